@@ -1,0 +1,116 @@
+# Ingroup: `make all` runs the studies, `make test` the tests; each makes the environment it needs.
+# `make help` lists the rest. A parameter of a notebook can be set on the command line.
+
+PYTHON      ?= python3
+PROFILE     ?= demo
+TORCH_INDEX ?=
+DATA_MIRROR ?=
+
+VENV := .venv
+PY   := $(VENV)/bin/python
+UV   := $(VENV)/bin/uv
+
+# Whatever else is set on the command line is a parameter of a notebook; ingroup.run checks it.
+OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RUN VENV PY UV READY MAKEFLAGS
+GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
+PARAMETERS := $(foreach v,$(GIVEN),--set '$(v)=$($(v))')
+
+# A run is one set of parameters. The default run writes the committed figures; any other has a
+# folder of its own below build/runs, so that trying something overwrites nothing.
+empty :=
+space := $(empty) $(empty)
+slug   = $(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(1)))))
+NAMED := $(if $(filter-out demo,$(PROFILE)),$(PROFILE)) $(foreach v,$(GIVEN),$(v)-$(call slug,$($(v))))
+RUN   ?= $(or $(subst $(space),_,$(strip $(NAMED))),default)
+OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
+DONE  := $(OUT)/notebooks
+
+READY := $(VENV)/.ready
+
+NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
+NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
+
+.PHONY: help all test data lab figures bench lint clean calibrant lock notebooks $(NUMBERS)
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@printf '  make %-12s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
+	@echo "Parameters of a notebook: make 10 MODEL=... CORPUS=... N_EVENTS=... SEED=... (PROFILE=demo|full)"
+	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
+
+all: notebooks  ## run every notebook, draw every figure, end with a summary
+	@echo; echo "What ran:"; cat $(DONE)/*.txt
+	@echo "Figures: $(if $(filter default,$(RUN)),figures/,$(OUT)/figures/)   tables: $(OUT)/tables/   executed notebooks: $(DONE)/"
+
+notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
+
+# ---- environment -------------------------------------------------------------------------------
+
+# Torch first, by pip, which finds the build for this machine; the rest is pinned.
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
+	@echo "Making the environment in $(VENV) (about half a minute with warm caches) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
+		"$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check \
+		"uv$$(sed -n 's/^required-version = "\(.*\)"/\1/p' pyproject.toml)"
+	@$(UV) pip install --quiet --python $(PY) -r requirements.lock
+	@$(UV) pip install --quiet --python $(PY) --no-deps --editable .
+	@touch $@
+
+lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.lock
+
+# ---- notebooks ---------------------------------------------------------------------------------
+
+# What a notebook depends on: the modules it imports (a test compares this list with the imports),
+# the data it reads, the profile.
+lib = $(1:%=lib/ingroup/%.py)
+INFERENCE := $(wildcard lib/ingroup/inference/*.py)
+COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(READY)
+
+NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli design parsing ratings permutation bootstrap \
+	comparison published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
+	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* \
+	data/published/*.csv data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
+	data/models/calibrant*/planted.yaml)
+NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
+
+define notebook
+$(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON)
+	@$(PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS)
+$(firstword $(subst _, ,$(1))): $(DONE)/$(1).ipynb
+	@cat $(DONE)/$(1).txt
+endef
+$(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
+
+figures: $(READY)  ## redraw the figures; responses that are stored are not asked again
+	@rm -f $(NOTEBOOKS:%=$(DONE)/%.ipynb)
+	@$(MAKE) --no-print-directory notebooks
+
+data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
+	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror '$(DATA_MIRROR)')
+
+calibrant: $(READY)  ## train both calibrants anew, under an hour on two cores
+	@$(PY) -m ingroup.calibrant calibrant & $(PY) -m ingroup.calibrant calibrant-null & wait
+
+# ---- work --------------------------------------------------------------------------------------
+
+test: $(READY)  ## the tests, under two minutes
+	@$(PY) -m pytest
+
+bench: $(READY)  ## speed against named baselines, written to build/bench.json
+	@$(PY) tests/bench/bench.py
+
+lint: $(READY)  ## style of the code and the notebooks
+	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
+
+lab: $(READY)  ## open the notebooks in JupyterLab
+	@$(VENV)/bin/jupyter lab notebooks
+
+clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
+	@rm -rf build/notebooks build/tables build/runs build/bench.json .pytest_cache .ruff_cache .hypothesis
+	@if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi
