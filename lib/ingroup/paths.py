@@ -1,0 +1,69 @@
+"""Absolute places of everything the compendium reads and writes.
+
+No other file of the project spells a path relative to itself. A *run* is one set of parameters:
+the default run writes the committed figures, every other run writes below ``build/runs/<run>``,
+so that trying a parameter never overwrites what the repository shows.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DATA = ROOT / "data"
+STIMULI = DATA / "stimuli"
+SAMPLE = DATA / "sample"
+PUBLISHED = DATA / "published"
+MODELS = DATA / "models"
+RAW = DATA / "raw"
+
+FIGURES = ROOT / "figures"
+BUILD = ROOT / "build"
+RESPONSES = BUILD / "responses"
+NOTEBOOKS = ROOT / "notebooks"
+PROFILES = NOTEBOOKS / "profiles"
+
+DEFAULT_RUN = "default"
+
+
+class Outputs(NamedTuple):
+    """Where one study of one run writes."""
+
+    figures: Path
+    tables: Path
+
+
+def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
+    """Folders for the figures and tables of a study, created if they are missing.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study, e.g. ``"empathy_gap"``.
+    run : str
+        ``"default"`` writes to ``figures/`` and ``build/tables/``; any other name to
+        ``build/runs/<run>/``.
+
+    Returns
+    -------
+    Outputs
+        ``figures`` and ``tables``, both existing folders.
+    """
+    places = Outputs(
+        (FIGURES if run == DEFAULT_RUN else _run(run) / "figures") / study,
+        _run(run) / "tables" / study,
+    )
+    for place in places:
+        place.mkdir(parents=True, exist_ok=True)
+    return places
+
+
+def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
+    """Where the executed copy of a notebook goes; its folder is made if it is missing."""
+    folder = _run(run) / "notebooks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{notebook}.ipynb"
+
+
+def _run(run: str) -> Path:
+    return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run

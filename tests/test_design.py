@@ -1,0 +1,129 @@
+"""Index -> condition -> index, and the size of the first paper's design."""
+
+import sys
+from itertools import islice, pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ingroup import corpora, design, stimuli
+
+
+def paper_size_events() -> pd.DataFrame:
+    """As many events as crowd-enVent has, ordered by emotion; the texts do not matter here."""
+    sizes = {emotion: 275 if emotion in ("guilt", "shame") else 550 for emotion in corpora.EMOTIONS}
+    rows = [(emotion, str(i)) for emotion, size in sizes.items() for i in range(size)]
+    table = pd.DataFrame(rows, columns=["emotion", "text_id"])
+    forms = ("generated_text", "first_person_text", "third_person_text")
+    return table.assign(**{form: form[0] + table.emotion + table.text_id for form in forms})
+
+
+@pytest.fixture(scope="module")
+def full():
+    return design.empathy_gap(paper_size_events())
+
+
+def test_the_full_design_has_the_papers_number_of_trials(full):
+    assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
+
+
+def test_index_to_condition_to_index_at_random_places(full):
+    rng = np.random.default_rng(0)
+    for index in [0, len(full) - 1, *rng.integers(len(full), size=300).tolist()]:
+        trial = full[index]
+        assert trial.index == index
+        assert full.index(trial.condition) == index
+
+
+def test_a_trial_is_rendered_from_its_condition(full):
+    trial = full[20_000_000]
+    condition = trial.condition
+    assert trial.messages == stimuli.setting(condition["setting"]).messages(
+        condition["perceiver"],
+        condition["experiencer"],
+        condition["event"].emotion,
+        condition["event"].narrative,
+    )
+
+
+def test_a_full_design_costs_no_more_memory_than_a_small_one(full):
+    def size(plan):
+        return sum(sys.getsizeof(value) for value in vars(plan).values()) + sum(
+            sys.getsizeof(block) for block in plan.blocks
+        )
+
+    assert size(full) == size(design.empathy_gap(paper_size_events().head(12)))
+
+
+def test_neighbours_differ_in_the_fastest_factor_first():
+    events = corpora.load_events("sample", 12)
+    plan = design.empathy_gap(events, ["P0,S0,T0"], ["Religion"])
+    factors = ["perceiver", "experiencer", "event"]
+    people = stimuli.identities("Religion").identity.tolist()
+    keys = [
+        (people.index(c["perceiver"]), people.index(c["experiencer"]), c["event"].emotion)
+        for c in (trial.condition for trial in plan)
+    ]
+    assert keys == sorted(keys)
+    assert [list(plan[0].condition)[2:], len(plan)] == [factors, 6 * 6 * 12]
+
+
+def test_a_slice_keeps_the_numbers_of_the_whole():
+    plan = design.empathy_gap(corpora.load_events("sample", 12))
+    part = plan.slice(5000, 5010)
+    assert len(part) == 10
+    assert [trial.index for trial in part] == list(range(5000, 5010))
+    assert list(part) == [plan[i] for i in range(5000, 5010)]
+    assert [t.index for t in part.slice(2, 4)] == [5002, 5003]
+    assert len(plan.slice(len(plan) - 1, len(plan) + 50)) == 1
+    with pytest.raises(IndexError, match="slice 4:2"):
+        plan.slice(4, 2)
+
+
+def test_iteration_gives_every_trial_once():
+    plan = design.empathy_gap(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    assert [trial.index for trial in plan] == list(range(len(plan)))
+    assert all(b.index == a.index + 1 for a, b in pairwise(islice(plan, 100)))
+    with pytest.raises(IndexError):
+        plan[len(plan)]
+
+
+def test_a_block_is_found_by_its_labels():
+    plan = design.empathy_gap(corpora.load_events("sample", 12))
+    block, numbers = plan.block_of(setting="P2,S0,T0", category="Religion")
+    assert len(block) == len(numbers) == 6 * 6 * 12
+    condition = plan[numbers.start].condition
+    assert (condition["setting"], condition["category"]) == ("P2,S0,T0", "Religion")
+    with pytest.raises(KeyError, match="7 blocks"):
+        plan.block_of(category="Religion")
+
+
+def test_another_text_gives_another_fingerprint():
+    events = corpora.load_events("sample", 12)
+    same = design.empathy_gap(events.copy()).fingerprint
+    assert design.empathy_gap(events).fingerprint == same
+    changed = events.copy()
+    changed.loc[3, "generated_text"] += "!"
+    prints = {
+        same,
+        design.empathy_gap(changed).fingerprint,
+        design.empathy_gap(events, ["P1,S0,T0"]).fingerprint,
+        design.empathy_gap(events, None, ["Religion"]).fingerprint,
+        design.rewriting(events).fingerprint,
+    }
+    assert len(prints) == 5
+
+
+def test_a_setting_without_its_narrative_is_refused():
+    events = corpora.load_events("sample", 12).assign(third_person_text=np.nan)
+    with pytest.raises(stimuli.StimulusError, match=r"'third_person_text'.*appendix A\.2"):
+        design.empathy_gap(events, ["P0,S0,T2"])
+    assert len(design.empathy_gap(events, ["P0,S0,T1"], ["Religion"])) == 432
+
+
+def test_rewriting_asks_once_an_event():
+    events = corpora.load_events("sample", 12)
+    plan = design.rewriting(events)
+    assert len(plan) == 12
+    assert events.first_person_text[7] in plan[7].messages[0]["content"]
