@@ -1,0 +1,226 @@
+"""Any Hugging Face causal language model, from a folder or from the hub."""
+
+import gc
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, DynamicCache
+
+from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.prompts import Bos, Prompter, SystemRole
+from ingroup.stimuli import Message
+
+# One bar is enough: that of the prompts.
+transformers.utils.logging.disable_progress_bar()
+
+
+class TransformersEngine:
+    """Batched generation with transformers; weights are loaded at the first question.
+
+    Parameters
+    ----------
+    model : str
+        A folder, or a model's name on the hub. Code from the hub is never run, and only
+        safetensors weights are read.
+    revision : str, optional
+        Commit or tag on the hub.
+    batch_size : int
+        Prompts computed together.
+    system, bos
+        See :class:`ingroup.inference.prompts.Prompter`.
+    device, dtype : str, optional
+        The first GPU and bfloat16 where there is one, else the CPU and float32.
+
+    Raises
+    ------
+    EngineError
+        Where the model cannot be found or its chat template does not fit.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        batch_size: int = 64,
+        system: SystemRole = "keep",
+        bos: Bos = "template",
+        device: str | None = None,
+        dtype: str | None = None,
+    ):
+        if Path(model).is_absolute() and not Path(model).is_dir():
+            raise EngineError(f"there is no model folder {model}")
+        self.model_name, self.revision, self.batch_size = model, revision, batch_size
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.dtype = dtype or ("float32" if self.device == "cpu" else "bfloat16")
+        self.config = self._load(AutoConfig.from_pretrained)
+        tokenizer = self._load(AutoTokenizer.from_pretrained, padding_side="left")
+        self.prompter = Prompter(tokenizer, system, bos)
+        self.tokenizer = tokenizer
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token_id = tokenizer.eos_token_id
+
+    def _load(self, loader: Callable, **options):
+        try:
+            return loader(
+                self.model_name, revision=self.revision, trust_remote_code=False, **options
+            )
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise EngineError(
+                f"the model {self.model_name!r} cannot be loaded: {reason}"
+            ) from error
+
+    @cached_property
+    def _model(self) -> transformers.PreTrainedModel:
+        model = self._load(
+            AutoModelForCausalLM.from_pretrained,
+            dtype=getattr(torch, self.dtype),
+            use_safetensors=True,
+        )
+        return model.to(self.device).eval()
+
+    def identity(self) -> dict[str, str]:
+        """Engine, version, model, revision (or the hash of local weights), template, dtype."""
+        return {
+            "engine": "transformers",
+            "engine_version": transformers.__version__,
+            "model": Path(self.model_name).name if self._is_local else self.model_name,
+            "revision": self._weights_hash if self._is_local else self._commit,
+            "dtype": self.dtype,
+            **self.prompter.identity(),
+        }
+
+    @property
+    def _is_local(self) -> bool:
+        return Path(self.model_name).is_dir()
+
+    @property
+    def _commit(self) -> str:
+        return getattr(self.config, "_commit_hash", None) or str(self.revision)
+
+    @cached_property
+    def _weights_hash(self) -> str:
+        """Hash over the weight files of a local folder: its only reliable revision."""
+        digest = hashlib.sha256()
+        for file in sorted(Path(self.model_name).glob("*.safetensors")):
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.hexdigest()[:16]
+
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`."""
+        prompts = [self.prompter.ids(messages) for messages in conversations]
+        replies: list[Reply | None] = [None] * len(prompts)
+        torch.manual_seed(sampling.seed)
+        for batch, shared in batches(prompts, self.batch_size):
+            answers = self._generate([prompts[i] for i in batch], shared, sampling)
+            for i, reply in zip(batch, answers, strict=True):
+                replies[i] = reply
+        return replies
+
+    @torch.inference_mode()
+    def _generate(self, prompts: list[list[int]], shared: int, sampling: Sampling) -> list[Reply]:
+        """Replies to prompts whose first ``shared`` tokens are the same and computed once."""
+        model = self._model
+        rest = self.tokenizer.pad(
+            {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
+        ).to(self.device)
+        prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
+        cache = None
+        if shared:
+            cache = DynamicCache(config=model.config)
+            model.base_model(input_ids=prefix, past_key_values=cache, use_cache=True)
+            cache.batch_repeat_interleave(len(prompts))
+        prefix = prefix.expand(len(prompts), shared)
+        # Padding stands between the prefix and the rest; the mask hides it from both.
+        ids = torch.cat([prefix, rest["input_ids"]], dim=1)
+        mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
+        drawn = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        if sampling.temperature > 0:
+            drawn = {
+                "do_sample": True,
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                "top_k": 0,
+            }
+        output = model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            max_new_tokens=sampling.max_tokens,
+            pad_token_id=self.tokenizer.pad_token_id,
+            **drawn,
+        )
+        written = output[:, ids.shape[1] :].tolist()
+        # The first prompt of a batch pays for the prefix.
+        return [
+            self._reply(prompt, tokens, cached=shared if place else 0)
+            for place, (prompt, tokens) in enumerate(zip(prompts, written, strict=True))
+        ]
+
+    def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
+        ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
+        length = ends[0] + 1 if ends else len(ids)
+        return Reply(
+            text=self.tokenizer.decode(ids[:length], skip_special_tokens=True),
+            finish_reason=STOP if ends else LENGTH,
+            prompt_tokens=len(prompt),
+            cached_tokens=cached,
+            output_tokens=length,
+        )
+
+    @cached_property
+    def _end_tokens(self) -> set[int]:
+        ends = self._model.generation_config.eos_token_id
+        return set(ends if isinstance(ends, list) else [ends])
+
+    def close(self) -> None:
+        """Give the memory of the weights back."""
+        self.__dict__.pop("_model", None)
+        gc.collect()
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+
+
+def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:
+    """Cut prompts into batches that share a long prefix.
+
+    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once
+    it is a quarter full, before a prompt that would more than halve the shared prefix: at the
+    next persona, in the empathy-gap design.
+
+    Parameters
+    ----------
+    prompts : list of list of int
+        Token ids.
+    size : int
+        Most prompts in a batch.
+
+    Yields
+    ------
+    list of int, int
+        Places of the batch's prompts, and how many first tokens they share: at least one token
+        of each is left to compute.
+    """
+    batch: list[int] = []
+    shared = 0
+    for place in sorted(range(len(prompts)), key=prompts.__getitem__):
+        common = _common(prompts[batch[0]], prompts[place]) if batch else len(prompts[place]) - 1
+        common = min(common, shared) if batch else common
+        if len(batch) == size or (len(batch) >= size // 4 and 2 * common < shared):
+            yield batch, shared
+            batch, common = [], len(prompts[place]) - 1
+        batch.append(place)
+        shared = common
+    if batch:
+        yield batch, shared
+
+
+def _common(a: list[int], b: list[int]) -> int:
+    """Length of the common prefix, leaving at least one token of each."""
+    longest = min(len(a), len(b)) - 1
+    return next((i for i in range(longest) if a[i] != b[i]), longest)

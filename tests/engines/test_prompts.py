@@ -1,0 +1,66 @@
+"""Chats to token ids: one BOS, or the two of the released script; system turns kept or folded."""
+
+import pytest
+from transformers import AutoTokenizer
+
+from ingroup import paths, stimuli
+from ingroup.inference import EngineError
+from ingroup.inference.prompts import Prompter, fold_system
+
+CHAT = stimuli.setting("P0,S0,T0").messages("a Hindu", "a Jew", "fear", "the lift fell")
+
+
+@pytest.fixture
+def tokenizer():
+    return AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
+
+
+def test_a_llama_style_prompt_starts_with_exactly_one_bos(tokenizer):
+    ids = Prompter(tokenizer).ids(CHAT)
+    assert ids[0] == tokenizer.bos_token_id
+    assert ids.count(tokenizer.bos_token_id) == 1
+
+
+def test_the_authors_way_gives_two(tokenizer):
+    ids = Prompter(tokenizer, bos="authors").ids(CHAT)
+    assert ids[:2] == [tokenizer.bos_token_id] * 2
+    assert ids[1:] == Prompter(tokenizer).ids(CHAT)
+
+
+def test_ids_read_back_as_the_chat(tokenizer):
+    text = tokenizer.decode(Prompter(tokenizer).ids(CHAT))
+    system, user = (message["content"] for message in CHAT)
+    assert text == f"<s><|system|>{system}<|user|>{user}<|assistant|>"
+
+
+REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+REFUSES += "{{ m.content }}{% endfor %}"
+DROPS = "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
+
+
+@pytest.mark.parametrize("template", [REFUSES, DROPS])
+def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
+    tokenizer.chat_template = template
+    with pytest.raises(EngineError, match="has no system role; set SYSTEM=fold"):
+        Prompter(tokenizer)
+    text = tokenizer.decode(Prompter(tokenizer, system="fold").ids(CHAT))
+    assert CHAT[0]["content"] + "\n\n" + CHAT[1]["content"] in text
+
+
+def test_a_model_without_a_chat_template_is_one_sentence(tokenizer):
+    tokenizer.chat_template = None
+    with pytest.raises(EngineError, match="has no chat template; an instruction-tuned model"):
+        Prompter(tokenizer)
+
+
+def test_folding_leaves_a_chat_without_a_system_turn_alone():
+    chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    assert fold_system(chat) == chat
+
+
+def test_the_identity_follows_template_and_options(tokenizer):
+    plain = Prompter(tokenizer).identity()
+    assert (plain["system"], plain["bos"]) == ("keep", "template")
+    assert Prompter(tokenizer, bos="authors").identity() != plain
+    tokenizer.chat_template += " "
+    assert Prompter(tokenizer).identity()["chat_template"] != plain["chat_template"]
