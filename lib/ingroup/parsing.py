@@ -1,0 +1,182 @@
+"""Response text to a rating on a scale, or to the reason why there is none.
+
+A model's reply is hostile text: any string is possible. Nothing here raises because of what a reply
+says, and nothing depends on anything but the text and the scale.
+"""
+
+import math
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+OK = "ok"
+REFUSED = "refused"
+UNPARSABLE = "unparsable"
+
+Rule = Literal["sound", "authors"]
+
+
+class Parsed(NamedTuple):
+    """What a reply says: ``value`` (NaN when there is none) and ``status``, one of the three."""
+
+    value: float
+    status: str
+
+
+def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound") -> Parsed:
+    r"""Read one rating from a reply.
+
+    Rule ``"sound"`` takes a number only where the reply leaves no doubt which one is meant:
+
+    1. Decimal digits of every script count as digits (85, ８５, ٨٥). Fractions, superscripts and
+       circled digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
+    2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
+    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100: on
+       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80, and "8/10" is unparsable,
+       because rescaling would be a guess. A decimal comma ("8,5") may be a list: unparsable too.
+    4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
+       and the other lines are reasons. Without such a line the whole text is the answer.
+    5. The answer is the number if there is one distinct number and it is within the scale. A range
+       ("70-80"), two different numbers and a number outside the scale ("-5") are not an answer.
+    6. A text without an answer is refused if it has the words of a refusal, else unparsable. A text
+       that opens with a refusal and has no line as in 4 is refused, whatever numbers it holds.
+
+    Number words ("eighty") are not read.
+
+    Rule ``"authors"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
+    with "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``,
+    are taken: the only one; or the first if it is 0 to 100, else the second. What is then not 0 to
+    100 is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5, "on a scale
+    of 0 to 100, 80" gives 0; nothing is "unparsable"; and because the window is 0 to 100 on *every*
+    scale, the value may be above `high` on the 0 to 10 scale.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply. None, empty and blank are "unparsable"; under "authors" they are "refused", as an
+        empty answer is read back from the released code's files as "nan".
+    low, high : float
+        The two ends of the scale, both allowed as ratings.
+    rule : {"sound", "authors"}
+        How to read.
+
+    Returns
+    -------
+    Parsed
+        A value in [low, high] ([0, 100] under "authors") and "ok", or NaN and "refused" or
+        "unparsable".
+
+    Raises
+    ------
+    ValueError
+        If `rule` is unknown, or `low` is not below `high`.
+
+    Notes
+    -----
+    Checked with a table of replies for both rules, with random text, and for "authors" with a
+    second, independently written transcription of the rule (tests/test_parsing.py).
+    """
+    if not low < high:
+        raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
+    if rule == "sound":
+        return _sound(text, low, high) if isinstance(text, str) else Parsed(math.nan, UNPARSABLE)
+    if rule == "authors":
+        return _authors(str(text))
+    raise ValueError(f'the parsing rule has to be "sound" or "authors", found {rule!r}')
+
+
+def _authors(text: str) -> Parsed:
+    if text.startswith(("I cannot", "I can't", "I'm not rating")):
+        return Parsed(math.nan, REFUSED)
+    # float, not int as released: the same numbers, but int() raises beyond 4,300 digits.
+    numbers = [float(digits) for digits in re.findall(r"\b\d+\b", text)]
+    if len(numbers) > 1 and not 0 <= numbers[0] <= 100:
+        numbers = numbers[1:]
+    if numbers and 0 <= numbers[0] <= 100:
+        return Parsed(numbers[0], OK)
+    return Parsed(math.nan, REFUSED)
+
+
+_NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"
+# A number takes the letters glued to it along: "1e400" and "2nd" are seen whole and passed over.
+_RATED = re.compile(
+    rf"(?P<value>{_NUMBER})(?P<glue>[A-Za-z]*)"
+    rf"(?:\s*/\s*(?P<of>{_NUMBER})|\s*(?P<percent>%|per ?cent\b))?"
+    rf"|(?:out|scale)\s+of\s+(?P<top>{_NUMBER})",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?", re.IGNORECASE)
+
+_DECLINE = (
+    r"\bi (?:cannot|can not|can't|will not|won't|(?:must |have to )?(?:decline|refuse)"
+    r"|(?:do not|don't) feel comfortable)\b"
+    r"|\bi(?:'m| am) (?:unable|not (?:able|comfortable|rating|willing|going to))\b"
+)
+_OPENS_WITH_REFUSAL = re.compile(
+    rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{_DECLINE})", re.IGNORECASE
+)
+_REFUSAL = re.compile(
+    rf"{_DECLINE}|\bsorry,? but\b|\bas an? (?:ai|artificial|(?:large )?language model)\b"
+    r"|\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
+    r" (?:answer|rate|assist|help|provide|give|fulfil|comply)",
+    re.IGNORECASE,
+)
+
+_APOSTROPHES, _HYPHENS, _SLASHES = "‘’ʼ＇", "−–‐‑－", "／⁄"
+_SIGNS = (
+    dict.fromkeys(_APOSTROPHES, "'")
+    | dict.fromkeys(_HYPHENS, "-")
+    | dict.fromkeys(_SLASHES, "/")
+    | {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
+)
+
+
+def _sound(text: str, low: float, high: float) -> Parsed:
+    text = text if text.isascii() else "".join(map(_plain, text))
+    text = _scale_mention(low, high).sub(" ", text)
+    answer = [line for line in text.splitlines() if _is_answer(line)]
+    if not answer and _OPENS_WITH_REFUSAL.match(text):
+        return Parsed(math.nan, REFUSED)
+    numbers = {number for part in answer or [text] for number in _numbers(part, high)}
+    if len(numbers) == 1 and low <= (value := numbers.pop()) <= high:
+        return Parsed(value, OK)
+    return Parsed(math.nan, REFUSED if _REFUSAL.search(text) else UNPARSABLE)
+
+
+def _plain(char: str) -> str:
+    """One character as ASCII if it is a digit or a sign; any other numeral spoils its number."""
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
+    return "x" if unicodedata.numeric(char, None) is not None else _SIGNS.get(char, char)
+
+
+@lru_cache(maxsize=16)
+def _scale_mention(low: float, high: float) -> re.Pattern[str]:
+    """Both ends of the scale with a few words between them, as in "0 (not at all) to 100"."""
+    first, last = (re.escape(f"{end:g}") + r"(?![A-Za-z\d]|[.,]\d)" for end in (low, high))
+    return re.compile(
+        rf"(?<![A-Za-z\d.,/]){first}[^\d\n]{{0,40}}?(?:\bto|\band|-)\s*{last}", re.IGNORECASE
+    )
+
+
+def _is_answer(line: str) -> bool:
+    rest, found = _RATED.subn(lambda match: match["glue"] or "", _LABEL.sub("", line, count=1))
+    return found > 0 and not re.search(r"\w", rest)
+
+
+def _numbers(text: str, high: float) -> list[float]:
+    """Every number of the text, NaN for one that cannot be read on a scale up to `high`."""
+    numbers = []
+    for match in _RATED.finditer(text):
+        top = "100" if match["percent"] else match["of"] or match["top"]
+        if top is not None and _number(top) != high:
+            numbers.append(math.nan)
+        elif match["value"] and not match["glue"]:
+            numbers.append(_number(match["value"]))
+    return numbers
+
+
+def _number(token: str) -> float:
+    return float(token) if re.fullmatch(r"[-+]?\d*\.?\d+", token) else math.nan
