@@ -1,0 +1,180 @@
+"""One style, one save function and the plots that several notebooks share.
+
+Figures are drawn from tables. Widths are those of a one- and a two-column page of the papers
+(ACL style: 3.03 and 6.30 inches), so that type stays readable at print size.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.transforms import Bbox
+
+ONE_COLUMN = 3.03
+TWO_COLUMNS = 6.30
+
+DEMONSTRATION = (
+    "Demonstration: the model is the calibrant, built to show planted biases. "
+    "It says nothing about any real model."
+)
+
+# Okabe and Ito's palette, distinguishable with any common colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+_STYLE = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 120,
+    "savefig.dpi": 300,
+    "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
+    "font.size": 7,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7,
+    "xtick.labelsize": 6,
+    "ytick.labelsize": 6,
+    "legend.fontsize": 6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": mpl.cycler(color=COLOURS),
+    "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
+    "svg.fonttype": "none",
+    "path.simplify": False,
+}
+
+
+def use_style() -> None:
+    """Set the one style of all figures in matplotlib's rcParams."""
+    mpl.rcParams.update(_STYLE)
+
+
+def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
+    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure.
+
+    Parameters
+    ----------
+    fig : matplotlib.figure.Figure
+        The figure; it is closed afterwards so that a notebook shows it once.
+    folder : pathlib.Path
+        An existing folder.
+    name : str
+        File name without suffix, as the paper names the figure.
+    demonstration : bool
+        True where the model is the calibrant: the figure then says so below the panels.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The same figure, for display.
+    """
+    if demonstration:
+        fig.supxlabel(DEMONSTRATION, fontsize=5.5, color="#8A1C1C", style="italic")
+    # No creation date and no matplotlib version in the file: they would change the bytes.
+    fig.savefig(
+        folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
+    )
+    fig.savefig(folder / f"{name}.png", metadata={"Software": None})
+    plt.close(fig)
+    return fig
+
+
+# Dark is high, as in the papers; no colour of the map is the white of a masked cell.
+HEAT = mpl.colormaps["viridis_r"].with_extremes(bad="white")
+
+
+def heatmap(
+    ax: Axes,
+    matrix: np.ndarray,
+    shown: np.ndarray | None = None,
+    groups: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    limits: tuple[float, float] | None = None,
+) -> AxesImage:
+    """Perceiver (rows) by experiencer (columns), masked cells white, lines between groups.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    matrix : numpy.ndarray, shape (n, n)
+        z-scores.
+    shown : numpy.ndarray of bool, shape (n, n), optional
+        False where a cell is masked; all are shown unless given.
+    groups : sequence of str, length n
+        A divider is drawn wherever the group changes; none where every identity is its own group.
+    labels : sequence of str, length n
+        Identity names on both axes; no tick labels unless given.
+    limits : tuple of float
+        Ends of the colour scale; those of the matrix unless given.
+
+    Returns
+    -------
+    matplotlib.image.AxesImage
+        For a colour bar.
+    """
+    cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
+    low, high = limits or (float(matrix.min()), float(matrix.max()))
+    image = ax.imshow(cells, cmap=HEAT, vmin=low, vmax=high, interpolation="nearest")
+    ax.spines[:].set_visible(True)
+    ax.spines[:].set_linewidth(0.4)
+    ax.tick_params(length=0)
+    edges = [i - 0.5 for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
+    if len(edges) < len(groups) - 1:
+        for edge in edges:
+            ax.axhline(edge, color="#666666", linewidth=0.4)
+            ax.axvline(edge, color="#666666", linewidth=0.4)
+    ax.set_xticks(range(len(labels)), labels, rotation=90)
+    ax.set_yticks(range(len(labels)), labels)
+    return image
+
+
+def label_points(
+    ax: Axes, x: Sequence[float], y: Sequence[float], labels: Sequence[str], size: float = 6
+) -> None:
+    """Name points so that no name covers another name or a point, where there is room.
+
+    Each name tries eight places around its point, then eight further out, and takes the first
+    that is free; without randomness, so that a figure keeps its bytes. Call it last: the limits
+    of the axes must not change afterwards.
+    """
+    fig = ax.figure
+    fig.canvas.draw()
+    points = ax.transData.transform(np.column_stack([x, y]))
+    taken = [Bbox.from_extents(*(point - 3), *(point + 3)) for point in points]
+    angles = np.radians([0, 180, 90, 270, 45, 135, 225, 315])
+    unit = fig.dpi / 72
+    for point, label in zip(points, labels, strict=True):
+        best = None
+        for radius in (5, 9, 14, 20):
+            for angle in angles:
+                offset = radius * np.array([np.cos(angle), np.sin(angle)])
+                text = ax.annotate(
+                    label,
+                    ax.transData.inverted().transform(point),
+                    xytext=offset,
+                    textcoords="offset points",
+                    ha=_side(offset[0], "left", "right"),
+                    va=_side(offset[1], "bottom", "top"),
+                    fontsize=size,
+                    arrowprops={"arrowstyle": "-", "linewidth": 0.3} if radius > 9 else None,
+                )
+                box = text.get_window_extent().padded(0.5 * unit)
+                hidden = sum(box.overlaps(other) for other in taken)
+                hidden += not ax.bbox.contains(box.x0, box.y0)
+                hidden += not ax.bbox.contains(box.x1, box.y1)
+                if best is None or hidden < best[0]:
+                    if best:
+                        best[1].remove()
+                    best = (hidden, text, box)
+                else:
+                    text.remove()
+            if best[0] == 0:
+                break
+        taken.append(best[2])
+
+
+def _side(offset: float, positive: str, negative: str) -> str:
+    return "center" if abs(offset) < 1 else positive if offset > 0 else negative

@@ -1,0 +1,298 @@
+"""The empathy gap and its row-and-column permutation test (Hou et al. 2025, section 3.4).
+
+One row of the matrix is a perceiver, one column an experiencer. Under the null hypothesis rows and
+columns stand in random order, each independently of the other. Cells are not shuffled one by one:
+that would break up what belongs to a perceiver or to an experiencer.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """Outcome of `permutation_test`, which says how each number is defined."""
+
+    statistic: float
+    pvalue: float
+    pvalues: dict[str, float]
+    null_distribution: NDArray[np.float64]
+    exact: bool
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of arrangements in the null distribution."""
+        return len(self.null_distribution)
+
+    @property
+    def null_interval(self) -> tuple[float, float]:
+        """The 2.5 and 97.5 percentiles of the null: where 95 % of it lies, not where delta may."""
+        low, high = np.percentile(self.null_distribution, [2.5, 97.5])
+        return float(low), float(high)
+
+
+def same_group(groups: Sequence[object]) -> NDArray[np.bool_]:
+    """Which pairs of identities belong to the same group.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        The group of each identity, in the order of the matrix.
+
+    Returns
+    -------
+    ndarray of bool, shape (n, n)
+        True where perceiver and experiencer share a group; the diagonal is True.
+
+    Raises
+    ------
+    ValueError
+        If an identity has no group (None, NaN or an empty text); the sentence names its position.
+    """
+    labels = pd.Series(list(groups), dtype=object)
+    for position in np.flatnonzero(labels.isna() | (labels.astype(str).str.strip() == "")):
+        found = f"the identity at position {position} has no group ({labels[position]!r})"
+        raise ValueError(f"{found}, expected one for every identity of the matrix")
+    codes, _ = pd.factorize(labels)
+    return codes[:, None] == codes
+
+
+def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
+    """Mean of the in-group cells minus mean of the out-group cells.
+
+    ``delta = mean(matrix[same]) - mean(matrix[~same])`` (Hou et al. 2025, section 3.4).
+
+    Parameters
+    ----------
+    matrix : array_like, shape (n, n)
+        Mean ratings as z-scores, perceivers by experiencers, without the unspecified identity.
+        It is taken as it is: z-scoring is the caller's.
+    same : array_like of bool, shape (n, n)
+        True for in-group pairs; see `same_group`.
+
+    Returns
+    -------
+    float
+        delta, in the unit of the matrix: standard deviations for z-scores.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, holds a NaN or an infinity (the sentence names the cell) or
+        one value only, or if `same` is not boolean, has another shape, or is True (or False)
+        everywhere.
+    """
+    matrix, same = _checked(matrix, same)
+    return float(matrix[same].mean() - matrix[~same].mean())
+
+
+def permutation_test(
+    matrix: ArrayLike,
+    same: ArrayLike,
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+    alternative: str = "two-sided",
+) -> PermutationTest:
+    """Test the empathy gap by permuting rows and columns independently, faster than by::
+
+        for _ in range(n_resamples):
+            rows, columns = rng.permutation(n), rng.permutation(n)
+            null.append(empathy_gap(matrix[np.ix_(rows, columns)], same))
+
+    which it is tested against. Where every row and every column has one in-group cell (nationality,
+    religion), only the order of the columns relative to the rows matters: permuting the columns
+    alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they are at most
+    `n_resamples`, each is taken once and the test is exact (religion: 120).
+
+    Parameters
+    ----------
+    matrix, same : array_like, shape (n, n)
+        As for `empathy_gap`.
+    n_resamples : int
+        Number of random arrangements, at least 1.
+    rng : numpy.random.Generator, optional
+        Source of the random arrangements; None takes a fresh, unseeded generator.
+    alternative : {"two-sided", "greater", "less"}
+        Which of the three p-values `pvalue` is.
+
+    Returns
+    -------
+    PermutationTest
+        - ``statistic``: the observed delta, from the same code as the null.
+        - ``pvalue``: that of `alternative`; ``pvalues`` has all three. With b arrangements at least
+          as extreme as the observed one (ties up to rounding included): (b + 1) / (n_resamples + 1)
+          or, where all were taken and so the observed one too, b / n_resamples. Two-sided, extreme
+          is far from 0, exactly the mean of the null: a cell is as likely to come to any place.
+        - ``null_distribution``: delta of each arrangement.
+        - ``null_interval``: its 2.5 and 97.5 percentiles. The paper prints them as a confidence
+          interval; they are the 95 % of the null and say nothing on the precision of delta.
+        - ``exact`` and ``n_resamples``: whether all arrangements were taken, and how many.
+
+    Raises
+    ------
+    ValueError
+        As for `empathy_gap`, and for `n_resamples` below 1 or an unknown `alternative`.
+    """
+    matrix, same = _checked(matrix, same)
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
+    if not isinstance(rng, np.random.Generator | None):
+        raise ValueError(f"rng is {rng!r}, expected a numpy.random.Generator or None")
+    if alternative not in ALTERNATIVES:
+        raise ValueError(f"alternative is {alternative!r}, expected one of {ALTERNATIVES}")
+    n = len(matrix)
+    columns_only = bool((same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all())
+    n_orders = math.factorial(n)
+    exact = n_orders ** (1 if columns_only else 2) <= n_resamples
+    rows = None  # in order
+    if exact:
+        columns = np.array(list(permutations(range(n)))).T
+        if not columns_only:
+            rows, columns = np.repeat(columns, n_orders, axis=1), np.tile(columns, n_orders)
+    else:
+        rng = np.random.default_rng() if rng is None else rng
+        columns = _random_orders(n, n_resamples + 1, rng)
+        if not columns_only:
+            rows = _random_orders(n, n_resamples + 1, rng)
+    # Where the cells sum to 0, delta is the in-group sum times a constant.
+    centred = matrix - matrix.mean()
+    scale = same.size / (np.count_nonzero(same) * np.count_nonzero(~same))
+    gaps = scale * _in_group_sums(centred, same, rows, columns)
+    # The first arrangement is the observed one.
+    delta, null = float(gaps[0]), gaps if exact else gaps[1:]
+    tie = 1e-12 * float(np.abs(centred).max())
+    extreme = {
+        "two-sided": np.abs(null) >= abs(delta) - tie,
+        "greater": null >= delta - tie,
+        "less": null <= delta + tie,
+    }
+    own = 0 if exact else 1
+    counts = {k: int(np.count_nonzero(v)) for k, v in extreme.items()}
+    pvalues = {k: (b + own) / (len(null) + own) for k, b in counts.items()}
+    return PermutationTest(delta, pvalues[alternative], pvalues, null, exact)
+
+
+def null_moments(matrix: ArrayLike, same: ArrayLike) -> tuple[float, float]:
+    """Mean and variance of delta over all row and column orders, in closed form.
+
+    delta is a sum of weights W times cells M. Both split into a mean, row effects, column effects
+    and interaction, which give three uncorrelated parts of delta. With sums of squares over all
+    cells, ``variance = (SSrow(W) SSrow(M) + SScol(W) SScol(M)) / (n - 1) + SSint(W) SSint(M) /
+    (n - 1)**2``. The mean is 0, since W sums to 0. Checked against full enumeration.
+
+    Parameters
+    ----------
+    matrix, same : array_like, shape (n, n)
+        As for `empathy_gap`, with the same errors.
+
+    Returns
+    -------
+    tuple of float
+        Mean and variance of the null distribution.
+    """
+    matrix, same = _checked(matrix, same)
+    weights = np.where(same, 1 / np.count_nonzero(same), -1 / np.count_nonzero(~same))
+    squares = []
+    for cells in (weights, matrix - matrix.mean()):
+        rows, columns = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
+        parts = np.broadcast_arrays(rows, columns, cells - rows - columns)
+        squares.append([np.sum(part**2) for part in parts])
+    row, column, interaction = np.prod(squares, axis=0)
+    return 0.0, float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
+
+
+def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
+    """Orders of range(n), one a column: the identity first, then uniformly random ones.
+
+    All orders grow at once, by insertion: the next element gets a rank among those before it, and
+    those at or above that rank move up. Seven ranks are the digits of one random number, in mixed
+    base. This takes a quarter of the time of ``rng.permuted``.
+    """
+    orders = np.zeros((n, size), dtype=np.min_scalar_type(-n - 1))
+    for first in range(1, n, 7):
+        bases = range(first + 1, min(first + 7, n) + 1)
+        high = math.prod(bases)
+        digits = rng.integers(high, size=size, dtype=np.uint32 if high < 2**32 else np.uint64)
+        for i, base in enumerate(bases, start=first):
+            before, rank = orders[:i], orders[i]
+            rest = digits // base
+            rank[:] = digits - rest * base
+            before += (before >= rank).view(np.int8)
+            digits = rest
+    orders[:, 0] = np.arange(n)
+    return orders
+
+
+def _in_group_sums(
+    matrix: NDArray[np.float64],
+    same: NDArray[np.bool_],
+    rows: NDArray[np.integer] | None,
+    columns: NDArray[np.integer],
+) -> NDArray[np.float64]:
+    """Sum of ``matrix[rows[i], columns[j]]`` over the cells (i, j) of `same`, for each arrangement.
+
+    `rows` and `columns` hold one arrangement a column; without `rows` the rows stay in order, and
+    `same` has one cell in each. Cells are looked up two rows at a time, in tables of the sums of
+    two rows; a row without a partner gets one of zeros.
+    """
+    n, size = columns.shape
+    padded = np.vstack([matrix, np.zeros(n)])
+    if rows is None:
+        # table[pair, column of the one, column of the other], for neighbouring rows
+        table = padded[:n:2, :, None] + padded[1 : n + 1 : 2, None]
+        in_group = np.append(np.nonzero(same)[1], 0)
+        one, other = in_group[:n:2], in_group[1 : n + 1 : 2]
+    else:
+        # table[one row, other row, column], for pairs of rows with the same in-group
+        table = padded[:, None] + padded
+        alike: dict[bytes, list[int]] = {}
+        for i in range(n):
+            alike.setdefault(same[i].tobytes(), []).append(i)
+        pairs = [p for g in alike.values() for p in zip(g[::2], [*g[1::2], n], strict=False)]
+        one, other = np.array(pairs).T
+        pair, column = np.nonzero(same[one])
+        rows = np.vstack([rows, np.full_like(rows, n, shape=(1, size))])
+    code = np.min_scalar_type(-table.size).type
+    depth, width = code(table[0].size), code(n)
+    sums = np.empty(size)
+    # The indices and values of 60,000 look-ups stay in the processor's cache.
+    step = max(1, 60_000 // (len(one) if rows is None else len(pair)))
+    for start in range(0, size, step):
+        now = slice(start, start + step)
+        if rows is None:
+            index = columns[one, now] * width + columns[other, now]
+            index += np.arange(len(one), dtype=code)[:, None] * depth
+        else:
+            index = (rows[one, now] * depth + rows[other, now] * width)[pair]
+            index += columns[column, now]
+        sums[now] = table.take(index).sum(axis=0)
+    return sums
+
+
+def _checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Both as arrays, or a sentence on what is wrong with them."""
+    matrix, same = np.asarray(matrix, dtype=float), np.asarray(same)
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"the matrix has shape {shape}, expected as many rows as columns")
+    if same.dtype != bool or same.shape != shape:
+        found = f"{same.dtype} of shape {same.shape}"
+        raise ValueError(f"same is {found}, expected bool of shape {shape}, that of the matrix")
+    if same.all() or not same.any():
+        found = f"same is {bool(same.any())} for all pairs"
+        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
+    for row, column in np.argwhere(~np.isfinite(matrix)):
+        found = f"{matrix[row, column]} in row {row}, column {column}"
+        raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
+    if np.ptp(matrix) <= 1e-12 * np.abs(matrix).max():
+        found = f"all cells of the matrix are {matrix[0, 0]:g}"
+        raise ValueError(f"{found}, expected several values: a constant matrix has no gap to test")
+    return matrix, same

@@ -1,0 +1,203 @@
+"""Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
+
+``python -m ingroup.run 10_empathy_gap --profile demo --run default --set N_EVENTS=24`` is what the
+Makefile calls. Every mistake in a parameter ends here, in one sentence, before a kernel starts.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import papermill
+import yaml
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+from ingroup import corpora, paths, stimuli
+
+
+class ParameterError(ValueError):
+    """A parameter is unknown or malformed; the message says what is expected."""
+
+
+def merged(
+    notebook: str, profile: str, given: dict[str, str], run: str = paths.DEFAULT_RUN
+) -> dict[str, Any]:
+    """All parameters of a run: the notebook's defaults, the profile's, then those given.
+
+    Parameters
+    ----------
+    notebook : str
+        Name without suffix, e.g. ``"10_empathy_gap"``.
+    profile : str
+        Name of a file in ``notebooks/profiles/``.
+    given : dict of str to str
+        As typed on the command line; converted to the type of the notebook's default.
+    run : str
+        Name of the run; see :func:`ingroup.paths.outputs`.
+
+    Returns
+    -------
+    dict
+        Name to value, checked.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, a value of another type, or one outside its range.
+    """
+    source = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    if not source.exists():
+        known = ", ".join(sorted(p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")))
+        raise ParameterError(f"there is no notebook {notebook!r}; there are {known}")
+    file = paths.PROFILES / f"{profile}.yaml"
+    if not file.exists():
+        known = ", ".join(sorted(p.stem for p in paths.PROFILES.glob("*.yaml")))
+        raise ParameterError(f"there is no PROFILE {profile!r}; there are {known}")
+    described = papermill.inspect_notebook(str(source))
+    defaults = {name: yaml.safe_load(about["default"]) for name, about in described.items()}
+    values = defaults | (yaml.safe_load(file.read_text("utf8")).get(notebook) or {})
+    for name, text in given.items():
+        if name not in defaults or name == "RUN":
+            names = ", ".join(name for name in defaults if name != "RUN")
+            raise ParameterError(f"{notebook} has no parameter {name}; it takes {names or 'none'}")
+        values[name] = converted(name, text, defaults[name])
+    values["RUN"] = run
+    for name, value in values.items():
+        check(name, value)
+    if "CORPUS" in values:
+        try:
+            corpora.load_events(values["CORPUS"], values["N_EVENTS"] or None)
+        except corpora.CorpusError as error:
+            raise ParameterError(
+                f"CORPUS {values['CORPUS']!r}, N_EVENTS {values['N_EVENTS']}: {error}"
+            ) from error
+    return values
+
+
+def converted(name: str, text: str, default: Any) -> Any:
+    """``text`` in the type of ``default``; the items of a list are divided by semicolons."""
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if isinstance(default, list):
+            return [part.strip() for part in text.split(";") if part.strip()]
+        return type(default)(text)
+    except (KeyError, ValueError):
+        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+        raise ParameterError(f"{name} must be {kind}, found {text!r}") from None
+
+
+def check(name: str, value: Any) -> None:
+    """Raise a :class:`ParameterError` where a value cannot work, in one sentence."""
+    if name in ("MODEL", "CONTROL") and value and not _model_exists(value):
+        raise ParameterError(
+            f"{name} {value!r} is neither a model in data/models, nor a folder with a config.json, "
+            "nor a hub name such as organisation/name"
+        )
+    if name == "MODEL" and not value:
+        raise ParameterError("MODEL is empty; name a model, e.g. MODEL=calibrant")
+    if name in ("N_EVENTS", "SEED") and value < 0:
+        raise ParameterError(f"{name} must not be negative, found {value}")
+    if name == "N_EVENTS" and value == 1:
+        raise ParameterError("N_EVENTS must be at least 2 (paired tests need two), or 0 for all")
+    if name in ("N_RESAMPLES", "BATCH_SIZE") and value < 1:
+        raise ParameterError(f"{name} must be at least 1, found {value}")
+    if name == "SETTINGS":
+        for setting in value:
+            try:
+                stimuli.setting(setting)
+            except stimuli.StimulusError as error:
+                raise ParameterError(f"SETTINGS: {error}") from error
+    for choice, allowed in {
+        "EXCLUSION": ("any", "pairwise"),
+        "PARSING": ("sound", "authors"),
+        "SYSTEM": ("keep", "fold"),
+        "BOS": ("template", "authors"),
+    }.items():
+        if name == choice and value not in allowed:
+            raise ParameterError(f"{name} {value!r} is unknown; expected {' or '.join(allowed)}")
+
+
+def _model_exists(model: str) -> bool:
+    return (
+        (paths.MODELS / model / "config.json").exists()
+        or (Path(model) / "config.json").exists()
+        or re.fullmatch(r"[\w.-]+/[\w.-]+", model) is not None
+    )
+
+
+def execute(notebook: str, parameters: dict[str, Any]) -> Path:
+    """Run a notebook from top to bottom and move the executed copy into place when it is whole.
+
+    Returns
+    -------
+    pathlib.Path
+        ``build/notebooks/<notebook>.ipynb``, or below ``build/runs/<run>`` for another run.
+
+    Raises
+    ------
+    papermill.exceptions.PapermillExecutionError
+        Where a cell fails; the unfinished copy is left beside the target for a look.
+    """
+    target = paths.executed(notebook, parameters["RUN"])
+    unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
+    for attempt in (1, 2):
+        try:
+            papermill.execute_notebook(
+                str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
+                str(unfinished),
+                parameters=parameters,
+                kernel_name="python3",
+                cwd=str(paths.ROOT),
+                progress_bar=False,
+                stderr_file=sys.stderr,  # progress bars; what a cell prints stays in the notebook
+            )
+            break
+        except (DeadKernelError, RuntimeError) as error:
+            # Kernels that start side by side can draw the same port; a second try is enough.
+            if attempt == 2 or isinstance(error, PapermillExecutionError):
+                raise
+    os.replace(unfinished, target)
+    return target
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("notebook")
+    parser.add_argument("--profile", default="demo")
+    parser.add_argument("--run", default=paths.DEFAULT_RUN)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    options = parser.parse_args(arguments)
+    given = dict(pair.split("=", 1) for pair in options.set)
+    try:
+        parameters = merged(options.notebook, options.profile, given, options.run)
+    except ParameterError as error:
+        print(error, file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    try:
+        target = execute(options.notebook, parameters)
+    except PapermillExecutionError as error:
+        print(
+            f"{options.notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}",
+            file=sys.stderr,
+        )
+        return 1
+    shown = ", ".join(
+        f"{name}={value}" for name, value in parameters.items() if name != "RUN" and value != ""
+    )
+    summary = (
+        f"{options.notebook}: {time.monotonic() - started:.0f} s, {shown or 'no parameters'}\n"
+    )
+    target.with_suffix(".txt").write_text(summary, "utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
