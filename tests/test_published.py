@@ -1,0 +1,158 @@
+"""The printed tables and the comparison with them."""
+
+import shutil
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingroup import paths, published
+
+# Rows of each table, counted in the papers.
+ROWS = {
+    "empathy_gap": {1: 44, 2: 84, 3: 21, 4: 21, 6: 84} | dict.fromkeys(range(7, 14), 21),
+    "biased_samaritan": dict(zip(range(1, 15), [40, 30, 50, 36, 10, 50, 40, 60, 48, 50, 60, 24,
+                                                16, 20], strict=True)),
+    "giebench": {1: 276, 2: 276, 3: 15, 4: 276, 5: 276, 6: 276, 7: 111, 8: 87},
+    "stereomap": {2: 96, 3: 43, 4: 24, 5: 99, 8: 96, 9: 240, 10: 219, 12: 9, 13: 6, 14: 32, 15: 9,
+                  "appendix_b": 98},
+}  # fmt: skip
+TABLES = [(study, table) for study, tables in ROWS.items() for table in tables]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of one table with the schema, to be damaged."""
+    shutil.copy(paths.PUBLISHED / "columns.csv", tmp_path)
+    (tmp_path / "empathy_gap").mkdir()
+    name = "table02_gap_delta.csv"
+    shutil.copy(paths.PUBLISHED / "empathy_gap" / name, tmp_path / "empathy_gap")
+    return tmp_path, tmp_path / "empathy_gap" / name
+
+
+@pytest.mark.parametrize(("study", "table"), TABLES)
+def test_every_table_has_its_rows(study, table):
+    assert len(published.load(study, table)) == ROWS[study][table]
+
+
+def test_no_table_is_left_out():
+    files = {path.relative_to(paths.PUBLISHED) for path in paths.PUBLISHED.glob("*/*.csv")}
+    assert len(files) == len(TABLES)
+
+
+def test_numbers_come_with_their_printed_text():
+    table = published.load("empathy_gap", 8)
+    row = table.query("category == 'Religion' and prompt_setting == 'P0,S1,T0'").iloc[0]
+    assert (row["std"], row["std_printed"]) == (0.094, "0.094")
+    row = table.query("category == 'Religion' and prompt_setting == 'P0,S0,T2'").iloc[0]
+    assert (row["std"], row["std_printed"]) == (0.9, "0.9")
+    assert published.load("stereomap", 15)["coverage_pct_printed"].iloc[0] == "65.40"
+
+
+def test_types_of_columns():
+    table = published.load("giebench", 4)
+    assert table["gained"].dtype == "Int64"
+    assert table["delta_pct"].dtype == "float64"
+    assert table["gained"].iloc[0] == 17
+    assert table["delta_pct"].iloc[0] == -5.2
+    settings_ = published.load("biased_samaritan", 5)
+    assert settings_["top_p"].isna().sum() == 2
+    assert (settings_["top_p_printed"] == "").sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1.73,-0.226", "1.7e,-0.226", "column delta, line 2: found '1.7e', expected a number"),
+        ("1.88,-0.234", ",-0.234", "column delta, line 3: found '', expected a number"),
+        ("delta,ci_lower", "gap,ci_lower", "but columns.csv expects model, category"),
+        ("0.242,above_1", "0.242,above_1,x", "Expected 7 fields in line 3, saw 8"),
+    ],
+)
+def test_damage_ends_in_one_sentence(copy, old, new, message):
+    folder, file = copy
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^empathy_gap/table02_gap_delta\.csv") as error:
+        published.load("empathy_gap", 2, folder)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_count_is_whole(tmp_path):
+    shutil.copytree(paths.PUBLISHED, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "giebench" / "table04_delta_raw_to_cot.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace(",17,22", ",17.5,22", 1), "utf-8")
+    with pytest.raises(ValueError, match=r"column gained, line 2: found '17.5', expected a count"):
+        published.load("giebench", 4, tmp_path)
+
+
+@pytest.mark.parametrize(("study", "table"), [("giebench", 9), ("wang", 1), ("giebench", "table0")])
+def test_unknown_table(study, table):
+    with pytest.raises(ValueError, match=r"has \d tables .* expected (one of|a study out of)"):
+        published.load(study, table)
+
+
+def test_tolerance_follows_the_last_digit():
+    assert published.tolerance("5.70") == 0.005
+    assert published.tolerance("5.7") == pytest.approx(0.05)
+    assert published.tolerance("-12") == 0.5
+    several = published.tolerance(pd.Series(["0.094", "", "100"], index=[3, 5, 7]))
+    assert several.index.to_list() == [3, 5, 7]
+    assert several.dropna().to_list() == pytest.approx([0.0005, 0.5])
+    with pytest.raises(ValueError, match="'1,133' is not a printed decimal number"):
+        published.tolerance("1,133")
+
+
+@given(st.floats(-1e4, 1e4), st.integers(0, 4))
+@settings(max_examples=60, deadline=None)
+def test_a_rounded_number_agrees_with_itself(value, digits):
+    printed = pd.Series([f"{value:.{digits}f}"])
+    assert published.compare(printed, value)["verdict"].iloc[0] == "agrees within rounding"
+    off = value + 1.01 * 10.0**-digits
+    assert published.compare(printed, off)["verdict"].iloc[0] == "differs"
+
+
+def test_compare():
+    printed = pd.Series(["1.73", "0.58", "", "2.0"], index=list("abcd"))
+    table = published.compare(printed, [1.734, 0.60, 1.0, float("nan")])
+    assert table.columns.to_list() == ["printed", "here", "difference", "tolerance", "verdict"]
+    assert table.index.to_list() == list("abcd")
+    assert table["difference"].to_list()[:2] == pytest.approx([0.004, 0.02])
+    assert table["verdict"].to_list() == [
+        "agrees within rounding", "differs", "nothing to compare", "nothing to compare",
+    ]  # fmt: skip
+    wider = published.compare(printed, [1.734, 0.60, 1.0, 2.0], spread=0.02)
+    assert wider["verdict"].iloc[1] == "agrees within rounding"
+    assert wider["tolerance"].iloc[1] == pytest.approx(0.025)
+
+
+def test_half_a_unit_is_within():
+    assert published.compare(pd.Series(["0.3"]), 0.25)["verdict"].iloc[0] != "differs"
+
+
+def test_model_of():
+    name = published.model_of("empathy_gap", "meta-llama/Llama-3.1-8B-Instruct")
+    assert name == "Llama-3.1-8B"
+    assert published.model_of("empathy_gap", "META-llama/meta-Llama-3.1-70B-Instruct") == (
+        "Llama-3.1-70B"
+    )
+    assert published.model_of("empathy_gap", "mistralai/Mistral-7B-Instruct-v0.3") == "Mistral-7B"
+    assert published.model_of("empathy_gap", "Qwen/Qwen2-7B-Instruct") == "Qwen-2-7B"
+    assert published.model_of("giebench", "Qwen/Qwen2-7B-Instruct") is None
+    assert published.model_of("empathy_gap", "calibrant") is None
+
+
+def test_every_known_model_is_in_a_table():
+    models = pd.read_csv(paths.PUBLISHED / "models.csv")
+    assert not models.duplicated(["study", "hub_id"]).any()
+    for study, table, column in (
+        ("empathy_gap", 2, "model"),
+        ("biased_samaritan", 6, "model"),
+        ("giebench", 1, "model"),
+        ("stereomap", 2, "source"),
+    ):
+        own = set(models.loc[models["study"] == study, "model"])
+        assert own <= set(published.load(study, table)[column])
+        assert own
