@@ -153,6 +153,12 @@ def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     assert events.loc[0, "text_id"] == "NA"
 
 
+def test_a_quoted_text_is_unquoted_as_pandas_wrote_it(tmp_path):
+    text = 'they called it ""fair"", and left'
+    events = load_events(write(tmp_path / "a.tsv", event("joy", "1", f'"{text}"')))
+    assert events.loc[0, "generated_text"] == 'they called it "fair", and left'
+
+
 def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
     place = tmp_path / "a.tsv"
     place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
@@ -179,8 +185,9 @@ WRONG_LINES = {
     "empty first": ([GOOD, "joy\t1\ta\t \tb"], "line 3: first_person_text is empty"),
     "too few": ([GOOD, "joy\t1\ta\tb"], "line 3: 4 fields, expected 5"),
     "too many": ([GOOD + "\tmore"], "line 2: 6 fields, expected 5"),
-    "blank line": ([GOOD, "", event("joy")], "line 3: 1 fields, expected 5"),
+    "blank line": ([GOOD, "", event("joy")], "line 3: 0 fields, expected 5"),
     "duplicate": ([GOOD, event("joy"), GOOD], "line 4: joy 0 is there already, in .*a.tsv, line 2"),
+    "open quote": ([GOOD, event("joy", "1", '"never closed')], "line 3: a quote is opened and"),
     "header only": ([], "line 2: expected an event"),
 }
 

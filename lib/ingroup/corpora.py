@@ -6,6 +6,7 @@ A mirror is a folder with the same layout, for machines that cannot reach the ne
 """
 
 import argparse
+import csv
 import shutil
 import sys
 from collections.abc import Callable
@@ -231,21 +232,27 @@ def _read(file: Path, seen: dict[tuple[str, str], str]) -> list[dict[str, str]]:
     except UnicodeDecodeError as problem:
         line = problem.object[: problem.start].count(b"\n") + 1
         raise CorpusError(f"{file}, line {line}: the text is not UTF-8.") from problem
-    # Quotes are text in these files and other separators may be part of one: no csv reader, and
-    # no str.splitlines, would give back the lines that an editor shows.
-    head, *lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    header = head.split("\t")
+    # Split at \n alone: other separators that str.splitlines knows may be part of a text.
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    header = lines[0].split("\t")
     if not text.strip():
         raise CorpusError(f"{file}, line 1: the file is empty, expected {', '.join(COLUMNS)}.")
     for column in REQUIRED:
         if column not in header:
             raise CorpusError(f"{file}, line 1: no column {column!r}, found {', '.join(header)}.")
-    if not lines:
+    if len(lines) == 1:
         raise CorpusError(f"{file}, line 2: expected an event, the file ends after its header.")
     rows = []
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(lines[1:], start=2):
         where = f"{file}, line {number}"
-        cells = line.split("\t")
+        try:
+            # A text with quotes in it is quoted, its own quotes doubled, as pandas writes it.
+            (cells,) = csv.reader([line], delimiter="\t", strict=True)
+        except (csv.Error, ValueError) as problem:
+            raise CorpusError(
+                f"{where}: a quote is opened and not closed; expected a text with quotes to be "
+                "quoted, its own quotes doubled."
+            ) from problem
         if len(cells) != len(header):
             raise CorpusError(f"{where}: {len(cells)} fields, expected {len(header)}.")
         row = {

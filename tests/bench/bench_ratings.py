@@ -2,7 +2,8 @@
 
 The table is religion on the full corpus: 36 pairs of 6,050 responses, mostly bare numbers, with
 some refusals and long replies. Both ways read with the authors' rule, leave out an event that is
-refused in any cell, and give the cell means rounded to two decimals.
+refused in any cell, give the cell means rounded to two decimals, and mask the cells that do not
+differ from both in-group references (paired t-tests, p < 0.05 / 36).
 """
 
 import re
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import ttest_rel
 
+from ingroup.comparison import paired_cells, significant_cells
 from ingroup.ratings import cell_means, exclude, from_responses
 
 IDENTITIES = ("a person", "a Christian", "a Muslim", "a Jew", "a Buddhist", "a Hindu")
@@ -32,7 +35,7 @@ def rows() -> list[dict]:
             "ours": ours,
             "baseline": baseline,
             "ratio": baseline / ours,
-            "baseline_is": "a pair's rows selected by label, parsed row by row, a CSV file a pair",
+            "baseline_is": "rows of a pair selected by label, a CSV a pair, ttest_rel a cell",
         }
     ]
 
@@ -41,7 +44,8 @@ def _tables(rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
     """217,800 responses as a store returns them, and the scripts' tables of prompts and replies."""
     perceiver, experiencer, event = (axis.ravel() for axis in np.indices(SHAPE))
     trial = np.arange(event.size)
-    rating = np.clip(rng.normal(75, 12, event.size).round(), 0, 100).astype(int)
+    mean = 75 + 2 * (perceiver == experiencer) + (perceiver % 2)
+    rating = np.clip(rng.normal(mean, 12).round(), 0, 100).astype(int)
     text = rating.astype(str).astype(object)
     reasons = rng.choice(event.size, 2000, replace=False)
     text[reasons] = [f"{rating[i]}\n\nThe person of event {event[i]} felt much." for i in reasons]
@@ -58,7 +62,9 @@ def _tables(rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame, pd.Da
 
 def _ours(responses: pd.DataFrame) -> np.ndarray:
     ratings = from_responses(responses, SHAPE, 0, 100, rule="authors")
-    return cell_means(exclude(ratings.values, "any").values, decimals=2)
+    kept = exclude(ratings.values, "any").values
+    shown = significant_cells(paired_cells(kept), unspecified=0, as_printed=True)
+    return np.where(shown, cell_means(kept, decimals=2), np.nan)
 
 
 def _baseline(prompts: pd.DataFrame, replies: pd.DataFrame) -> np.ndarray:
@@ -73,12 +79,19 @@ def _baseline(prompts: pd.DataFrame, replies: pd.DataFrame) -> np.ndarray:
         for path in Path(folder).iterdir():
             intensity = pd.read_csv(path)["intensity"]
             refused.update(np.flatnonzero(intensity == -1).tolist())
-        matrix = np.zeros(SHAPE[:2])
+        matrix, kept = np.zeros(SHAPE[:2]), {}
         for i, p in enumerate(IDENTITIES):
             for j, e in enumerate(IDENTITIES):
                 intensity = pd.read_csv(Path(folder) / f"{p}_{e}.csv")["intensity"]
-                kept = [value for event, value in enumerate(intensity) if event not in refused]
-                matrix[i, j] = round(sum(kept) / len(kept), 2)
+                kept[i, j] = [
+                    value for event, value in enumerate(intensity) if event not in refused
+                ]
+                matrix[i, j] = round(sum(kept[i, j]) / len(kept[i, j]), 2)
+        for i, j in kept:
+            if i != j and 0 not in (i, j):
+                references = kept[i, i], kept[j, j]
+                if max(ttest_rel(kept[i, j], r).pvalue for r in references) >= 0.05 / 36:
+                    matrix[i, j] = np.nan
     return matrix
 
 
