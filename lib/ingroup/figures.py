@@ -4,6 +4,7 @@ Figures are drawn from tables. Widths are those of a one- and a two-column page 
 (ACL style: 3.03 and 6.30 inches), so that type stays readable at print size.
 """
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> F
         The same figure, for display.
     """
     if demonstration:
-        fig.supxlabel(DEMONSTRATION, fontsize=5.5, color="#8A1C1C", style="italic")
+        lines = textwrap.fill(DEMONSTRATION, width=int(22 * fig.get_figwidth()))
+        fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     # No creation date and no matplotlib version in the file: they would change the bytes.
     fig.savefig(
         folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
@@ -108,7 +110,8 @@ def heatmap(
     labels : sequence of str, length n
         Identity names on both axes; no tick labels unless given.
     limits : tuple of float
-        Ends of the colour scale; those of the matrix unless given.
+        Ends of the colour scale; values beyond them have the colour of the end. Unless given, the
+        1st and 99th percentile, so that one extreme pair does not flatten all others.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def heatmap(
         For a colour bar.
     """
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
-    low, high = limits or (float(matrix.min()), float(matrix.max()))
+    low, high = limits or np.percentile(matrix, [1, 99])
     image = ax.imshow(cells, cmap=HEAT, vmin=low, vmax=high, interpolation="nearest")
     ax.spines[:].set_visible(True)
     ax.spines[:].set_linewidth(0.4)

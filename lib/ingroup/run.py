@@ -5,6 +5,7 @@ Makefile calls. Every mistake in a parameter ends here, in one sentence, before 
 """
 
 import argparse
+import ast
 import os
 import re
 import sys
@@ -59,7 +60,7 @@ def merged(
         known = ", ".join(sorted(p.stem for p in paths.PROFILES.glob("*.yaml")))
         raise ParameterError(f"there is no PROFILE {profile!r}; there are {known}")
     described = papermill.inspect_notebook(str(source))
-    defaults = {name: yaml.safe_load(about["default"]) for name, about in described.items()}
+    defaults = {name: ast.literal_eval(about["default"]) for name, about in described.items()}
     values = defaults | (yaml.safe_load(file.read_text("utf8")).get(notebook) or {})
     for name, text in given.items():
         if name not in defaults or name == "RUN":
