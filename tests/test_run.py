@@ -46,7 +46,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
         ({"SEED": "-1"}, "SEED must not be negative"),
         ({"MODEL": "no such model"}, "MODEL 'no such model' is neither a model in data/models"),
         ({"MODEL": ""}, "MODEL is empty"),
-        ({"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 12: "),
+        ({"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 8: "),
         ({"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
         ({"EXCLUSION": "some"}, "EXCLUSION 'some' is unknown; expected any or pairwise"),
         ({"PARSING": "mine"}, "PARSING 'mine' is unknown; expected sound or authors"),

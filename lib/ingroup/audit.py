@@ -11,7 +11,8 @@ The verdicts, from the mildest:
 ``holds``
     Within half a unit of the last printed digit.
 ``rounding``
-    Outside that, but within what the rounding of all operands can do, or cut instead of rounded.
+    Outside that, but within what the rounding of all operands can do, or cut instead of rounded;
+    in prose also one off ("over sixty" for 60).
 ``contradicts``
     Outside both.
 """
@@ -112,7 +113,7 @@ class Findings:
         columns: Sequence[str],
         holds: ArrayLike,
         check: str,
-        because: str | Mapping[str, str],
+        because: str | Mapping[str, str] | Sequence[str],
         recomputed: ArrayLike = "",
         tolerance: ArrayLike = "",
         printed: ArrayLike | None = None,
@@ -131,9 +132,9 @@ class Findings:
             Whether the check holds in each row (False is ``contradicts``), or the verdicts.
         check : str
             The check's name, the same for all rows.
-        because : str or mapping
-            The explanation, one sentence, or one for each verdict (that of ``holds`` where a
-            verdict has none).
+        because : str, mapping or sequence
+            The explanation: one sentence, or one for each verdict (that of ``holds`` where a
+            verdict has none), or one for each row.
         recomputed, tolerance : array_like
             Shown beside the printed numbers.
         printed : array_like, optional
@@ -147,8 +148,8 @@ class Findings:
             texts = frame.get([f"{column}_printed" for column in columns], frame[list(columns)])
             printed = [" / ".join(map(str, row)) for row in texts.values]
         named = frame[[name for name in self.names if name in frame]].values
-        if isinstance(because, str):
-            because = {"holds": because}
+        if isinstance(because, Mapping):
+            because = [because.get(verdict, because["holds"]) for verdict in verdicts]
         entered = pd.DataFrame(
             {
                 "paper": self.paper,
@@ -159,7 +160,7 @@ class Findings:
                 "recomputed": recomputed,
                 "tolerance": tolerance,
                 "verdict": verdicts,
-                "explanation": [because.get(verdict, because["holds"]) for verdict in verdicts],
+                "explanation": because,
             },
             index=frame.index,
         )
@@ -174,7 +175,7 @@ class Findings:
         column: str,
         recomputed: ArrayLike,
         check: str,
-        because: str | Mapping[str, str],
+        because: str | Mapping[str, str] | Sequence[str],
         operands: ArrayLike = 0.0,
     ) -> None:
         """Enter a column of printed numbers against recomputed ones: :func:`judge`, `facts`."""
@@ -187,7 +188,7 @@ class Findings:
         name: str,
         recomputed: float | str | None = None,
         verdict: bool | str | None = None,
-        because: str = "",
+        because: str | Mapping[str, str] = "",
         check: str = "sentence against tables",
         operands: float = 0.0,
     ) -> None:
@@ -246,7 +247,7 @@ class Findings:
 
     def latest(self) -> pd.DataFrame:
         """What was entered since the last call: the findings if few, else counts of a check."""
-        new, self._shown = self.table().iloc[self._shown :], len(self.rows)
+        new, self._shown = pd.DataFrame(self.rows[self._shown :], columns=COLUMNS), len(self.rows)
         if len(new) <= 15:
             return new[["place", "item", "printed", "recomputed", "verdict"]]
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
@@ -257,6 +258,8 @@ class Findings:
     def slips(self) -> pd.DataFrame:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
+        An entry takes the findings whose check begins with its ``check`` and whose item contains
+        its ``item``; either may be empty.
         Columns paper, check, items (at most three named), findings (how many), changes ("nothing",
         "a number" or "a claim") and why. Contradictions that no entry covers come last.
         """
@@ -270,7 +273,7 @@ class Findings:
             own = own[own["check"].str.startswith(check)]
             left = left.drop(own.index)
             if len(own):
-                items = "; ".join((own["place"] + ": " + own["item"]).head(3))
-                items += f"; and {len(own) - 3} more" if len(own) > 3 else ""
-                rows.append((self.paper, check, items, len(own), changes, why))
+                items, check = (own["place"] + ": " + own["item"]).unique(), own["check"].unique()
+                named = "; ".join(items[:3]) + (f"; and {len(items) - 3} more" * (len(items) > 3))
+                rows.append((self.paper, "; ".join(check), named, len(own), changes, why))
         return pd.DataFrame(rows, columns=["paper", "check", "items", "findings", "changes", "why"])

@@ -142,7 +142,8 @@ def _batches(
     done = 0
     while done < phase.examples:
         progress = 1.0 if phase.sharp else done / phase.examples
-        chosen = rng.choice(len(studies), size=16 * BATCH, p=shares / shares.sum())
+        size = min(16 * BATCH, phase.examples)
+        chosen = rng.choice(len(studies), size=size, p=shares / shares.sum())
         pool = [_Encoded(studies[i].draw(rng, progress, phase.sharp), tokenizer) for i in chosen]
         pool.sort(key=lambda encoded: len(encoded.ids))
         groups = [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
