@@ -36,7 +36,7 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
-	@printf '  make %-12s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
+	@printf '  make %-11s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
 	@echo "Parameters of a notebook: make 10 MODEL=... CORPUS=... N_EVENTS=... SEED=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
@@ -70,7 +70,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
 INFERENCE := $(call lib,$(addprefix inference/,__init__ engine generation prompts store \
-	transformers_engine))
+	transformers_engine weights))
 COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(READY)
 
 NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli design parsing ratings permutation bootstrap \
@@ -101,7 +101,7 @@ calibrant: $(READY)  ## train both calibrants anew, under an hour on two cores
 # ---- work --------------------------------------------------------------------------------------
 
 test: $(READY)  ## the tests, under two minutes
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 bench: $(READY)  ## speed against named baselines, written to build/bench.json
 	@$(PY) tests/bench/bench.py

@@ -1,24 +1,22 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from pathlib import Path
 
 import torch
 import transformers
 from transformers import (
-    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     DynamicCache,
     PreTrainedModel,
 )
 
-from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
+from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
 
 # One bar is enough: that of the prompts.
@@ -58,32 +56,18 @@ class TransformersEngine:
         device: str | None = None,
         dtype: str | None = None,
     ):
-        if Path(model).is_absolute() and not Path(model).is_dir():
-            raise EngineError(f"there is no model folder {model}")
-        self.model_name, self.revision, self.batch_size = model, revision, batch_size
+        self.batch_size = batch_size
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.dtype = dtype or ("float32" if self.device == "cpu" else "bfloat16")
-        self.config = self._load(AutoConfig.from_pretrained)
-        tokenizer = self._load(AutoTokenizer.from_pretrained, padding_side="left")
-        self.prompter = Prompter(tokenizer, system, bos)
-        self.tokenizer = tokenizer
-        if tokenizer.pad_token_id is None:
-            tokenizer.pad_token_id = tokenizer.eos_token_id
-
-    def _load(self, loader: Callable, **options):
-        try:
-            return loader(
-                self.model_name, revision=self.revision, trust_remote_code=False, **options
-            )
-        except (OSError, ValueError) as error:
-            reason = str(error).strip().split("\n")[0]
-            raise EngineError(
-                f"the model {self.model_name!r} cannot be loaded: {reason}"
-            ) from error
+        self.weights = Weights(model, revision)
+        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, padding_side="left")
+        self.prompter = Prompter(self.tokenizer, system, bos)
+        if self.tokenizer.pad_token_id is None:
+            self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        model = self._load(
+        model = self.weights.load(
             AutoModelForCausalLM.from_pretrained,
             dtype=getattr(torch, self.dtype),
             use_safetensors=True,
@@ -95,28 +79,10 @@ class TransformersEngine:
         return {
             "engine": "transformers",
             "engine_version": transformers.__version__,
-            "model": Path(self.model_name).name if self._is_local else self.model_name,
-            "revision": self._weights_hash if self._is_local else self._commit,
+            **self.weights.identity(),
             "dtype": self.dtype,
             **self.prompter.identity(),
         }
-
-    @property
-    def _is_local(self) -> bool:
-        return Path(self.model_name).is_dir()
-
-    @property
-    def _commit(self) -> str:
-        return getattr(self.config, "_commit_hash", None) or str(self.revision)
-
-    @cached_property
-    def _weights_hash(self) -> str:
-        """Hash over the weight files of a local folder: its only reliable revision."""
-        digest = hashlib.sha256()
-        for file in sorted(Path(self.model_name).glob("*.safetensors")):
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-        return digest.hexdigest()[:16]
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`."""

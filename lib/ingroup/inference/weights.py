@@ -1,0 +1,65 @@
+"""The files behind a model's name, and what pins them."""
+
+import hashlib
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoConfig
+
+from ingroup.inference.engine import EngineError
+
+
+class Weights:
+    """A model in a folder or on the hub. Code from the hub is never run.
+
+    Parameters
+    ----------
+    model : str
+        A folder, or a model's name on the hub.
+    revision : str, optional
+        Commit or tag on the hub.
+
+    Raises
+    ------
+    EngineError
+        Where the model cannot be found.
+    """
+
+    def __init__(self, model: str, revision: str | None = None):
+        if Path(model).is_absolute() and not Path(model).is_dir():
+            raise EngineError(f"there is no model folder {model}")
+        self.model, self.revision = model, revision
+        self.config = self.load(AutoConfig.from_pretrained)
+
+    def load(self, loader: Callable, **options) -> Any:
+        """What a ``from_pretrained`` of transformers makes of these files.
+
+        Raises
+        ------
+        EngineError
+            Where it cannot be loaded; the message has the first line of the reason.
+        """
+        try:
+            return loader(self.model, revision=self.revision, trust_remote_code=False, **options)
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise EngineError(f"the model {self.model!r} cannot be loaded: {reason}") from error
+
+    def identity(self) -> dict[str, str]:
+        """Model, and its commit on the hub or the hash of local weights."""
+        folder = Path(self.model)
+        if folder.is_dir():
+            return {"model": folder.name, "revision": self._hash}
+        commit = getattr(self.config, "_commit_hash", None)
+        return {"model": self.model, "revision": commit or str(self.revision)}
+
+    @cached_property
+    def _hash(self) -> str:
+        """Hash over the weight files of a local folder: its only reliable revision."""
+        digest = hashlib.sha256()
+        for file in sorted(Path(self.model).glob("*.safetensors")):
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.hexdigest()[:16]
