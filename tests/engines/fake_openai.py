@@ -1,0 +1,109 @@
+"""OpenAI's chat API on loopback, for as much of it as the engine uses."""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from fault_proxy import Handler, listening
+
+
+class Call(NamedTuple):
+    """One request: its JSON, its Authorization header, and when it came (seconds since 1970)."""
+
+    request: dict[str, Any]
+    authorization: str
+    arrived: float
+
+    @property
+    def prompt(self) -> str:
+        return self.request["messages"][-1]["content"]
+
+
+def text_of(messages: list[dict[str, str]]) -> str:
+    """What this server answers: a number from 0 to 100 that depends on the whole chat."""
+    return str(int(hashlib.sha256(json.dumps(messages).encode()).hexdigest(), 16) % 101)
+
+
+def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any]:
+    """The body of an answer, without token counts."""
+    message = {"role": "assistant", "content": text} | message
+    return {
+        "id": "c", "object": "chat.completion", "created": 0, "model": "fake",
+        "choices": [{"index": 0, "message": message, "finish_reason": ending}],
+    }  # fmt: skip
+
+
+def fault(status: int, message: str = "no", code: str | None = None, **headers: str):
+    """An answer for a script: an error in OpenAI's form."""
+    body = {"error": {"message": message, "type": "t", "param": None, "code": code}}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, named | {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+
+class FakeOpenAI:
+    """Answers by :func:`text_of`, or as its script says.
+
+    Parameters
+    ----------
+    script : callable, optional
+        Takes a :class:`Call` and how often its prompt was asked before; returns status, headers
+        and body, or None for the usual answer.
+    gather : int
+        Answer nobody before so many calls have stood here at once (but wait for 5 s at most).
+    """
+
+    def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
+        self.script, self.gather = script, gather
+        self.calls: list[Call] = []
+        self.present = self.most_present = 0
+        self._change = threading.Condition()
+
+    def asked(self, prompt: str) -> list[Call]:
+        return [call for call in self.calls if call.prompt == prompt]
+
+    def answer(self, body: bytes, authorization: str):
+        call = Call(json.loads(body), authorization, time.time())
+        with self._change:
+            before = len(self.asked(call.prompt))
+            self.calls.append(call)
+        given = self.script(call, before) if self.script else None
+        if given is not None:
+            return given
+        messages = call.request["messages"]
+        words = sum(len(message["content"].split()) for message in messages)
+        usage = {
+            "prompt_tokens": words,
+            "completion_tokens": 1,
+            "prompt_tokens_details": {"cached_tokens": words // 2},
+        }
+        text = json.dumps(completion(text_of(messages)) | {"usage": usage})
+        return 200, {"Content-Type": "application/json"}, text.encode()
+
+    def _enter(self) -> None:
+        with self._change:
+            self.present += 1
+            self.most_present = max(self.most_present, self.present)
+            self._change.notify_all()
+            self._change.wait_for(lambda: self.most_present >= self.gather, timeout=5)
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Listen; yields the address."""
+        fake = self
+
+        class Fake(Handler):
+            def do_POST(self):
+                fake._enter()
+                try:
+                    given = fake.answer(self.body(), self.headers.get("Authorization", ""))
+                finally:
+                    with fake._change:
+                        fake.present -= 1
+                self.reply(*given)
+
+        with listening(Fake) as address:
+            yield address

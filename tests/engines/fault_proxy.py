@@ -1,0 +1,150 @@
+"""A proxy on loopback that spoils a share of the calls, the same calls for the same seed.
+
+Stands before a fake server or a real one::
+
+    with FaultProxy("http://127.0.0.1:8000", share=0.3, seed=1).running() as address:
+        engine = OpenAIEngine(model, base_url=address + "/v1")
+"""
+
+import hashlib
+import http.client
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+FAULTS = ("delay", "cut", "429", "500", "json")
+HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "host"}
+
+
+class Server(ThreadingHTTPServer):
+    """Many at once, and silent about clients that leave."""
+
+    request_queue_size = 256
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Reads a whole request, writes a whole answer, keeps the connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def body(self) -> bytes:
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def reply(self, status: int, headers: Mapping[str, str], body: bytes, share: float = 1) -> None:
+        """Send an answer, or only a share of its body and then break the connection."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: int(share * len(body))])
+        self.close_connection = self.close_connection or share < 1
+
+    def log_message(self, *args):
+        pass
+
+
+@contextmanager
+def listening(handler: type[Handler]) -> Iterator[str]:
+    """Serve on a free port of 127.0.0.1; yields the address."""
+    with Server(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class FaultProxy:
+    """Forwards every call to ``upstream``, save for the faults.
+
+    Parameters
+    ----------
+    upstream : str
+        Scheme, host and port.
+    share : float
+        Share of calls with a fault: answered late, cut amid the body, answered 429 (with a
+        Retry-After) or 500, or with JSON that stops halfway.
+    seed : int
+        Whether the n-th call with a body is spoilt depends on the seed, the body and n, and not on
+        the order in which calls arrive.
+    delay, retry_after : float
+        Seconds.
+    """
+
+    def __init__(
+        self,
+        upstream: str,
+        share: float = 0.3,
+        seed: int = 0,
+        delay: float = 0.05,
+        retry_after: float = 0.02,
+    ):
+        self.upstream, self.share, self.seed = urlsplit(upstream), share, seed
+        self.delay, self.retry_after = delay, retry_after
+        self.drawn: Counter[str] = Counter()
+        self.calls: Counter[bytes] = Counter()
+        self._lock = threading.Lock()
+
+    def draw(self, body: bytes) -> str:
+        """Name of the fault of this call, or ``"none"``; counted in ``drawn``."""
+        with self._lock:
+            self.calls[body] += 1
+            name = f"{self.seed} {self.calls[body]} {hashlib.sha256(body).hexdigest()}"
+            dice = random.Random(name)
+            fault = dice.choice(FAULTS) if dice.random() < self.share else "none"
+            self.drawn[fault] += 1
+        return fault
+
+    def forward(self, method: str, path: str, headers: Mapping[str, str], body: bytes):
+        """Status, headers and body of upstream's answer."""
+        kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+        connection = kind[self.upstream.scheme](self.upstream.netloc, timeout=60)
+        try:
+            kept = {name: value for name, value in headers.items() if name.lower() not in HOP}
+            connection.request(method, path, body, kept)
+            answer = connection.getresponse()
+            text = answer.read()
+            kept = {name: value for name, value in answer.getheaders() if name.lower() not in HOP}
+            return answer.status, kept, text
+        finally:
+            connection.close()
+
+    @contextmanager
+    def running(self) -> Iterator[str]:
+        """Listen; yields the proxy's address."""
+        proxy = self
+
+        class Proxy(Handler):
+            def do_POST(self):
+                body = self.body()
+                fault = proxy.draw(body)
+                if fault == "429":
+                    wait = {"Retry-After": str(proxy.retry_after)}
+                    self.reply(429, wait, b'{"error": {"message": "too fast"}}')
+                elif fault == "500":
+                    self.reply(500, {"Content-Type": "text/html"}, b"<html>\n<b>500</b>\n</html>")
+                else:
+                    status, headers, text = proxy.forward("POST", self.path, self.headers, body)
+                    if fault == "delay":
+                        time.sleep(proxy.delay)
+                    if fault == "json":
+                        text = text[: len(text) // 2]
+                    self.reply(status, headers, text, 0.5 if fault == "cut" else 1)
+
+            def do_GET(self):
+                self.reply(*proxy.forward("GET", self.path, self.headers, b""))
+
+        with listening(Proxy) as address:
+            yield address
