@@ -77,7 +77,7 @@ NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli design parsing r
 	comparison published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
 	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* \
 	data/published/*.csv data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
-	data/models/calibrant*/planted.yaml)
+	data/models/calibrant*/planted.yaml $(CORPUS) $(if $(MODEL),$(MODEL)/*.safetensors))
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
 define notebook
