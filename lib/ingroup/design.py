@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ingroup import stimuli
+from ingroup import scenarios, stimuli
 from ingroup.stimuli import Message, Setting
+
+Crossing = Literal["full", "printed"]
 
 
 class Trial(NamedTuple):
@@ -151,6 +153,37 @@ class Design(Sequence[Trial]):
         return digest.hexdigest()
 
 
+class Selection(Sequence[Trial]):
+    """Some trials of a design, in an order of their own; their numbers stay those of the whole.
+
+    Parameters
+    ----------
+    design : Design
+        The whole.
+    numbers : array of int
+        Which of its trials, in which order.
+    """
+
+    def __init__(self, design: Design, numbers: np.ndarray):
+        self.design, self.numbers = design, np.asarray(numbers, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> Trial:
+        return self.design[int(self.numbers[index])]
+
+    def slice(self, start: int, stop: int) -> "Selection":
+        """Places ``start`` to ``stop`` of this selection."""
+        return Selection(self.design, self.numbers[start:stop])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the design's fingerprint and the numbers."""
+        content = self.design.fingerprint.encode() + self.numbers.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()
+
+
 class Event(NamedTuple):
     """What one experiencer lived through, in the form that a setting shows."""
 
@@ -241,3 +274,67 @@ def rewriting(events: pd.DataFrame) -> Design:
             )
         ]
     )
+
+
+class Prompt(NamedTuple):
+    """One wording of one scenario with one phrasing of a group."""
+
+    scenario: int
+    wording: int
+    group: str
+    phrasing: str
+    text: str
+    phrase: str
+
+
+def biased_samaritan(
+    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
+) -> Design:
+    """The design of Fagan et al. (section 4.2): scenario x wording x phrasing, for one category.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From :func:`ingroup.scenarios.load_scenarios`.
+    category : str
+        ``"Race"``, ``"Gender"`` or ``"Age"``.
+    crossing : {"full", "printed"}
+        "full" puts every phrasing, the control among them, into every wording. "printed" asks each
+        phrasing once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1)
+        and again 103 x (7 + 1) prompts as in section 4.2, which does not say how the wordings
+        were dealt out.
+    latino : bool
+        See :func:`ingroup.scenarios.phrasings`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``prompt`` (levels of :class:`Prompt`); phrasings change fastest,
+        so neighbours share the text up to the slot.
+
+    Raises
+    ------
+    ValueError
+        For another crossing.
+    ingroup.stimuli.StimulusError
+        For an unknown category.
+    """
+    if crossing not in ("full", "printed"):
+        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'printed'")
+    phrasings = list(scenarios.phrasings(category, latino).itertuples(index=False))
+    wordings = sorted(table.wording.unique())
+    place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}
+    prompts = tuple(
+        Prompt(int(row.scenario), int(row.wording), name.group, name.phrasing, row.text, name.text)
+        for row in table.itertuples()
+        for turn, name in enumerate(phrasings)
+        if crossing == "full"
+        or wordings[(place[row.scenario] + turn) % len(wordings)] == row.wording
+    )
+
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        return scenarios.messages(condition["prompt"].text, condition["prompt"].phrase)
+
+    request = scenarios.request()
+    labels = {"category": category, "crossing": crossing}
+    return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])

@@ -19,6 +19,17 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import corpora, paths, stimuli
+from ingroup.calibrant import is_calibrant
+from ingroup.inference.engines import ENGINES
+
+CHOICES = {
+    "ENGINE": ENGINES,
+    "EXCLUSION": ("any", "pairwise"),
+    "PARSING": ("sound", "authors"),
+    "RATING": ("greedy", "expected"),
+    "SYSTEM": ("keep", "fold"),
+    "BOS": ("template", "authors"),
+}
 
 
 class ParameterError(ValueError):
@@ -44,7 +55,8 @@ def merged(
     Returns
     -------
     dict
-        Name to value, checked.
+        Name to value, checked. ``CONTROL`` is the negative control of the calibrant: for another
+        model, a server or recordings it is empty unless it is given.
 
     Raises
     ------
@@ -68,8 +80,11 @@ def merged(
             raise ParameterError(f"{notebook} has no parameter {name}; it takes {names or 'none'}")
         values[name] = converted(name, text, defaults[name])
     values["RUN"] = run
+    if "CONTROL" in values and "CONTROL" not in given and not _demonstrates(values):
+        values["CONTROL"] = ""
     for name, value in values.items():
         check(name, value)
+    _check_models(values)
     if "CORPUS" in values:
         try:
             corpora.load_events(values["CORPUS"], values["N_EVENTS"] or None)
@@ -94,19 +109,14 @@ def converted(name: str, text: str, default: Any) -> Any:
 
 
 def check(name: str, value: Any) -> None:
-    """Raise a :class:`ParameterError` where a value cannot work, in one sentence."""
-    if name in ("MODEL", "CONTROL") and value and not _model_exists(value):
-        raise ParameterError(
-            f"{name} {value!r} is neither a model in data/models, nor a folder with a config.json, "
-            "nor a hub name such as organisation/name"
-        )
+    """Raise a :class:`ParameterError` where a value alone cannot work, in one sentence."""
     if name == "MODEL" and not value:
         raise ParameterError("MODEL is empty; name a model, e.g. MODEL=calibrant")
-    if name in ("N_EVENTS", "SEED") and value < 0:
+    if name in ("N_EVENTS", "SEED", "PRICE_IN", "PRICE_OUT") and value < 0:
         raise ParameterError(f"{name} must not be negative, found {value}")
     if name == "N_EVENTS" and value == 1:
         raise ParameterError("N_EVENTS must be at least 2 (paired tests need two), or 0 for all")
-    if name in ("N_RESAMPLES", "BATCH_SIZE") and value < 1:
+    if name in ("N_RESAMPLES", "BATCH_SIZE", "GPUS", "IN_FLIGHT") and value < 1:
         raise ParameterError(f"{name} must be at least 1, found {value}")
     if name == "SETTINGS":
         for setting in value:
@@ -114,14 +124,46 @@ def check(name: str, value: Any) -> None:
                 stimuli.setting(setting)
             except stimuli.StimulusError as error:
                 raise ParameterError(f"SETTINGS: {error}") from error
-    for choice, allowed in {
-        "EXCLUSION": ("any", "pairwise"),
-        "PARSING": ("sound", "authors"),
-        "SYSTEM": ("keep", "fold"),
-        "BOS": ("template", "authors"),
-    }.items():
-        if name == choice and value not in allowed:
-            raise ParameterError(f"{name} {value!r} is unknown; expected {' or '.join(allowed)}")
+    if name in CHOICES and value not in CHOICES[name]:
+        *most, last = CHOICES[name]
+        expected = f"{', '.join(most)} or {last}"
+        raise ParameterError(f"{name} {value!r} is unknown; expected {expected}")
+
+
+def _check_models(values: dict[str, Any]) -> None:
+    """Raise where models, engine and its options do not go together."""
+    for name in ("MODEL", "CONTROL", "REWRITER"):
+        model = values.get(name)
+        if model and _engine_is_local(values) and not _model_exists(model):
+            raise ParameterError(
+                f"{name} {model!r} is neither a model in data/models, nor a folder with a "
+                "config.json, nor a hub name such as organisation/name"
+            )
+    if values.get("ENGINE") == "replay":
+        if not values["RECORDINGS"]:
+            raise ParameterError(
+                "ENGINE=replay needs RECORDINGS=<file or folder> with the recorded answers"
+            )
+        if values["CONTROL"] or values["REWRITER"]:
+            raise ParameterError(
+                "ENGINE=replay has the answers of one model: leave CONTROL and REWRITER empty"
+            )
+        if values["RATING"] == "expected":
+            raise ParameterError("RATING=expected needs probabilities, which recordings lack")
+    elif values.get("RECORDINGS"):
+        raise ParameterError(f"RECORDINGS is for ENGINE=replay, found ENGINE={values['ENGINE']}")
+    if values.get("BASE_URL") and values["ENGINE"] != "openai":
+        raise ParameterError(f"BASE_URL is for ENGINE=openai, found ENGINE={values['ENGINE']}")
+
+
+def _demonstrates(values: dict[str, Any]) -> bool:
+    """Whether the run is a calibrant's, whose control is then asked beside it."""
+    return _engine_is_local(values) and is_calibrant(values["MODEL"])
+
+
+def _engine_is_local(values: dict[str, Any]) -> bool:
+    """Whether the model itself is loaded: a server's or a recorded model is only a name."""
+    return values.get("ENGINE") not in ("openai", "replay")
 
 
 def _model_exists(model: str) -> bool:
@@ -167,17 +209,27 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
     return target
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def command_line(description: str) -> argparse.ArgumentParser:
+    """The arguments that every command about a notebook takes."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("notebook")
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
+    """:func:`merged` of what :func:`command_line` read."""
     given = dict(pair.split("=", 1) for pair in options.set)
+    return merged(options.notebook, options.profile, given, options.run)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
+    options = command_line(__doc__).parse_args(arguments)
     try:
-        parameters = merged(options.notebook, options.profile, given, options.run)
+        parameters = parameters_of(options)
     except ParameterError as error:
         print(error, file=sys.stderr)
         return 2

@@ -7,6 +7,7 @@ them. Whoever wants another identity adds a line to ``identities.csv`` and nothi
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -34,8 +35,12 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     missing = [name for name in values if f"{{{name}}}" not in template]
     if missing:
         raise StimulusError(f"the template {template!r} has no placeholder {{{missing[0]}}}")
-    pattern = "|".join(re.escape(f"{{{name}}}") for name in values)
-    return re.sub(pattern, lambda found: values[found.group()[1:-1]], template)
+    return _placeholders(tuple(values)).sub(lambda found: values[found.group()[1:-1]], template)
+
+
+@lru_cache  # a design fills the same few templates millions of times
+def _placeholders(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(f"{{{name}}}") for name in names))
 
 
 def identities(category: str, folder: Path | None = None) -> pd.DataFrame:

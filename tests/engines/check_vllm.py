@@ -10,6 +10,7 @@ from functools import partial
 
 import psutil
 import pytest
+import torch
 
 from ingroup import corpora, design, paths
 from ingroup.inference import EngineError, Sampling
@@ -58,6 +59,30 @@ def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
     assert [reply._replace(cached_tokens=0) for reply in ours] == [
         reply._replace(cached_tokens=0) for reply in theirs
     ]
+
+
+def test_log_probabilities_are_those_of_the_transformers_engine(engine, chats):
+    """And nothing is compiled for them: the first ones would wait 14 s for it."""
+    reference = TransformersEngine(CALIBRANT)
+    for number, sampling in {
+        20: Sampling(max_tokens=3, logprobs=20),
+        # Where another token is drawn than the most probable one, vLLM gives both.
+        1: Sampling(temperature=2.0, max_tokens=1, logprobs=1),
+    }.items():
+        ours = engine.answer(chats[:200], sampling)
+        theirs = reference.answer(chats[:200], sampling)
+        for reply, other in zip(ours, theirs, strict=True):
+            assert len(reply.top_logprobs) == number
+            found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
+            # Neighbours that are nearly as probable may change places, at the end too.
+            least = min(expected.values()) + 1e-4
+            assert {text for text, value in expected.items() if value > least} <= found.keys()
+            for text in found.keys() & expected.keys():
+                assert found[text] == pytest.approx(expected[text], abs=1e-4)
+            assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert sum(reply.text != reply.top_logprobs[0][0] for reply in ours) > 20
+    assert not torch._dynamo.utils.counters["frames"]
+    assert engine.answer(chats[:1], GREEDY)[0].top_logprobs == ()
 
 
 def test_one_bos_and_two_as_the_authors_had(engine, chats, asked):
@@ -213,6 +238,7 @@ def test_the_identity_pins_model_version_and_settings(engine):
         "tensor_parallel_size": "1",
     }
     assert engine.vllm.__version__.startswith("0.32")
+    assert engine.asks_again is False
     half = VLLMEngine(CALIBRANT, dtype="bfloat16", system="fold", tensor_parallel_size=2)
     changed = {"dtype": "bfloat16", "system": "fold", "tensor_parallel_size": "2"}
     assert half.identity() == engine.identity() | changed

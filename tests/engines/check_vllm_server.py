@@ -114,6 +114,22 @@ def test_a_real_server_gives_the_replies_of_the_transformers_engine(
     assert responses.output_tokens.tolist() == [reply.output_tokens for reply in expected]
 
 
+def test_log_probabilities_come_through_the_server(server, plan):
+    sampling = Sampling(max_tokens=12, logprobs=20)
+    chats = [trial.messages for trial in plan.slice(0, 60)]
+    ours = OpenAIEngine("calibrant", server + "/v1").answer(chats, sampling)
+    theirs = TransformersEngine(CALIBRANT).answer(chats, sampling)
+    for reply, other in zip(ours, theirs, strict=True):
+        assert reply.text == other.text
+        assert len(reply.top_logprobs) == 20
+        found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
+        # Neighbours that are nearly as probable may change places, at the end too.
+        least = min(expected.values()) + 1e-3
+        assert {text for text, value in expected.items() if value > least} <= found.keys()
+        for text in found.keys() & expected.keys():
+            assert found[text] == pytest.approx(expected[text], abs=1e-3)
+
+
 @pytest.mark.parametrize("attempts", [1, 4])
 def test_through_faults_a_trial_is_right_or_failed_with_its_reason(
     attempts, server, plan, expected, tmp_path

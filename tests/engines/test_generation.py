@@ -1,5 +1,6 @@
 """Around the loop: folders, models, rewriting into the third person."""
 
+import pandas as pd
 import pytest
 
 from ingroup import corpora, design, paths
@@ -7,16 +8,21 @@ from ingroup.inference import (
     EngineError,
     Reply,
     Sampling,
+    Store,
+    failures,
     find_model,
     generate,
     open_store,
     response_folder,
+    usage,
     with_rewrites,
 )
 
 
 class Rewriter:
     """Answers a rewrite prompt as a model that follows it: the text, then the closing brace."""
+
+    asks_again = False
 
     def __init__(self, reply="The person {}.}} Text: {{", fails=False):
         self.reply, self.fails = reply, fails
@@ -63,15 +69,63 @@ def test_a_reply_without_a_text_names_its_event(tmp_path, engine, message):
 
 
 def test_a_folder_is_one_name_a_level():
-    folder = response_folder("empathy_gap", "sample-12", "meta-llama/Llama-3.1-8B", "P0,S0,T0")
+    folder = response_folder("empathy_gap", "sample-12", "org/Llama-8B", "vllm", "P0,S0,T0")
     assert folder.relative_to(paths.RESPONSES).parts == (
         "empathy_gap",
         "sample-12",
-        "meta-llama--Llama-3.1-8B",
+        "org--Llama-8B@vllm",
         "P0,S0,T0",
     )
+    local = response_folder("empathy_gap", "sample-12", "/home/me/model/", "vllm", "P0,S0,T0")
+    assert local.relative_to(paths.RESPONSES).parts[2] == "home--me--model@vllm"
 
 
 def test_a_model_is_a_folder_of_ours_or_a_name():
     assert find_model("calibrant") == str(paths.MODELS / "calibrant")
     assert find_model("meta-llama/Llama-3.1-8B") == "meta-llama/Llama-3.1-8B"
+
+
+@pytest.fixture
+def responses(tmp_path):
+    store = Store(tmp_path, {"trials": 6, "shard_size": 3})
+    failed = [Reply(None, "failed", 100, error=reason) for reason in ("HTTP 500", "cut", "cut")]
+    store.write(0, [Reply("1", "stop", 120, 96, 2), Reply("", "stop", 80, 0, 0), failed[0]])
+    store.write(1, [failed[1], failed[2], Reply("70", "length", 200, 160, 3)])
+    return store.read()
+
+
+def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
+    assert usage(responses, price_in=2.5, price_out=10).to_dict("records") == [
+        {
+            "prompts": 6,
+            "prompt_tokens": 700,
+            "cached_tokens": 256,
+            "output_tokens": 5,
+            "failed": 3,
+            "cost": pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000),
+        }
+    ]
+    assert usage(responses).cost[0] == 0
+
+
+def test_tokens_of_a_large_study_do_not_overflow():
+    """37 million prompts of 300 tokens are more than 32 bits count."""
+    one = pd.DataFrame({"prompt_tokens": [2**30] * 8, "cached_tokens": 0, "output_tokens": 1})
+    many = one.astype("int32").assign(finish_reason="stop")
+    assert usage(many).prompt_tokens[0] == 2**33
+
+
+def test_failures_are_told_with_their_reasons(responses):
+    assert failures(responses) == "3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"
+    assert failures(responses[:2]) == ""
+    many = pd.DataFrame({"finish_reason": "failed", "error": [*"aaabbbccddeeeee"]})
+    assert failures(many) == ("15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)")
+
+
+def test_a_run_says_on_standard_error_that_calls_failed(tmp_path, capsys):
+    plan = design.rewriting(corpora.load_events("sample", 12))
+    engine, sampling = Rewriter(fails=True), Sampling()
+    store = open_store(tmp_path, plan, engine, sampling)
+    generate(plan, engine, store, sampling, "rewriting")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "rewriting: 12 of 12 prompts failed (12 x no net)"

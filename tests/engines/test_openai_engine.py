@@ -13,7 +13,7 @@ from email.utils import formatdate
 import openai
 import pandas as pd
 import pytest
-from fake_openai import FakeOpenAI, completion, fault, text_of
+from fake_openai import FakeOpenAI, completion, fault, text_of, with_logprobs
 from fault_proxy import FAULTS, FaultProxy
 
 from ingroup import corpora, design
@@ -22,6 +22,7 @@ from ingroup.inference import openai_engine as module
 from ingroup.inference.openai_engine import OpenAIEngine
 
 GREEDY = Sampling(max_tokens=8)
+LIKELY = Sampling(max_tokens=8, logprobs=3)
 KEY = "sk-planted-0123456789abcdefghij"
 
 
@@ -76,17 +77,11 @@ def ok(body):
 
 
 def test_replies_stand_in_order_with_their_tokens(serve):
-    engine = OpenAIEngine("fake", serve(FakeOpenAI()), price_in=2.0, price_out=8.0)
+    engine = OpenAIEngine("fake", serve(FakeOpenAI()))
     replies = engine.answer(chats(40), GREEDY)
     assert replies == [Reply(text_of(chat), "stop", 6, 3, 1) for chat in chats(40)]
     assert len({reply.text for reply in replies}) > 20
-    assert engine.usage() == {
-        "prompt_tokens": 240,
-        "cached_tokens": 120,
-        "output_tokens": 40,
-        "cost": pytest.approx((240 * 2 + 40 * 8) / 1e6),
-    }
-    assert "cost" not in OpenAIEngine("fake", engine.base_url).usage()
+    assert engine.asks_again is True
     assert engine.answer([], GREEDY) == []
 
 
@@ -95,9 +90,11 @@ def test_the_request_holds_what_the_sampling_says_and_no_more(serve):
     engine = OpenAIEngine("fake", serve(server))
     engine.answer(chats(1), GREEDY)
     engine.answer(chats(1), Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3))
-    greedy, drawn = (call.request for call in server.calls)
+    engine.answer(chats(1), Sampling(max_tokens=8, logprobs=20))
+    greedy, drawn, likely = (call.request for call in server.calls)
     assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
     assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": 3}
+    assert likely == greedy | {"logprobs": True, "top_logprobs": 20}
 
 
 def test_openai_itself_gets_the_name_that_its_newer_models_ask_for(monkeypatch):
@@ -112,6 +109,19 @@ def test_it_works_below_a_running_event_loop(serve):
         return ask(FakeOpenAI(), serve, 3)
 
     assert [reply.text for reply in asyncio.run(cell())] == [text_of(chat) for chat in chats(3)]
+
+
+def test_calls_leave_no_thread_and_no_loop(serve, monkeypatch):
+    """Each shard has its own: a night of them must not pile up."""
+    loops, new = [], asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(new()) or loops[-1])
+    engine = OpenAIEngine("fake", serve(FakeOpenAI()))
+    threads = threading.active_count()
+    for number in (0, 2, 3):
+        assert len(engine.answer(chats(number), GREEDY)) == number
+    assert [loop.is_closed() for loop in loops] == [True] * 3
+    assert not [one for one in threading.enumerate() if one.name.startswith("ThreadPool")]
+    assert threads <= threading.active_count() <= threads + 3  # those of the server here
 
 
 def test_an_interrupt_ends_the_calls(serve):
@@ -364,6 +374,10 @@ def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, ca
     assert replies[9].error == "HTTP 400 - Incorrect API key provided: [key]"
     with pytest.raises(EngineError) as error:
         ask(always(*fault(401, echo)), serve, 2)
+    (likely,), _ = ask_each(
+        [ok(with_logprobs(completion("50"), [(key, -1)]))], serve, sampling=LIKELY
+    )
+    assert likely.top_logprobs == (("[key]", -1.0),)
     seen = [repr(replies), repr(engine), repr(vars(engine)), repr(engine.identity())]
     seen += [repr(error.getrepr(style="long", showlocals=False)), str(error.value), caplog.text]
     assert "Sending HTTP Request" in caplog.text
@@ -442,6 +456,50 @@ def test_counts_that_the_store_could_not_hold_are_left_out(serve):
     ]
     replies, _ = ask_each([ok(completion("50") | {"usage": usage}) for usage in usages], serve)
     assert repr(replies) == repr([Reply("50", "stop")] * 5)  # True == 1, in values
+
+
+def test_log_probabilities_of_the_first_token(serve):
+    cases = [
+        # In whatever order they come, the most probable first; no more than were asked for.
+        ([("5", -0.5), ("6", -1.5), ("7", -2.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
+        ([("7", -2.5), ("5", -0.5), ("6", -1.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
+        ([("5", -3), ("6", -1), ("7", -2), ("8", -0.9)], (("8", -0.9), ("6", -1.0), ("7", -2.0))),
+        ([("5", 0), ("", -9999.0)], (("5", 0.0), ("", -9999.0))),
+        ([("5", 1e-7)], (("5", 1e-7),)),
+        ([("\ud83d", -0.1)], (("\ufffd", -0.1),)),
+        ([], ()),
+    ]
+    answers = [ok(with_logprobs(completion("50"), pairs)) for pairs, _ in cases]
+    replies, _ = ask_each(answers, serve, sampling=LIKELY)
+    assert replies == [Reply("50", "stop", top_logprobs=top) for _, top in cases]
+    # Whoever does not ask for them gets none, though a server sends some.
+    (reply, *_), _ = ask_each(answers, serve)
+    assert reply == Reply("50", "stop")
+
+
+def test_log_probabilities_that_are_none_leave_the_answer(serve):
+    fine = {"token": "5", "logprob": -0.5}
+    numbers = [None, "high", "nan", [1], {}, math.nan, -math.inf, math.inf, 0.5, 10**400]
+    tops = [[fine, {"token": "6", "logprob": number}] for number in numbers]
+    tops += [None, 5, "5", [None], [[]], {"5": -0.5}, [{"token": "5"}], [{"logprob": -1.0}]]
+    tops += [[{"token": None, "logprob": -1.0}], [{"token": 5, "logprob": -1.0}]]
+    shapes = [{"content": [{"top_logprobs": top}]} for top in tops]
+    shapes += [None, [], "x", 7, {}, {"content": None}, {"content": []}, {"content": [None]}]
+    shapes += [{"content": {"0": 1}}, {"content": [{}]}, {"content": "x"}]
+    answers = []
+    for shape in shapes:
+        body = completion("50")
+        body["choices"][0]["logprobs"] = shape
+        answers.append(ok(body))
+    replies, calls = ask_each([*answers, ok(completion("50"))], serve, sampling=LIKELY)
+    assert replies == [Reply("50", "stop")] * (len(shapes) + 1)
+    assert set(calls) == {1}
+
+
+def test_a_server_that_refuses_log_probabilities_says_so(serve):
+    refusal = fault(400, "logprobs are off here")
+    replies = ask(always(*refusal), serve, 2, LIKELY)
+    assert replies == [Reply(None, "failed", error="HTTP 400 - logprobs are off here")] * 2
 
 
 def test_answers_without_a_text_fail_by_name(serve):

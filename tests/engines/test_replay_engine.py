@@ -11,7 +11,7 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from ingroup import corpora, design
-from ingroup.inference import EngineError, Reply, Sampling, generate, open_store
+from ingroup.inference import EngineError, Reply, Sampling, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.ratings import cell_means, from_responses
 
@@ -74,6 +74,8 @@ def plan():
 
 class Model:
     """Answers by the words of the prompt; every 50th trial is refused, cut off or has no answer."""
+
+    asks_again = False
 
     def __init__(self):
         self.asked = 0
@@ -176,7 +178,7 @@ def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
 
     original = run(plan, tmp_path / "original", Failing())
     (tmp_path / "original" / "part-00002.parquet").unlink()
-    engine = ReplayEngine(tmp_path / "original", design=plan)
+    engine = ReplayEngine(tmp_path / "original", designs=[plan])
     replayed = run(plan, tmp_path / "replayed", engine, shard_size=100)
     hole = (original.finish_reason == "failed") | original.trial.between(128, 191)
     assert hole.sum() == 64 + 4
@@ -191,9 +193,8 @@ def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
     assert engine.identity()["model"] == "toy"
 
 
-def test_a_flipped_byte_changes_no_reply(plan, tmp_path):
-    asked = [trial.messages for trial in plan]
-    original = run(plan, tmp_path, Model(), 500)
+def test_a_flipped_byte_is_found(plan, tmp_path):
+    run(plan, tmp_path, Model(), 500)
     shard = tmp_path / "part-00000.parquet"
     whole = shard.read_bytes()
     flipped = [
@@ -203,13 +204,9 @@ def test_a_flipped_byte_changes_no_reply(plan, tmp_path):
     sentences = []
     for damaged in [whole[:-20], b"", *flipped]:
         shard.write_bytes(damaged)
-        try:
-            engine = ReplayEngine(tmp_path, design=plan)
-        except EngineError as error:
-            sentences.append(str(error))
-        else:
-            assert texts(engine, asked) == original.text.tolist()
-    assert len(sentences) > 50
+        with pytest.raises(EngineError) as raised:
+            ReplayEngine(tmp_path, designs=[plan])
+        sentences.append(str(raised.value))
     assert all("part-00000.parquet is no whole shard" in sentence for sentence in sentences)
     assert not any("\n" in sentence for sentence in sentences)
 
@@ -226,11 +223,11 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
             return Reply(str(self.asked), "stop")
 
     original = run(plan, tmp_path / "original", Counter(), 500)
-    replayed = run(plan, tmp_path / "new", ReplayEngine(tmp_path / "original", design=plan), 500)
+    replayed = run(plan, tmp_path / "new", ReplayEngine(tmp_path / "original", designs=[plan]), 500)
     assert replayed.text.tolist() == original.text.tolist()
     # A run that goes on in the middle is not put off by what was asked before it.
     (tmp_path / "new" / "part-00001.parquet").unlink()
-    engine = ReplayEngine(tmp_path / "original", design=plan)
+    engine = ReplayEngine(tmp_path / "original", designs=[plan])
     assert run(plan, tmp_path / "new", engine, 500).text.tolist() == original.text.tolist()
     assert engine.used == 500
 
@@ -238,17 +235,177 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
 def test_a_store_of_something_else_is_refused(plan, tmp_path):
     run(plan, tmp_path / "store", Model())
     other = design.empathy_gap(corpora.load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
+    here, there = plan.fingerprint[:16], other.fingerprint[:16]
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
-        ({"design": other}, "holds answers to prompts '.*', expected '.*'"),
-        ({"design": plan.slice(0, 64)}, "holds answers to trials 432, expected 64"),
-        ({"design": plan, "model": "other"}, "holds answers of 'toy', not of 'other'"),
+        ({"designs": [other]}, rf"to prompts {here} \(432 trials\), expected {there} \(468 trials"),
+        (
+            {"designs": [plan.slice(0, 64)]},
+            rf"{here} \(432 trials\), expected {here} \(64 trials\)",
+        ),
+        ({"designs": [plan], "model": "other"}, "holds answers of 'toy', not of 'other'"),
     ]:
         with pytest.raises(EngineError, match=sentence):
             ReplayEngine(tmp_path / "store", **arguments)
-    (tmp_path / "store" / "manifest.json").write_text("[1]")
-    with pytest.raises(EngineError, match=r"manifest\.json is not the manifest of a store"):
-        ReplayEngine(tmp_path / "store", design=plan)
+    for broken in ("[1]", "{", '{"prompts": []}', '{"model": {}}', "[" * 100_000):
+        (tmp_path / "store" / "manifest.json").write_text(broken)
+        with pytest.raises(EngineError, match=r"manifest\.json is not the manifest of a store"):
+            ReplayEngine(tmp_path / "store", designs=[plan])
+
+
+# Several stores below one folder
+
+
+class Numbered(Model):
+    """Answers with its name and how often it was asked: no two replies are the same."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def _reply(self, system, user):
+        self.asked += 1
+        return Reply(f"{self.name} {self.asked}", "stop")
+
+
+def two_settings():
+    """Two designs without a common prompt; in each, "a person" rates "a person" twice."""
+    events = corpora.load_events("sample", 3)
+    categories = ["Race or Ethnicity", "Religion"]
+    return [design.empathy_gap(events, [name], categories) for name in ("P0,S0,T0", "P0,S1,T0")]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
+    first, second = two_settings()
+    other = design.empathy_gap(corpora.load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
+    originals = [
+        run(plan, tmp_path / "all" / "toy" / name, Numbered(name), 100)
+        for plan, name in ((first, "b"), (second, "a"))
+    ]
+    run(other, tmp_path / "all" / "other" / "c", Numbered("c"))
+    (tmp_path / "all" / "notes.csv").write_text("no table of recordings")
+    engine = ReplayEngine(tmp_path / "all", designs=[first, second])
+    pairs = list(zip((first, second), originals, "xy", strict=True))
+    for plan, original, name in pairs[::-1] if turned else pairs:
+        replayed = run(plan, tmp_path / name, engine, 77)
+        assert replayed.text.tolist() == original.text.tolist()
+    assert (engine.used, engine.unused) == (len(first) + len(second), 0)
+    assert engine.identity()["repeats"] == "in order"
+    alone = ReplayEngine(tmp_path / "all", designs=[second])
+    assert (alone.used, alone.unused) == (0, len(second))
+    assert alone.identity() != engine.identity()
+
+
+def once_and_twice():
+    """A design of 72 prompts, and one that has each of them twice."""
+    events = corpora.load_events("sample", 2)
+    doubled = pd.concat([events, events], ignore_index=True)
+    return [design.empathy_gap(table, ["P0,S0,T0"], ["Religion"]) for table in (events, doubled)]
+
+
+class Turns(Model):
+    """Gives a prompt one text after the other."""
+
+    def __init__(self, *texts):
+        super().__init__()
+        self.texts, self.seen = texts, {}
+
+    def _reply(self, system, user):
+        turn = self.seen[system, user] = self.seen.get((system, user), -1) + 1
+        return Reply(self.texts[turn % len(self.texts)], "stop")
+
+
+def test_stores_may_share_prompts_and_must_not_differ_in_them(tmp_path):
+    once, twice = once_and_twice()
+    run(twice, tmp_path / "all" / "a", Turns("50"))
+    run(once, tmp_path / "all" / "b", Turns("50"))
+    engine = ReplayEngine(tmp_path / "all", designs=[once, twice])
+    assert run(once, tmp_path / "new", engine).text.tolist() == ["50"] * 72
+    run(once, tmp_path / "all" / "c", Numbered("c"))
+    sentence = (
+        r"c/part-00000\.parquet, trial 0: found the response 'c 1' to the prompt that .*b/part-"
+        r"00000\.parquet, trial 0 answers with '50', expected one response a prompt of all stores"
+    )
+    for designs in ([once, twice], [once]):
+        with pytest.raises(EngineError, match=sentence):
+            ReplayEngine(tmp_path / "all", designs=designs)
+
+
+def test_whose_reply_comes_first_must_not_matter(tmp_path):
+    """One store answers with 1 and then 2, the next with 2: what would the first asking get?"""
+    once, twice = once_and_twice()
+    run(twice, tmp_path / "a", Turns("1", "2"))
+    assert ReplayEngine(tmp_path, designs=[once, twice]).unused == 144
+    run(once, tmp_path / "b", Turns("2"))
+    with pytest.raises(EngineError, match="expected one response a prompt of all stores"):
+        ReplayEngine(tmp_path, designs=[once, twice])
+
+
+def test_stores_of_two_models_are_not_mixed(tmp_path):
+    class Another(Model):
+        def identity(self):
+            return {"engine": "toy", "model": "another"}
+
+    first, second = two_settings()
+    run(first, tmp_path / "a", Model())
+    run(second, tmp_path / "b", Another())
+    with pytest.raises(EngineError, match=r"b holds answers of 'another', not of 'toy'"):
+        ReplayEngine(tmp_path, designs=[first, second])
+    with pytest.raises(EngineError, match=r"a holds answers of 'toy', not of 'another'"):
+        ReplayEngine(tmp_path, "another", designs=[first, second])
+    assert ReplayEngine(tmp_path, "another", designs=[second]).model == "another"
+
+
+def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
+    class Failing(Model):
+        def _reply(self, system, user):
+            self.asked += 1
+            return Reply(None, "failed") if self.asked % 5 == 0 else Reply(str(self.asked), "stop")
+
+    stored = run(plan, tmp_path / "store", Failing(), 100).text
+    original = [text if isinstance(text, str) else None for text in stored]
+    failed = [i for i, text in enumerate(original) if text is None]
+    assert failed == list(range(4, 432, 5))
+    # Three later runs; the tenth one's word counts more than the ninth one's, if it has any.
+    again = {2: failed[:30], 9: failed[:25], 10: failed[:20:2]}
+    answers = dict(enumerate(original))
+    for turn, trials in again.items():
+        texts = {i: None if turn != 9 and i % 20 == 4 else f"{turn} {i}" for i in trials}
+        answers |= {i: text for i, text in texts.items() if text}
+        for shard in sorted({trial // 100 for trial in trials}):
+            here = {i: text for i, text in texts.items() if i // 100 == shard}
+            replies = [Reply(text, "stop" if text else "failed") for text in here.values()]
+            file = tmp_path / "store" / f"part-{shard:05d}.again-{turn}.parquet"
+            shards.write(file, list(here), replies)
+    for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
+        (tmp_path / "store" / name).write_bytes(b"x")
+    engine = ReplayEngine(tmp_path / "store", designs=[plan])
+    asked = [trial.messages for trial in plan]
+    replies = engine.answer(asked, SAMPLING)
+    assert [reply.text for reply in replies] == [answers[i] for i in range(432)]
+    told = [replies[failed[place]].text for place in (0, 1, 2, 24, 26, 28, 30)]
+    assert told == ["9 4", "9 9", "10 14", "9 124", "2 134", None, None]
+    assert engine.unused == 0
+
+
+def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
+    """Of two trials with one prompt the first had failed: its answer still comes first."""
+    _, twice = once_and_twice()
+
+    class First(Turns):
+        def _reply(self, system, user):
+            reply = super()._reply(system, user)
+            return Reply(None, "failed") if reply.text == "1" else reply
+
+    stored = run(twice, tmp_path / "store", First("1", "2"), 500)
+    failed = np.flatnonzero(stored.text.isna()).tolist()
+    assert len(failed) == 72
+    file = tmp_path / "store" / "part-00000.again-1.parquet"
+    shards.write(file, failed, [Reply("1", "stop")] * 72)
+    engine = ReplayEngine(tmp_path / "store", designs=[twice])
+    expected = ["1" if trial in failed else "2" for trial in range(144)]
+    assert texts(engine, [trial.messages for trial in twice]) == expected
 
 
 def test_what_is_not_recorded_is_listed_and_not_invented(tmp_path):
@@ -336,6 +493,13 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, sentence
     with pytest.raises(EngineError, match=sentence) as raised:
         ReplayEngine(file, "m")
     assert "\n" not in str(raised.value)
+
+
+def test_recordings_have_no_log_probabilities(tmp_path):
+    engine = ReplayEngine(table(tmp_path / "a.csv", [("u", "1")]), "m")
+    assert engine.asks_again is False
+    with pytest.raises(EngineError, match=r"a\.csv hold no log-probabilities"):
+        engine.answer([chat("u")], Sampling(logprobs=1))
 
 
 def test_what_cannot_start_says_so(tmp_path):

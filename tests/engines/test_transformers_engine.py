@@ -1,5 +1,7 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
 from ingroup import corpora, design, paths
-from ingroup.inference import EngineError, Sampling
-from ingroup.inference.transformers_engine import TransformersEngine, batches
+from ingroup.inference import EngineError, Reply, Sampling
+from ingroup.inference.transformers_engine import FirstToken, TransformersEngine, batches
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 
@@ -60,6 +62,54 @@ def test_a_reply_cut_short_says_so(engine, chats):
     assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
 
 
+def slow_logprobs(model, engine, chat):
+    """One forward pass over the whole prompt: token id to log-probability, most probable first."""
+    with torch.inference_mode():
+        logits = model(torch.tensor([engine.prompter.ids(chat)])).logits[0, -1].double()
+    logprobs = (logits - logits.exp().sum().log()).tolist()
+    return sorted(enumerate(logprobs), key=lambda one: -one[1])
+
+
+def test_log_probabilities_are_those_of_one_forward_pass(engine, chats):
+    model = AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+    # With a temperature too: they are those of the model, and not of the draw.
+    for sampling in (
+        Sampling(max_tokens=3, logprobs=20),
+        Sampling(temperature=2.0, top_p=0.1, max_tokens=2, logprobs=7),
+    ):
+        for chat, reply in zip(chats, engine.answer(chats, sampling), strict=True):
+            expected = slow_logprobs(model, engine, chat)[: sampling.logprobs]
+            texts = [engine.tokenizer.decode([token]) for token, _ in expected]
+            assert [text for text, _ in reply.top_logprobs] == texts
+            assert [number for _, number in reply.top_logprobs] == pytest.approx(
+                [number for _, number in expected], abs=1e-4
+            )
+            assert 0 < sum(math.exp(number) for _, number in reply.top_logprobs) <= 1 + 1e-6
+
+
+def test_the_most_probable_first_token_begins_a_greedy_reply(engine, chats):
+    plain = engine.answer(chats, Sampling(max_tokens=1))
+    likely = engine.answer(chats, Sampling(max_tokens=1, logprobs=1))
+    assert [reply.top_logprobs for reply in plain] == [()] * len(chats)
+    assert [reply._replace(top_logprobs=()) for reply in likely] == plain
+    assert [reply.top_logprobs[0][0] for reply in likely] == [reply.text for reply in plain]
+    assert len({reply.text for reply in plain}) > 2
+
+
+def test_special_tokens_keep_their_text_and_a_small_vocabulary_is_enough(engine):
+    end = engine.tokenizer.eos_token_id
+    first = FirstToken(20)
+    logits = torch.tensor([[0.0, 0.0, 0.0], [math.log(1), math.log(2), math.log(5)]])
+    assert first(torch.empty(2, 0), logits) is logits
+    first(torch.empty(2, 1), -logits)  # the second token, which does not count
+    assert [token for token, _ in first.top[1]] == [2, 1, 0]
+    assert [math.exp(number) for _, number in first.top[1]] == pytest.approx([5 / 8, 2 / 8, 1 / 8])
+    assert [number for _, number in first.top[0]] == pytest.approx([math.log(1 / 3)] * 3)
+    assert engine._reply([1], [end], 0, [(end, -0.5)]) == Reply(
+        "", "stop", 1, 0, 1, top_logprobs=((engine.tokenizer.eos_token, -0.5),)
+    )
+
+
 def test_sampling_follows_its_seed(engine, chats):
     def draw(seed):
         warm = Sampling(temperature=1.5, top_p=0.95, max_tokens=4, seed=seed)
@@ -80,6 +130,7 @@ def test_the_identity_pins_the_weights(engine, tmp_path):
     identity = engine.identity()
     assert identity["model"] == "calibrant"
     assert identity["dtype"] == "float32"
+    assert engine.asks_again is False
     null = TransformersEngine(str(paths.MODELS / "calibrant-null")).identity()
     assert null["revision"] != identity["revision"]
 

@@ -1,16 +1,19 @@
 """Asking models: engines, the store of responses, and the loop between them.
 
-An engine with a heavy library is imported from its own file, so that nobody waits for torch who
-only reads a store.
+An engine with a heavy library is imported by ``make_engine`` when it is chosen, so that nobody
+waits for torch who only reads a store.
 """
 
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
+from ingroup.inference.engines import make_engine
 from ingroup.inference.generation import (
+    failures,
     find_model,
     generate,
     manifest,
     open_store,
     response_folder,
+    usage,
     with_rewrites,
 )
 from ingroup.inference.store import Store, StoreError
@@ -22,10 +25,13 @@ __all__ = [
     "Sampling",
     "Store",
     "StoreError",
+    "failures",
     "find_model",
     "generate",
+    "make_engine",
     "manifest",
     "open_store",
     "response_folder",
+    "usage",
     "with_rewrites",
 ]

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from ingroup.stimuli import Message
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
+MOST_LOGPROBS = 20  # what OpenAI's API and vLLM give at most
 
 
 class EngineError(RuntimeError):
@@ -27,23 +28,34 @@ class Sampling:
         Longest reply; 128 in the released code of Hou et al.
     seed : int
         Without effect at temperature 0.
+    logprobs : int
+        How many of the most probable first tokens a reply brings along; 0 for none. Servers give
+        20 at most.
     """
 
     temperature: float = 0.0
     top_p: float = 1.0
     max_tokens: int = 128
     seed: int = 0
+    logprobs: int = 0
 
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.max_tokens < 1:
             raise ValueError(
                 f"sampling needs temperature >= 0, 0 < top_p <= 1 and max_tokens >= 1, found {self}"
             )
+        if not 0 <= self.logprobs <= MOST_LOGPROBS:
+            raise ValueError(f"logprobs must be 0 to {MOST_LOGPROBS}, found {self.logprobs}")
 
     def identity(self) -> dict[str, float | int]:
-        """What of the sampling can change a reply: top_p and seed only if anything is drawn."""
-        greedy = {"temperature": 0.0, "max_tokens": self.max_tokens}
-        return greedy if self.temperature == 0 else dict(vars(self))
+        """What of the sampling can change a reply or what comes with it.
+
+        top_p and seed count only if anything is drawn, logprobs only if there are any.
+        """
+        kept = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        if self.temperature > 0:
+            kept |= {"top_p": self.top_p, "seed": self.seed}
+        return kept | ({"logprobs": self.logprobs} if self.logprobs else {})
 
 
 class Reply(NamedTuple):
@@ -59,6 +71,9 @@ class Reply(NamedTuple):
         Tokens of the prompt, those of them that did not have to be computed again, tokens written.
     error : str
         Why the call failed; empty otherwise.
+    top_logprobs : tuple of (str, float)
+        The most probable first tokens as text, most probable first, each with the natural logarithm
+        of its probability (before temperature and top_p); empty unless the sampling asks for them.
     """
 
     text: str | None
@@ -67,10 +82,20 @@ class Reply(NamedTuple):
     cached_tokens: int = 0
     output_tokens: int = 0
     error: str = ""
+    top_logprobs: tuple[tuple[str, float], ...] = ()
 
 
 class Engine(Protocol):
-    """Anything that answers chats."""
+    """Anything that answers chats.
+
+    Attributes
+    ----------
+    asks_again : bool
+        Whether a call that failed may succeed when a later run asks again: true of a server, not
+        of recordings or of a prompt that is too long.
+    """
+
+    asks_again: bool
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in the same order."""

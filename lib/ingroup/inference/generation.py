@@ -1,5 +1,7 @@
 """From design to responses: ask an engine what a store does not hold yet."""
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,12 @@ import pandas as pd
 from tqdm import tqdm
 
 from ingroup import paths, stimuli
-from ingroup.design import Design
-from ingroup.inference.engine import Engine, EngineError, Sampling
+from ingroup.design import Design, Trial
+from ingroup.inference.engine import FAILED, Engine, EngineError, Reply, Sampling
 from ingroup.inference.store import Store
 
 SHARD_SIZE = 4096
+TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
 
 
 def manifest(
@@ -38,16 +41,23 @@ def open_store(
     return Store(folder, manifest(design, engine, sampling, shard_size))
 
 
-def response_folder(study: str, corpus: str, model: str, setting: str) -> Path:
-    """``build/responses/<study>/<corpus>/<model>/<setting>``, slashes of a name made harmless."""
-    parts = (part.strip("/").replace("/", "--") for part in (study, corpus, model, setting))
-    return paths.RESPONSES.joinpath(*parts)
+def response_folder(study: str, corpus: str, model: str, engine: str, setting: str) -> Path:
+    """``build/responses/<study>/<corpus>/<model>@<engine>/<setting>``.
+
+    Slashes of a name are made harmless. The same model through two engines has two stores.
+    """
+    parts = (study, corpus, f"{model.strip('/')}@{engine}", setting)
+    return paths.RESPONSES.joinpath(*(part.strip("/").replace("/", "--") for part in parts))
 
 
 def generate(
     design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
 ) -> pd.DataFrame:
     """Answer every trial of a design that the store does not hold, shard by shard.
+
+    Trials whose call failed in an earlier run are asked again, many to a batch, where the engine
+    says that this may help. A store that lacks nothing is only read. If calls failed, a line on
+    standard error says how many and why.
 
     Parameters
     ----------
@@ -56,7 +66,7 @@ def generate(
     engine : Engine
         Asked only for what is missing.
     store : Store
-        From :func:`open_store`.
+        From :func:`open_store`; held alone while anything is asked.
     sampling : Sampling
         As in the store's manifest.
     title : str
@@ -66,22 +76,79 @@ def generate(
     -------
     pandas.DataFrame
         All responses, as :meth:`ingroup.inference.store.Store.read` gives them.
+
+    Raises
+    ------
+    EngineError
+        Where the engine gives up; the store keeps what it has.
+    StoreError
+        Where another run is writing to this store, or the disk is full or read-only.
     """
-    todo = store.missing()
-    counts = [stop - start for start, stop in map(store.bounds, todo)]
-    with tqdm(
-        total=len(design),
-        initial=len(design) - sum(counts),
-        desc=title,
-        unit=" prompts",
-        mininterval=5,
-        disable=not todo,
-    ) as progress:
-        for shard, count in zip(todo, counts, strict=True):
-            trials = design.slice(*store.bounds(shard))
-            store.write(shard, engine.answer([trial.messages for trial in trials], sampling))
-            progress.update(count)
-    return store.read()
+
+    def ask(trials: Iterable[Trial]) -> list[Reply]:
+        return engine.answer([trial.messages for trial in trials], sampling)
+
+    lacks = store.state()
+    if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
+        with store.writing() as lacks:
+            again = lacks.failed if engine.asks_again else []
+            todo = sum(stop - start for start, stop in map(store.bounds, lacks.missing))
+            with tqdm(
+                total=len(design),
+                initial=len(design) - todo - len(again),
+                desc=title,
+                unit=" prompts",
+                mininterval=5,
+            ) as progress:
+                for shard in lacks.missing:
+                    trials = design.slice(*store.bounds(shard))
+                    store.write(shard, ask(trials))
+                    progress.update(len(trials))
+                for numbers in store.batches(again):
+                    store.write_again(numbers, ask(design[number] for number in numbers))
+                    progress.update(len(numbers))
+    responses = store.read()
+    if sentence := failures(responses):
+        print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
+    return responses
+
+
+def failures(responses: pd.DataFrame) -> str:
+    """How many calls failed and the three most frequent reasons, as a sentence; empty if none."""
+    errors = responses.error[responses.finish_reason == FAILED].astype(str)
+    if errors.empty:
+        return ""
+    counts = errors.value_counts()
+    reasons = [f"{count:,} x {reason}" for reason, count in counts.head(3).items()]
+    others = counts.iloc[3:].sum()
+    reasons += [f"{others:,} x something else"] if others else []
+    return f"{len(errors):,} of {len(responses):,} prompts failed ({'; '.join(reasons)})"
+
+
+def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0) -> pd.DataFrame:
+    """Tokens of all stored responses, and what they cost.
+
+    ``cost`` = (prompt_tokens price_in + output_tokens price_out) / 10^6. It covers all runs that
+    filled the store, is too much where cached tokens are cheaper, and leaves out the calls that
+    broke off or failed before others took their place.
+
+    Parameters
+    ----------
+    responses : pandas.DataFrame
+        From :func:`generate`.
+    price_in, price_out : float
+        Per million tokens of prompt and of reply.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row: ``prompts``, ``prompt_tokens``, ``cached_tokens``, ``output_tokens``, ``failed``
+        (calls), ``cost``.
+    """
+    tokens = {name: int(responses[name].sum()) for name in TOKENS}
+    cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
+    failed = int((responses.finish_reason == FAILED).sum())
+    return pd.DataFrame([{"prompts": len(responses), **tokens, "failed": failed, "cost": cost}])
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:

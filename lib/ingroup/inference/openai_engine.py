@@ -1,21 +1,19 @@
 """Any server that speaks OpenAI's chat API, through the official client."""
 
 import asyncio
-import json
 import os
 import random
 import re
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import openai
-from anyio.from_thread import start_blocking_portal
 
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.chat_completion import Outcome, complete
+from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
 from ingroup.stimuli import Message
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -23,19 +21,6 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds
 REASON_LENGTH, SECRET_LENGTH = 200, 16  # characters
 PATIENCE = 16  # trials
-# Status or code of an error that no other prompt would mend.
-COMMON = {401, 402, 403, 404, "insufficient_quota", "unsupported_parameter", "unsupported_value"}
-COUNTS = ("prompt_tokens", "cached_tokens", "output_tokens")
-
-
-class Outcome(NamedTuple):
-    """What became of a call, whether a later one may do better (after how many seconds), and
-    whether the cause of a failure is common to all prompts."""
-
-    reply: Reply
-    again: bool = False
-    common: bool = False
-    wait: float = 0.0
 
 
 class OpenAIEngine:
@@ -60,8 +45,6 @@ class OpenAIEngine:
     budget_seconds : float
         For one trial: all its calls and the waits between them. Where a server asks to wait
         longer than what is left, the trial fails at once.
-    price_in, price_out : float, optional
-        Per million tokens of prompt and of reply.
 
     Raises
     ------
@@ -71,6 +54,8 @@ class OpenAIEngine:
         For a number out of range.
     """
 
+    asks_again = True
+
     def __init__(
         self,
         model: str,
@@ -79,11 +64,8 @@ class OpenAIEngine:
         timeout: float = 60.0,
         attempts: int = 6,
         budget_seconds: float = 600.0,
-        price_in: float | None = None,
-        price_out: float | None = None,
     ):
-        self.model, self.price_in, self.price_out = model, price_in, price_out
-        self.in_flight, self.attempts = in_flight, attempts
+        self.model, self.in_flight, self.attempts = model, in_flight, attempts
         self.timeout, self.budget_seconds = timeout, budget_seconds
         for name in ("in_flight", "attempts", "timeout", "budget_seconds"):
             if not getattr(self, name) > 0:
@@ -91,7 +73,6 @@ class OpenAIEngine:
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
         self._address = _address(self.base_url)
         self._key()
-        self._used: Counter[str] = Counter()
 
     def _key(self) -> str:
         key = os.environ.get("OPENAI_API_KEY", "").strip()
@@ -106,25 +87,17 @@ class OpenAIEngine:
         return key
 
     def identity(self) -> dict[str, str]:
-        """Engine, the client's version, model, and the server's address without its scheme."""
+        """Engine, the client's version, model, and the server's address without its scheme.
+
+        With its port, on this machine too: two servers beside each other may have one name for
+        two models, and a store that refuses a server on another port takes it back on its own.
+        """
         return {
             "engine": "openai",
             "engine_version": openai.__version__,
             "model": self.model,
             "base_url": self._address.netloc + self._address.path.rstrip("/"),
         }
-
-    def usage(self) -> dict[str, float]:
-        """Tokens of all replies so far, and what they cost if a price was given.
-
-        ``cost`` = (prompt_tokens price_in + output_tokens price_out) / 10^6: too much where
-        cached tokens are cheaper, too little by the calls that broke off before a count came.
-        """
-        total: dict[str, float] = {name: self._used[name] for name in COUNTS}
-        if self.price_in is not None or self.price_out is not None:
-            prices = {"prompt_tokens": self.price_in or 0, "output_tokens": self.price_out or 0}
-            total["cost"] = sum(total[name] * price for name, price in prices.items()) / 1e6
-        return total
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
@@ -138,10 +111,7 @@ class OpenAIEngine:
             that is not theirs: a wrong key, no such model, no credit, no server. Any other failure
             is a reply that says why.
         """
-        with start_blocking_portal() as portal:
-            replies, stopped = portal.call(self._answer_all, conversations, sampling)
-        for reply in replies:
-            self._used.update({name: getattr(reply, name) for name in COUNTS})
+        replies, stopped = _in_thread(self._answer_all(conversations, sampling))
         if stopped:
             raise EngineError(
                 f"{self.identity()['base_url']} does not answer for the model {self.model!r} "
@@ -181,13 +151,15 @@ class OpenAIEngine:
         request["temperature"] = sampling.temperature
         if sampling.temperature > 0:
             request |= {"top_p": sampling.top_p, "seed": sampling.seed}
+        if sampling.logprobs:
+            request |= {"logprobs": True, "top_logprobs": sampling.logprobs}
         return request
 
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> Outcome:
         deadline = time.monotonic() + self.budget_seconds
         for attempt in range(1, self.attempts + 1):
             seconds = min(self.timeout, deadline - time.monotonic())
-            outcome = await _call(client, request, seconds)
+            outcome = await complete(client, request, seconds)
             wait = outcome.wait or min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
             # Spread upwards only: nobody comes back before the time that the server named.
             wait *= random.uniform(1, 1.25)
@@ -199,14 +171,16 @@ class OpenAIEngine:
 
     def _without_key(self, reply: Reply) -> Reply:
         """The reply as it may be stored: servers are known to repeat the key in their errors."""
-        key, text, error = self._key(), reply.text, reply.error
+        key, text, error, tokens = self._key(), reply.text, reply.error, reply.top_logprobs
         # A short key is a word for a server that wants none, and may well stand in a reply.
         if len(key) >= SECRET_LENGTH:
             text = text and text.replace(key, "[key]")
             error = error.replace(key, "[key]")
+            tokens = tuple((token.replace(key, "[key]"), number) for token, number in tokens)
         error = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", error)
         error = "".join(letter if letter.isprintable() else " " for letter in error)
-        return reply._replace(text=text, error=" ".join(error.split())[:REASON_LENGTH])
+        error = " ".join(error.split())[:REASON_LENGTH]
+        return reply._replace(text=text, error=error, top_logprobs=tokens)
 
     def close(self) -> None:
         """Nothing stays open between calls."""
@@ -227,71 +201,16 @@ def _address(url: str) -> SplitResult:
     return address
 
 
-def _failed(reason: str, **known: Any) -> Outcome:
-    return Outcome(Reply(None, FAILED, error=reason), **known)
-
-
-async def _call(client: openai.AsyncOpenAI, request: dict[str, Any], seconds: float) -> Outcome:
+def _in_thread(work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of ``work``, run on a loop in a thread of its own; an interrupt cancels it."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
     try:
-        async with asyncio.timeout(seconds):
-            answer = await client.chat.completions.with_raw_response.create(**request)
-    except TimeoutError:
-        return _failed(f"no answer within {seconds:.3g} s", again=True)
-    except openai.APIStatusError as error:
-        status, common = error.status_code, not COMMON.isdisjoint((error.status_code, error.code))
-        again = not common and (status in (408, 409, 429) or status >= 500)
-        reason = error.message.replace("Error code:", "HTTP", 1)
-        wait = _retry_after(error.response.headers)
-        return _failed(reason, again=again, common=common, wait=wait)
-    except Exception as error:
-        # Whatever a server makes the client raise must not cost the other answers of this shard.
-        # The cause is the transport's, whose library the client may change.
-        cause = error.__cause__ or error
-        name, again = type(cause).__name__, isinstance(error, openai.APIConnectionError)
-        return _failed(f"{name}: {cause}", again=again, common=name == "ConnectError")
-    return _outcome(answer.content)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to wait (RFC 9110, section 10.2.3: a number or a date)."""
-    value = headers.get("retry-after", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return 0.0
-    return max(0.0, seconds)  # in this order, not a number becomes 0
-
-
-def _outcome(body: bytes) -> Outcome:
-    """Read a chat completion, whatever the server sent in its place."""
-    try:
-        answer = json.loads(body)
-        choice = answer["choices"][0]
-        message, ending = choice["message"], str(choice.get("finish_reason"))
-        texts = [message.get("content"), message.get("refusal")]
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        found = body.decode("utf8", "replace")
-        return _failed(f"the answer is no chat completion: {found}", again=True)
-    # A refusal by the server or its filter is text as well: what it means is for parsing to say.
-    # An empty text is the model's answer, unless a filter emptied it.
-    written = [text for text in texts if isinstance(text, str)]
-    text, counts = "\n".join(filter(None, written)), _counts(answer.get("usage"))
-    if not written or (text == "" and ending == "content_filter"):
-        reason = f"the answer holds no text (finish_reason {ending})"
-        return Outcome(Reply(None, FAILED, **counts, error=reason))
-    # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return Outcome(Reply(text, LENGTH if ending == "length" else STOP, **counts))
-
-
-def _counts(usage: Any) -> dict[str, int]:
-    """Token counts as far as the server gave any that the store can hold."""
-    usage = usage if isinstance(usage, dict) else {}
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-    given = (usage.get("prompt_tokens"), cached, usage.get("completion_tokens"))
-    whole = (n if type(n) is int and 0 <= n < 2**31 else 0 for n in given)
-    return dict(zip(COUNTS, whole, strict=True))
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                return pool.submit(loop.run_until_complete, task).result()
+            except BaseException:
+                loop.call_soon_threadsafe(task.cancel)
+                raise
+    finally:
+        loop.close()

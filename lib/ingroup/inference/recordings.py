@@ -2,19 +2,19 @@
 
 import csv
 import json
+import re
 import reprlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any, NamedTuple
 
 from ingroup.design import Design
+from ingroup.inference import shards
 from ingroup.inference.engine import STOP, EngineError, Reply
-from ingroup.inference.store import SCHEMA
+from ingroup.inference.shards import StoreError
 
-EXPECTED = "a .tsv, .csv or .json file, a folder of them, or a store with its manifest.json"
+EXPECTED = "a .tsv, .csv or .json file, a folder of them, or stores, each with its manifest.json"
 
 # Delimiter, column of the system turn, of the user turn, and the columns that must be there.
 _TABLES = {
@@ -22,7 +22,8 @@ _TABLES = {
     ".csv": (",", "system", "prompt", ("prompt", "response")),
 }
 
-_COLUMNS = pa.schema([SCHEMA.field(name) for name in ("trial", "text", "finish_reason")])
+# A shard, and what a later run got for trials of it that had failed.
+_SHARD = re.compile(r"part-(\d+)(?:\.again-(\d+))?\.parquet")
 
 
 class Recording(NamedTuple):
@@ -39,7 +40,7 @@ def prompt_text(*turns: str) -> str:
 
 
 def find(place: Path) -> list[Path]:
-    """The files of a store, of a folder (also those further down), or one file.
+    """The tables and results of a folder (also those further down), or one file.
 
     Returns
     -------
@@ -51,63 +52,100 @@ def find(place: Path) -> list[Path]:
     EngineError
         Where there is none.
     """
-    kinds = (".parquet",) if is_store(place) else (*_TABLES, ".json")
     files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    kinds = (*_TABLES, ".json")
     files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
     if not files or not files[0].is_file():
         raise EngineError(f"there are no recordings at {place}; expected {EXPECTED}")
     return files
 
 
-def is_store(place: Path) -> bool:
-    """Whether a place is a store of this project."""
-    return (place / "manifest.json").is_file()
+class StoredAnswers(NamedTuple):
+    """A store of this project: its folder, its manifest, the design that it answered."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    design: Design
+
+    @property
+    def files(self) -> list[Path]:
+        """Shards in order, each before what later runs got for trials of it that had failed."""
+        found = ((_SHARD.fullmatch(file.name), file) for file in self.folder.iterdir())
+        places = {file: (int(at[1]), int(at[2] or 0)) for at, file in found if at}
+        return sorted(places, key=places.__getitem__)
+
+    def read(self) -> Iterator[Recording]:
+        """All its recordings in the order of trials; a call that failed is none.
+
+        Raises
+        ------
+        EngineError
+            Where a shard is damaged or of another design.
+        """
+        for _, files in groupby(self.files, lambda file: _SHARD.fullmatch(file.name)[1]):
+            recordings = {}
+            for file in files:
+                recordings |= _shard(file, self.design)
+            yield from (recordings[trial] for trial in sorted(recordings))
 
 
-def store_model(folder: Path, design: Design | None) -> str | None:
-    """The model whose answers a store holds.
-
-    Raises
-    ------
-    EngineError
-        Where the store answered another design than this one, or its manifest is none.
-    """
-    if design is None:
-        raise EngineError(f"{folder} is a store; its design is needed to know its prompts")
-    try:
-        manifest = dict(json.loads((folder / "manifest.json").read_bytes()))
-    except (ValueError, TypeError) as error:
-        raise EngineError(f"{folder / 'manifest.json'} is not the manifest of a store") from error
-    for name, value in {"prompts": design.fingerprint, "trials": len(design)}.items():
-        if manifest.get(name) != value:
-            raise EngineError(
-                f"{folder} holds answers to {name} {manifest.get(name)!r}, expected {value!r}: "
-                "the design has another corpus, size, setting or wording"
-            )
-    return manifest.get("model")
-
-
-def read(files: Iterable[Path], design: Design | None = None) -> Iterator[Recording]:
-    """All recordings of some files, in their order.
+def stores(place: Path, designs: Sequence[Design]) -> list[StoredAnswers]:
+    """The stores in a folder that answered one of these designs, in the order of their paths.
 
     Parameters
     ----------
-    files : iterable of pathlib.Path
-        From :func:`find`.
-    design : ingroup.design.Design, optional
-        What a store answered, as shards hold trials and no prompts.
+    place : pathlib.Path
+        A store, a folder with stores further down, or anything else: then there are none.
+    designs : sequence of ingroup.design.Design
+        Whole ones. Stores hold trials and no prompts.
 
     Raises
     ------
     EngineError
-        Where a file is not what its name says; the message names the line, key or trial.
+        Where there are stores, but none answered any of the designs, or a manifest is none.
+    """
+    manifests = sorted(place.rglob("manifest.json")) if place.is_dir() else []
+    if manifests and not designs:
+        raise EngineError(f"{manifests[0].parent} is a store; its design is needed for its prompts")
+    known = {(design.fingerprint, len(design)): design for design in designs}
+    found = {file: _manifest(file) for file in manifests}
+    answered = {file: (there.get("prompts"), there.get("trials")) for file, there in found.items()}
+    matching = [
+        StoredAnswers(file.parent, there, known[answered[file]])
+        for file, there in found.items()
+        if answered[file] in known
+    ]
+    if manifests and not matching:
+        there, here = (
+            " or ".join(f"{str(prompts)[:16]} ({trials} trials)" for prompts, trials in pairs)
+            for pairs in (dict.fromkeys(answered.values()), known)
+        )
+        raise EngineError(
+            f"{place} holds answers to prompts {there}, expected {here}: the design has another "
+            "corpus, size, setting or wording"
+        )
+    return matching
+
+
+def _manifest(file: Path) -> dict[str, Any]:
+    try:
+        there = json.loads(file.read_bytes())
+        hash(tuple(there.get(name) for name in ("prompts", "trials", "model")))
+    except (ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise EngineError(f"{file} is not the manifest of a store") from error
+    return there
+
+
+def read(files: Iterable[Path]) -> Iterator[Recording]:
+    """All recordings of some tables and results, in their order.
+
+    Raises
+    ------
+    EngineError
+        Where a file is not what its name says; the message names the line or key.
     """
     for file in files:
-        kind = file.suffix.lower()
-        if kind == ".parquet":
-            yield from _shard(file, design)
-        else:
-            yield from (_table if kind in _TABLES else _results)(file)
+        yield from (_table if file.suffix.lower() in _TABLES else _results)(file)
 
 
 def _table(file: Path) -> Iterator[Recording]:
@@ -168,18 +206,15 @@ def _results(file: Path) -> Iterator[Recording]:
         yield Recording(where, prompt, Reply(answer, STOP))
 
 
-def _shard(file: Path, design: Design) -> Iterator[Recording]:
-    """One shard of :class:`ingroup.inference.store.Store`; a failed call is no recording."""
+def _shard(file: Path, design: Design) -> dict[int, Recording]:
+    """Trial to recording, of one file of :class:`ingroup.inference.store.Store`."""
     try:
-        table = pq.read_table(
-            file, columns=_COLUMNS.names, page_checksum_verification=True, partitioning=None
-        )
-        columns = table.cast(_COLUMNS).to_pydict()
-        trials = [design[number] for number in columns["trial"]]
-    except (pa.ArrowException, OSError, LookupError) as error:
-        reason = str(error).split("\n")[0]
-        raise EngineError(f"{file} is no whole shard of this design: {reason}") from error
-    for trial, text, reason in zip(trials, columns["text"], columns["finish_reason"], strict=True):
+        table = shards.read(file, range(len(design)), ("trial", "text", "finish_reason"))
+    except (StoreError, OSError) as error:
+        raise EngineError(f"{file} is no whole shard of this design") from error
+    found = {}
+    for number, text, reason in zip(*table.to_pydict().values(), strict=True):
         if text is not None:
-            prompt = prompt_text(*(message["content"] for message in trial.messages))
-            yield Recording(f"{file}, trial {trial.index}", prompt, Reply(text, reason))
+            prompt = prompt_text(*(message["content"] for message in design[number].messages))
+            found[number] = Recording(f"{file}, trial {number}", prompt, Reply(text, reason))
+    return found

@@ -5,7 +5,7 @@ import os
 import reprlib
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -37,12 +37,13 @@ class ReplayEngine:
         al.); ``.csv`` has ``prompt``, ``response`` and, if there was one, ``system``; ``.json`` is
         an object of objects with ``prompt`` and ``answer`` (GIEBench; without an answer the call
         had failed). Other columns and keys are not read; an empty cell is an empty answer. A
-        folder with ``manifest.json`` is a store of this project, finished or not.
+        folder with ``manifest.json``, here or further down, is a store of this project, finished
+        or not.
     model : str, optional
         The model that gave the answers, e.g. its name on the hub; a store knows its own.
-    design : ingroup.design.Design, optional
-        The whole design that a store answered, as shards hold trials and no prompts. Other
-        recordings do not use it.
+    designs : sequence of ingroup.design.Design
+        The whole designs that stores answered, as shards hold trials and no prompts; stores of
+        other designs are left out. Other recordings do not use them.
     loose : bool
         Read any white space in a prompt as one space, for recordings whose turns or lines were
         joined in another way.
@@ -50,7 +51,7 @@ class ReplayEngine:
         What happens where a prompt stands more than once, with different responses: an error, or
         each asking gets the next recording behind the one given last, from the start again where
         there is none. Asked in the order of the recordings, each trial then gets its own; a store
-        is always read so.
+        is always read so, but two of them must not differ.
 
     Attributes
     ----------
@@ -61,41 +62,61 @@ class ReplayEngine:
     ------
     EngineError
         Where a file is not what its name says (naming the line or key), there is no recording at
-        all, or a store answered another design or comes from another model.
+        all, stores answered none of the designs or come from several models.
     """
+
+    asks_again = False
 
     def __init__(
         self,
         recordings: str | Path,
         model: str | None = None,
         *,
-        design: Design | None = None,
+        designs: Sequence[Design] = (),
         loose: bool = False,
         repeats: Literal["refuse", "in order"] = "refuse",
     ):
         if repeats not in ("refuse", "in order"):
             raise EngineError(f"repeats is {repeats!r}, expected 'refuse' or 'in order'")
-        self.path, self.model, self.design = Path(recordings), model, design
+        self.path, self.model = Path(recordings), model
         self.loose, self.repeats = loose, repeats
-        self._files = recorded.find(self.path)
-        if recorded.is_store(self.path):
-            self.repeats, self.model = "in order", recorded.store_model(self.path, design)
-            if model not in (None, self.model):
-                raise EngineError(f"{self.path} holds answers of {self.model!r}, not of {model!r}")
+        self._stores = recorded.stores(self.path, designs)
+        if self._stores:
+            self.repeats, self.model = "in order", self._stores_model(model)
+            self._files = [file for store in self._stores for file in store.files]
+        else:
+            self._files = recorded.find(self.path)
         if not self.model:
             raise EngineError(f"the model that gave the answers in {self.path} has to be named")
         self.unmatched: list[str] = []
         self._last = -1  # the recording that was given last
         self._load()
 
+    def _stores_model(self, expected: str | None) -> str | None:
+        models = {store.manifest.get("model"): store.folder for store in self._stores}
+        for found, folder in models.items():
+            expected = expected or found
+            if found != expected:
+                raise EngineError(f"{folder} holds answers of {found!r}, not of {expected!r}")
+        return expected
+
+    def _sources(self) -> Iterator[Iterator[Recording]]:
+        """The recordings of each store, or all at once where there is none."""
+        if not self._stores:
+            yield recorded.read(self._files)
+        for store in self._stores:
+            yield store.read()
+
     def _read(self) -> Iterator[Recording]:
-        return recorded.read(self._files, self.design)
+        return chain.from_iterable(self._sources())
 
     def _load(self) -> None:
-        keys, codes, replies = bytearray(), array("i"), {}
-        for recording in self._read():
-            keys += self._key(recording.prompt)
-            codes.append(replies.setdefault(recording.reply, len(replies)))
+        keys, codes, replies, ends = bytearray(), array("i"), {}, []
+        for source in self._sources():
+            for recording in source:
+                keys += self._key(recording.prompt)
+                codes.append(replies.setdefault(recording.reply, len(replies)))
+            ends.append(len(codes))
         if not codes:
             raise EngineError(f"{self.path} holds no recording")
         unsorted = np.frombuffer(keys, dtype="S16")
@@ -104,12 +125,20 @@ class ReplayEngine:
         self._codes = np.frombuffer(codes, dtype=np.int32)
         self._replies = list(replies)
         self._used = np.zeros(len(codes), dtype=bool)
-        if self.repeats == "refuse":
-            self._refuse_repeats()
+        if self.repeats == "refuse" or len(ends) > 1:
+            self._refuse_repeats(np.array(ends))
 
-    def _refuse_repeats(self) -> None:
-        codes = self._codes[self._order]
-        differs = (self._keys[1:] == self._keys[:-1]) & (codes[1:] != codes[:-1])
+    def _refuse_repeats(self, ends: np.ndarray) -> None:
+        """No prompt may have two responses; in order, none that several stores answer.
+
+        ``ends`` are the numbers of recordings up to and with each source.
+        """
+        same = self._keys[1:] == self._keys[:-1]
+        differs = same & (np.diff(self._codes[self._order]) != 0)
+        if self.repeats == "in order":
+            prompt = np.cumsum(np.append(True, ~same))[1:]
+            source = np.searchsorted(ends, self._order, side="right")
+            differs &= np.isin(prompt, prompt[same & (np.diff(source) != 0)])
         if not differs.any():
             return
         pairs = np.column_stack([self._order[:-1], self._order[1:]])[differs]
@@ -117,10 +146,11 @@ class ReplayEngine:
             next(islice(self._read(), number, None))
             for number in pairs[pairs[:, 1].argmin()].tolist()
         )
+        way_out = "of all stores" if self._stores else "(or repeats='in order')"
         raise EngineError(
             f"{here.where}: found the response {reprlib.repr(here.reply.text)} to the prompt that "
             f"{there.where} answers with {reprlib.repr(there.reply.text)}, expected one response "
-            "a prompt (or repeats='in order')"
+            f"a prompt {way_out}"
         )
 
     def _text(self, prompt: str) -> str:
@@ -136,8 +166,14 @@ class ReplayEngine:
         ------
         EngineError
             Where nothing of this call has a recording and nothing had one before; the message
-            shows where the nearest recording departs from the first prompt.
+            shows where the nearest recording departs from the first prompt. Where the sampling
+            asks for log-probabilities.
         """
+        if sampling.logprobs:
+            raise EngineError(
+                f"the recordings in {self.path} hold no log-probabilities; ask without them, or "
+                "ask the model itself"
+            )
         prompts = [prompt_text(*(message["content"] for message in chat)) for chat in conversations]
         keys = np.frombuffer(b"".join(map(self._key, prompts)), dtype="S16")
         lows = np.searchsorted(self._keys, keys, side="left")

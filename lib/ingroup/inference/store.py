@@ -2,36 +2,50 @@
 
 A shard is written to a temporary name and renamed, so a file that has its name is whole. A run
 that was killed at any moment goes on with the shards that are missing; what is there is never
-written again.
+written again. What a later run got from trials that had failed stands in a file of its own
+beside the shard (``part-00003.again-1.parquet``, then ``again-2``), and the latest file wins,
+trial by trial. One run at a time writes to a store.
 """
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from ingroup.inference.engine import Reply
+from ingroup.inference import shards
+from ingroup.inference.engine import FAILED, Reply
+from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
 
-SCHEMA = pa.schema(
-    [
-        ("trial", pa.int64()),
-        ("text", pa.dictionary(pa.int32(), pa.string())),
-        ("finish_reason", pa.dictionary(pa.int32(), pa.string())),
-        ("prompt_tokens", pa.int32()),
-        ("cached_tokens", pa.int32()),
-        ("output_tokens", pa.int32()),
-        ("error", pa.dictionary(pa.int32(), pa.string())),
-    ]
-)
+FORMAT = 2  # what the shards look like
+_ROOM = 2**16  # bytes that must be free before anything is asked
+_AGAIN = re.compile(r"part-(\d{5,})\.again-(\d+)\.parquet")
 
 
-class StoreError(RuntimeError):
-    """A store cannot be used for this run; the message names the difference."""
+class State(NamedTuple):
+    """What a store lacks.
+
+    Attributes
+    ----------
+    missing : list of int
+        Shards that were not asked, or are damaged.
+    failed : list of int
+        Trials of the other shards whose call failed, and failed again if it was asked again.
+    damaged : list of pathlib.Path
+        Files that do not hold what was written.
+    """
+
+    missing: list[int]
+    failed: list[int]
+    damaged: list[Path]
 
 
 class Store:
@@ -40,33 +54,37 @@ class Store:
     Parameters
     ----------
     folder : pathlib.Path
-        ``build/responses/<study>/<corpus>-<events>/<model>/<setting>``; made if missing.
+        From :func:`ingroup.inference.generation.response_folder`; made if missing.
     manifest : mapping
         Everything that can change a response, and ``trials`` and ``shard_size``.
 
     Raises
     ------
     StoreError
-        Where the folder already holds answers to something else.
+        Where the folder already holds answers to something else, or shards of another format.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
-        self.folder, self.manifest = folder, dict(manifest)
+        self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
         self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / "manifest.json"
-        if file.exists():
-            self._check(file)
-        elif any(folder.glob("part-*.parquet")):
-            raise StoreError(f"{folder} holds shards but no manifest.json; move it away")
-        else:
+        if not file.exists():
+            self._begin(file)
+        self._check(file)
+
+    def _begin(self, file: Path) -> None:
+        with shards.alone(self.folder):
+            if file.exists():  # another run was quicker
+                return
+            if any(self.folder.glob("part-*.parquet")):
+                raise StoreError(f"{self.folder} holds shards but no manifest.json; move it away")
             text = json.dumps(self.manifest, indent=1, sort_keys=True) + "\n"
-            _replace(file, lambda place: place.write_text(text, "utf8"))
+            shards.replace(file, text.encode())
 
     def _check(self, file: Path) -> None:
         try:
-            there = json.loads(file.read_text("utf8"))
-        except ValueError as error:
+            there = dict(json.loads(file.read_text("utf8")))
+        except (ValueError, TypeError) as error:
             raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
@@ -75,6 +93,31 @@ class Store:
                     f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
                     f"{new!r}; nothing was changed: move that folder away or set it back"
                 )
+
+    @contextmanager
+    def writing(self) -> Iterator[State]:
+        """Hold the store alone, clear it up, and see what it lacks.
+
+        What killed runs left half written is removed; a damaged file is moved aside as
+        ``*.damaged``, so that its trials are asked again.
+
+        Raises
+        ------
+        StoreError
+            At once where another run is writing to this store, or the disk takes no files.
+        """
+        with shards.alone(self.folder):
+            state = self.state()
+            try:
+                for leftover in self.folder.glob(".*.tmp"):
+                    leftover.unlink()
+                for path in state.damaged:
+                    os.replace(path, path.with_name(f"{path.name}.damaged"))
+                with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
+                    probe.write(bytes(_ROOM))
+            except OSError as error:
+                raise shards.unwritable(self.folder, error) from error
+            yield state
 
     @property
     def shards(self) -> int:
@@ -89,32 +132,51 @@ class Store:
     def path(self, shard: int) -> Path:
         return self.folder / f"part-{shard:05d}.parquet"
 
+    def _supplements(self) -> dict[int, dict[int, Path]]:
+        """Shard to number to file; numbers ascend."""
+        names = [(_AGAIN.fullmatch(path.name), path) for path in self.folder.iterdir()]
+        found: dict[int, dict[int, Path]] = {}
+        for shard, number, path in sorted((int(n[1]), int(n[2]), path) for n, path in names if n):
+            found.setdefault(shard, {})[number] = path
+        return found
+
+    def state(self) -> State:
+        """What this store lacks; reads every file and changes none."""
+        state, supplements = State([], [], []), self._supplements()
+        for shard in range(self.shards):
+            again = supplements.get(shard, {}).values()
+            table, damaged = self._load(shard, again, ["trial", "finish_reason"])
+            state.damaged.extend(damaged)
+            if table is None:
+                state.missing.append(shard)
+            else:
+                failed = pc.equal(table["finish_reason"], FAILED)
+                state.failed.extend(table["trial"].filter(failed).to_pylist())
+        return state
+
     def missing(self) -> list[int]:
-        """Shards still to be asked.
+        """Shards still to be asked, as :meth:`state` has them."""
+        return self.state().missing
 
-        A shard that cannot be read (cut off, other bytes) is moved aside as ``*.damaged`` and
-        counts as missing.
+    def _load(
+        self, shard: int, again: Iterable[Path], columns: Sequence[str]
+    ) -> tuple[pa.Table | None, list[Path]]:
+        """Replies to the trials of one shard, in their order, and the files that are damaged.
+
+        There are no replies where the shard itself is missing or damaged.
         """
-        return [shard for shard in range(self.shards) if not self._is_whole(shard)]
-
-    def _is_whole(self, shard: int) -> bool:
-        path = self.path(shard)
-        if not path.exists():
-            return False
-        start, stop = self.bounds(shard)
-        try:
-            trials = self._read(path)["trial"].to_pylist()
-        except (pa.ArrowException, OSError):
-            trials = None
-        if trials == list(range(start, stop)):
-            return True
-        os.replace(path, path.with_suffix(".parquet.damaged"))
-        return False
-
-    @staticmethod
-    def _read(path: Path) -> pa.Table:
-        table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
-        return table.cast(SCHEMA)
+        trials = range(*self.bounds(shard))
+        if not self.path(shard).exists():
+            return None, []
+        tables, damaged = [], []
+        for path in [self.path(shard), *again]:
+            try:
+                tables.append(shards.read(path, trials, columns))
+            except DamagedError:
+                damaged.append(path)
+        if self.path(shard) in damaged:
+            return None, damaged
+        return shards.latest(tables, trials.start) if len(tables) > 1 else tables[0], damaged
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all.
@@ -122,23 +184,54 @@ class Store:
         Raises
         ------
         StoreError
-            Where the number of replies is not the shard's, or the shard is there already.
+            Where the number of replies is not the shard's, the shard is there already, or the
+            disk does not take it.
         """
-        start, stop = self.bounds(shard)
-        if len(replies) != stop - start:
-            raise StoreError(f"shard {shard} takes {stop - start} replies, found {len(replies)}")
+        trials = range(*self.bounds(shard))
+        if len(replies) != len(trials):
+            raise StoreError(f"shard {shard} takes {len(trials)} replies, found {len(replies)}")
         if self.path(shard).exists():
             raise StoreError(f"{self.path(shard)} is there already; answers are never overwritten")
-        columns = {"trial": range(start, stop)} | {
-            field: [getattr(reply, field) for reply in replies] for field in Reply._fields
-        }
-        table = pa.table({name: list(columns[name]) for name in SCHEMA.names}, schema=SCHEMA)
-        _replace(
-            self.path(shard),
-            lambda place: pq.write_table(
-                table, place, compression="zstd", write_page_checksum=True
-            ),
-        )
+        shards.write(self.path(shard), trials, replies)
+
+    def batches(self, trials: Iterable[int]) -> Iterator[list[int]]:
+        """Ascending trials in lists of up to ``shard_size``, those of one shard in one list."""
+        batch: list[int] = []
+        for _, group in groupby(trials, key=lambda trial: trial // self.shard_size):
+            same = list(group)
+            if len(batch) + len(same) > self.shard_size:
+                yield batch
+                batch = []
+            batch += same
+        if batch:
+            yield batch
+
+    def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Write what trials that had failed were answered when they were asked again.
+
+        Each of their shards gets one more supplement, unless all of its trials failed again.
+
+        Parameters
+        ----------
+        trials : sequence of int
+            One of :meth:`batches`.
+        replies : sequence of Reply
+            One a trial.
+
+        Raises
+        ------
+        StoreError
+            Where the disk does not take them.
+        """
+        supplements = self._supplements()
+        pairs = zip(trials, replies, strict=True)
+        for shard, group in groupby(pairs, key=lambda pair: pair[0] // self.shard_size):
+            asked, answers = zip(*group, strict=True)
+            if all(reply.finish_reason == FAILED for reply in answers):
+                continue
+            number = 1 + max(supplements.get(shard, {}), default=0)
+            name = f"{self.path(shard).stem}.again-{number}.parquet"
+            shards.write(self.folder / name, asked, answers)
 
     def read(self, start: int = 0, stop: int | None = None) -> pd.DataFrame:
         """Responses to trials ``start`` to ``stop``, ordered; ``trial`` counts from ``start``.
@@ -146,35 +239,33 @@ class Store:
         Returns
         -------
         pandas.DataFrame
-            Columns of ``SCHEMA``; ``text`` and ``finish_reason`` are categories, ``text`` is
-            missing where a call failed.
+            Columns of ``SCHEMA``; ``text``, ``finish_reason`` and ``error`` are categories,
+            ``text`` is missing where a call failed. ``top_logprobs`` is there only where the
+            sampling asked for it, and stays an Arrow column.
 
         Raises
         ------
         StoreError
-            Where a shard of this range is missing.
+            Where a shard of this range is missing or damaged.
         """
         stop = self.trials if stop is None else stop
-        shards = range(start // self.shard_size, -(-stop // self.shard_size))
-        absent = [shard for shard in shards if not self.path(shard).exists()]
-        if absent:
-            raise StoreError(f"{self.path(absent[0])} is missing; run the generation again")
-        tables = [self._read(self.path(shard)) for shard in shards]
+        columns = [
+            name
+            for name in SCHEMA.names
+            if name != "top_logprobs" or "sampling_logprobs" in self.manifest
+        ]
+        wanted = range(start // self.shard_size, -(-stop // self.shard_size))
+        tables, supplements = [], self._supplements()
+        for shard in wanted:
+            table, damaged = self._load(shard, supplements.get(shard, {}).values(), columns)
+            if damaged:
+                raise StoreError(f"{damaged[0]} is damaged; run the generation again")
+            if table is None:
+                raise StoreError(f"{self.path(shard)} is missing; run the generation again")
+            tables.append(table)
         table = pa.concat_tables(tables).unify_dictionaries()
-        first = shards.start * self.shard_size
-        table = table.slice(start - first, stop - start)
-        frame = table.to_pandas()
+        table = table.slice(start - wanted.start * self.shard_size, stop - start)
+        kept = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.type.num_fields}
+        frame = table.to_pandas(types_mapper=kept.get)
         frame["trial"] -= start
         return frame
-
-
-def _replace(target: Path, write: Callable[[Path], Any]) -> None:
-    """Let ``write`` fill a temporary file beside ``target``, then rename it."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        write(temporary)
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 import transformers
@@ -11,7 +11,9 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     DynamicCache,
+    LogitsProcessorList,
     PreTrainedModel,
+    PreTrainedTokenizerBase,
 )
 
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
@@ -46,6 +48,8 @@ class TransformersEngine:
         Where the model cannot be found or its chat template does not fit.
     """
 
+    asks_again = False
+
     def __init__(
         self,
         model: str,
@@ -62,6 +66,7 @@ class TransformersEngine:
         self.weights = Weights(model, revision)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, padding_side="left")
         self.prompter = Prompter(self.tokenizer, system, bos)
+        self._token_text = token_text(self.tokenizer)
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
@@ -121,11 +126,11 @@ class TransformersEngine:
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         ).to(self.device)
         prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
-        cache = None
+        past = None
         if shared:
-            cache = DynamicCache(config=model.config)
-            model.base_model(input_ids=prefix, past_key_values=cache, use_cache=True)
-            cache.batch_repeat_interleave(len(prompts))
+            past = DynamicCache(config=model.config)
+            model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
+            past.batch_repeat_interleave(len(prompts))
         prefix = prefix.expand(len(prompts), shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
@@ -138,22 +143,31 @@ class TransformersEngine:
                 "top_p": sampling.top_p,
                 "top_k": 0,
             }
+        # A model's own settings may hold a penalty, which the other engines do not apply.
+        drawn["repetition_penalty"] = 1.0
+        first = FirstToken(sampling.logprobs)
         output = model.generate(
             input_ids=ids,
             attention_mask=mask,
-            past_key_values=cache,
+            past_key_values=past,
             max_new_tokens=sampling.max_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
+            logits_processor=LogitsProcessorList([first] if sampling.logprobs else []),
             **drawn,
         )
         written = output[:, ids.shape[1] :].tolist()
+        top = first.top or [[]] * len(prompts)
         # The first prompt of a batch pays for the prefix.
         return [
-            self._reply(prompt, tokens, cached=shared if place else 0)
-            for place, (prompt, tokens) in enumerate(zip(prompts, written, strict=True))
+            self._reply(prompt, tokens, shared if place else 0, likely)
+            for place, (prompt, tokens, likely) in enumerate(
+                zip(prompts, written, top, strict=True)
+            )
         ]
 
-    def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
+    def _reply(
+        self, prompt: list[int], ids: list[int], cached: int, top: list[tuple[int, float]]
+    ) -> Reply:
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
         length = ends[0] + 1 if ends else len(ids)
         return Reply(
@@ -162,6 +176,7 @@ class TransformersEngine:
             prompt_tokens=len(prompt),
             cached_tokens=cached,
             output_tokens=length,
+            top_logprobs=tuple((self._token_text(token), number) for token, number in top),
         )
 
     @cached_property
@@ -175,6 +190,41 @@ class TransformersEngine:
         gc.collect()
         if self.device == "cuda":
             torch.cuda.empty_cache()
+
+
+class FirstToken:
+    """Listens to a generation: the most probable first tokens of each prompt.
+
+    To let ``generate`` return its logits would keep those of every token, gigabytes of them.
+    It is called before temperature and top_p are applied.
+
+    Attributes
+    ----------
+    number : int
+        How many tokens a prompt.
+    top : list of list of (int, float)
+        For each prompt the tokens' ids with the natural logarithm of their probability, most
+        probable first.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
+        self.top: list[list[tuple[int, float]]] = []
+
+    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        if not self.top:
+            logprobs = torch.log_softmax(logits.float(), dim=-1)
+            values, ids = logprobs.topk(min(self.number, logprobs.shape[-1]))
+            self.top = [
+                list(zip(*row, strict=True))
+                for row in zip(ids.tolist(), values.tolist(), strict=True)
+            ]
+        return logits
+
+
+def token_text(tokenizer: PreTrainedTokenizerBase) -> Callable[[int], str]:
+    """Token id to its text alone, special tokens as they are written; each decoded once."""
+    return cache(lambda token: tokenizer.decode([token]))
 
 
 def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:

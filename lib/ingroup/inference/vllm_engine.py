@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import AutoTokenizer
 
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import (
+    FAILED,
+    LENGTH,
+    MOST_LOGPROBS,
+    STOP,
+    EngineError,
+    Reply,
+    Sampling,
+)
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
+from ingroup.inference.transformers_engine import token_text
 from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
 
 if TYPE_CHECKING:
-    from vllm import LLM, RequestOutput
+    from vllm import LLM, CompletionOutput, RequestOutput
 
 # vLLM reads these when it is imported, or later. What the user has set stays.
 ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
@@ -67,6 +76,8 @@ class VLLMEngine:
         fit.
     """
 
+    asks_again = False
+
     def __init__(
         self,
         model: str,
@@ -86,6 +97,7 @@ class VLLMEngine:
         self.weights = Weights(model, revision)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos)
+        self._token_text = token_text(self.tokenizer)
         self.seed = seed
         sequences = max_num_seqs or (CPU_SEQUENCES if on_cpu else GPU_SEQUENCES)
         self._options: dict[str, Any] = {
@@ -122,6 +134,8 @@ class VLLMEngine:
                 load_format="safetensors",
                 use_tqdm_on_load=False,
                 enable_prefix_caching=True,
+                max_logprobs=MOST_LOGPROBS,
+                logprobs_mode="raw_logprobs",  # before temperature and top_p
                 seed=self.seed,
                 **self._options,
             )
@@ -149,7 +163,7 @@ class VLLMEngine:
         longest = self.llm.model_config.max_model_len - 1
         outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
         return [
-            self._reply(next(outputs))
+            self._reply(next(outputs), sampling.logprobs)
             if len(ids) <= longest
             else _failed(f"the prompt has {len(ids)} tokens, the model takes {longest}", len(ids))
             for ids in prompts
@@ -160,6 +174,7 @@ class VLLMEngine:
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             max_tokens=sampling.max_tokens,
+            logprobs=sampling.logprobs or None,
             detokenize=False,
         )
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
@@ -170,7 +185,7 @@ class VLLMEngine:
             self.close()
             raise
 
-    def _reply(self, output: "RequestOutput") -> Reply:
+    def _reply(self, output: "RequestOutput", logprobs: int) -> Reply:
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         if written.finish_reason not in (STOP, LENGTH):
@@ -182,7 +197,18 @@ class VLLMEngine:
             prompt_tokens=prompt_tokens,
             cached_tokens=output.num_cached_tokens or 0,
             output_tokens=len(written.token_ids),
+            top_logprobs=self._top_logprobs(written, logprobs),
         )
+
+    def _top_logprobs(
+        self, written: "CompletionOutput", number: int
+    ) -> tuple[tuple[str, float], ...]:
+        if not number:
+            return ()
+        # The token that was drawn is among them too, likely or not: one more than asked for.
+        first = [(token, found.logprob) for token, found in written.logprobs[0].items()]
+        first = sorted(first, key=lambda one: -one[1])[:number]
+        return tuple((self._token_text(token), value) for token, value in first)
 
     def close(self) -> None:
         """Give the memory of weights and cache back; the next question loads the model again."""
@@ -229,6 +255,7 @@ def _import(on_cpu: bool) -> ModuleType:
             "test-vllm makes an environment with its CPU build, .venv-vllm"
         ) from error
     if on_cpu:
-        # To compile takes longer than a small model's whole run.
+        # To compile takes longer than a small model's whole run, and the first log-probabilities
+        # would wait 14 s for it.
         torch._dynamo.config.disable = True
     return vllm

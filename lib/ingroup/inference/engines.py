@@ -1,0 +1,83 @@
+"""Which engine answers: one name, and only the options that this engine has."""
+
+from collections.abc import Sequence
+
+from ingroup.design import Design
+from ingroup.inference.engine import Engine
+from ingroup.inference.generation import find_model
+
+ENGINES = ("transformers", "vllm", "openai", "replay")
+
+
+def make_engine(
+    name: str,
+    model: str,
+    *,
+    batch_size: int = 64,
+    system: str = "keep",
+    bos: str = "template",
+    dtype: str = "auto",
+    gpus: int = 1,
+    base_url: str = "",
+    in_flight: int = 16,
+    recordings: str = "",
+    designs: Sequence[Design] = (),
+) -> Engine:
+    """The engine that a notebook's parameter ``ENGINE`` names.
+
+    Its library is imported here and not before: who replays recorded answers waits for no torch.
+
+    Parameters
+    ----------
+    name : {"transformers", "vllm", "openai", "replay"}
+        See the class of that name.
+    model : str
+        A folder of ``data/models``, another folder, a name on the hub, a server's name of a model,
+        or the name of the model that gave the recorded answers.
+    batch_size : int
+        transformers: prompts computed together.
+    system, bos
+        transformers, vllm: see :class:`ingroup.inference.prompts.Prompter`.
+    dtype : str
+        transformers, vllm: e.g. "bfloat16"; "auto" for the engine's own choice.
+    gpus : int
+        vllm: GPUs that share the model.
+    base_url, in_flight
+        openai: the server's address, empty for ``OPENAI_BASE_URL`` or OpenAI; most calls at once.
+    recordings, designs
+        replay: where the answers are, and what is asked (shards hold trials and no prompts).
+
+    Returns
+    -------
+    Engine
+
+    Raises
+    ------
+    EngineError
+        Where it cannot start; the message says what is missing and how to get it.
+    ValueError
+        For another name.
+    """
+    if name == "transformers":
+        from ingroup.inference.transformers_engine import TransformersEngine
+
+        precision = None if dtype == "auto" else dtype
+        return TransformersEngine(
+            find_model(model), batch_size=batch_size, system=system, bos=bos, dtype=precision
+        )
+    if name == "vllm":
+        from ingroup.inference.vllm_engine import VLLMEngine
+
+        return VLLMEngine(
+            find_model(model), system=system, bos=bos, dtype=dtype, tensor_parallel_size=gpus
+        )
+    if name == "openai":
+        from ingroup.inference.openai_engine import OpenAIEngine
+
+        return OpenAIEngine(model, base_url or None, in_flight=in_flight)
+    if name == "replay":
+        from ingroup.inference.replay_engine import ReplayEngine
+
+        # Two events of a corpus may have the same text, and then the same prompt has two answers.
+        return ReplayEngine(recordings, model, designs=designs, repeats="in order")
+    raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(ENGINES)}")
