@@ -87,7 +87,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # What a notebook depends on: the modules it imports (a test compares this list with the imports),
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
-INFERENCE := $(call lib,$(addprefix inference/,__init__ chat_completion engine engines generation \
+INFERENCE := $(call lib,$(addprefix inference/,__init__ chat_completion engine engines generation logits \
 	openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
 	weights))
 COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
@@ -150,8 +150,8 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
-bench: $(READY)  ## speed against named baselines, written to build/bench.json
-	@$(PY) tests/bench/bench.py
+bench: $(READY) $(VLLM)/.ready  ## speed against named baselines, written to build/bench.json
+	@$(PY) tests/bench/bench.py $(VLLM)/bin/python
 
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .

@@ -11,10 +11,11 @@ allows, which is what a prefix cache saves.
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -65,12 +66,11 @@ class Block:
 
     def condition(self, index: int) -> dict[str, Any]:
         """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
-        places = np.unravel_index(index, self.shape)
-        levels = {
-            name: levels[place]
-            for (name, levels), place in zip(self.factors.items(), places, strict=True)
-        }
-        return {**self.labels, **levels}
+        condition = dict(self.labels) | dict.fromkeys(self.factors)
+        for name, levels in reversed(self.factors.items()):  # fastest first
+            index, place = divmod(index, len(levels))
+            condition[name] = levels[place]
+        return condition
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition inside the block, the inverse of :meth:`condition`."""
@@ -91,10 +91,9 @@ class Design(Sequence[Trial]):
 
     def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
         self.blocks = tuple(blocks)
-        ends = list(accumulate(len(block) for block in self.blocks))
-        self._bounds = np.array([0, *ends])
+        self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
         self.start = start
-        self.stop = int(self._bounds[-1]) if stop is None else stop
+        self.stop = self._bounds[-1] if stop is None else stop
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -103,9 +102,9 @@ class Design(Sequence[Trial]):
         if not -len(self) <= index < len(self):
             raise IndexError(f"trial {index} of a design of {len(self)} trials")
         number = self.start + index % len(self)
-        place = int(np.searchsorted(self._bounds, number, side="right")) - 1
+        place = bisect_right(self._bounds, number) - 1
         block = self.blocks[place]
-        condition = block.condition(number - int(self._bounds[place]))
+        condition = block.condition(number - self._bounds[place])
         return Trial(number, condition, block.render(condition))
 
     def __iter__(self) -> Iterator[Trial]:
@@ -127,10 +126,8 @@ class Design(Sequence[Trial]):
             Where no block, or more than one, has these labels.
         """
         found = [
-            (block, range(int(low), int(high)))
-            for block, low, high in zip(
-                self.blocks, self._bounds[:-1], self._bounds[1:], strict=True
-            )
+            (block, range(low, high))
+            for block, (low, high) in zip(self.blocks, pairwise(self._bounds), strict=True)
             if labels.items() <= dict(block.labels).items()
         ]
         if len(found) != 1:

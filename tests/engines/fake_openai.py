@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -67,6 +68,7 @@ class FakeOpenAI:
     def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
         self.script, self.gather = script, gather
         self.calls: list[Call] = []
+        self._asked: Counter[str] = Counter()
         self.present = self.most_present = 0
         self._change = threading.Condition()
 
@@ -76,7 +78,8 @@ class FakeOpenAI:
     def answer(self, body: bytes, authorization: str):
         call = Call(json.loads(body), authorization, time.time())
         with self._change:
-            before = len(self.asked(call.prompt))
+            before = self._asked[call.prompt]
+            self._asked[call.prompt] += 1
             self.calls.append(call)
         given = self.script(call, before) if self.script else None
         if given is not None:

@@ -129,3 +129,29 @@ def test_a_run_says_on_standard_error_that_calls_failed(tmp_path, capsys):
     generate(plan, engine, store, sampling, "rewriting")
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "rewriting: 12 of 12 prompts failed (12 x no net)"
+
+
+class Tokens:
+    """A local engine whose prompter counts words, and that answers with the count."""
+
+    asks_again = False
+
+    class prompter:
+        @staticmethod
+        def batch(conversations):
+            return [[len(chat[1]["content"].split())] for chat in conversations]
+
+    def complete(self, prompts, sampling):
+        return [Reply(str(words), "stop") for (words,) in prompts]
+
+    def identity(self):
+        return {"engine": "tokens"}
+
+
+def test_a_local_engine_gets_token_ids_of_its_own_part(tmp_path):
+    """Prompts are made one part ahead; each part still gets its own."""
+    plan = design.empathy_gap(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    engine, sampling = Tokens(), Sampling()
+    table = generate(plan, engine, open_store(tmp_path, plan, engine, sampling, 50), sampling)
+    wanted = [str(len(trial.messages[1]["content"].split())) for trial in plan]
+    assert table.text.astype(str).tolist() == wanted

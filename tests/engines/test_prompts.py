@@ -27,6 +27,23 @@ def test_the_authors_way_gives_two(tokenizer):
     assert ids[1:] == Prompter(tokenizer).ids(CHAT)
 
 
+@pytest.mark.parametrize(
+    ("system", "bos"), [("keep", "template"), ("fold", "template"), ("fold", "authors")]
+)
+def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
+    setting = stimuli.setting("P1,S1,T0")
+    chats = [CHAT, setting.messages("a Jew", "a Hindu", "joy", "ünï <s> 😀"), CHAT[1:]]
+    prompter = Prompter(tokenizer, system, bos)
+    assert prompter.batch(chats) == [prompter.ids(chat) for chat in chats]
+    assert prompter.batch([]) == []
+    if bos == "template":
+        assert prompter.batch(chats[1:2])[0] == tokenizer.apply_chat_template(
+            fold_system(chats[1]) if system == "fold" else chats[1],
+            add_generation_prompt=True,
+            return_dict=False,
+        )
+
+
 def test_ids_read_back_as_the_chat(tokenizer):
     text = tokenizer.decode(Prompter(tokenizer).ids(CHAT))
     system, user = (message["content"] for message in CHAT)
@@ -56,6 +73,7 @@ def test_a_model_without_a_chat_template_is_one_sentence(tokenizer):
 def test_folding_leaves_a_chat_without_a_system_turn_alone():
     chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     assert fold_system(chat) == chat
+    assert fold_system(chat[:1]) == chat[:1]
 
 
 def test_the_identity_follows_template_and_options(tokenizer):

@@ -10,7 +10,8 @@ from transformers import AutoModelForCausalLM
 
 from ingroup import corpora, design, paths
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.transformers_engine import FirstToken, TransformersEngine, batches
+from ingroup.inference.logits import FirstToken
+from ingroup.inference.transformers_engine import TransformersEngine, batches
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 
@@ -117,6 +118,15 @@ def test_sampling_follows_its_seed(engine, chats):
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)
+
+
+def test_a_draw_does_not_depend_on_its_neighbours(engine, chats):
+    warm = Sampling(temperature=1.5, max_tokens=4, seed=1)
+    texts = [reply.text for reply in engine.answer(chats[:40], warm)]
+    backwards = [reply.text for reply in engine.answer(chats[39::-1], warm)]
+    alone = [engine.answer([chat], warm)[0].text for chat in chats[:5]]
+    assert texts == backwards[::-1]
+    assert texts[:5] == alone
 
 
 def test_a_closed_engine_loads_again(engine, chats):

@@ -1,10 +1,15 @@
 """What an engine is: chats in, replies out. An engine never parses and never judges."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from ingroup.stimuli import Message
+
+if TYPE_CHECKING:
+    from ingroup.inference.prompts import Prompter
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
 MOST_LOGPROBS = 20  # what OpenAI's API and vLLM give at most
@@ -27,7 +32,7 @@ class Sampling:
     max_tokens : int
         Longest reply; 128 in the released code of Hou et al.
     seed : int
-        Without effect at temperature 0.
+        Without effect at temperature 0; above it every trial has one of its own, from this one.
     logprobs : int
         How many of the most probable first tokens a reply brings along; 0 for none. Servers give
         20 at most.
@@ -85,6 +90,15 @@ class Reply(NamedTuple):
     top_logprobs: tuple[tuple[str, float], ...] = ()
 
 
+def trial_seed(seed: int, prompt: Sequence) -> int:
+    """A seed for one trial, 0 to 2^31 - 1, from the sampling's and the prompt (chat or token ids).
+
+    So a draw depends on nothing else: not on the batch, the shard or the order of asking.
+    """
+    content = json.dumps([seed, prompt]).encode()
+    return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1
+
+
 class Engine(Protocol):
     """Anything that answers chats.
 
@@ -103,4 +117,22 @@ class Engine(Protocol):
 
     def identity(self) -> dict[str, str]:
         """All that can change a reply: engine, version, model, revision, chat template, dtype."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the engine holds; it may be asked again and then takes it anew."""
+        ...
+
+
+@runtime_checkable
+class LocalEngine(Protocol):
+    """An engine that takes token ids: its prompts can be made while it computes others.
+
+    ``answer(conversations)`` is ``complete(prompter.batch(conversations))``.
+    """
+
+    prompter: "Prompter"
+
+    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """One reply a prompt, in the same order."""
         ...

@@ -1,7 +1,8 @@
 """From design to responses: ask an engine what a store does not hold yet."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,15 @@ import pandas as pd
 from tqdm import tqdm
 
 from ingroup import paths, stimuli
-from ingroup.design import Design, Trial
-from ingroup.inference.engine import FAILED, Engine, EngineError, Reply, Sampling
+from ingroup.design import Design
+from ingroup.inference.engine import (
+    FAILED,
+    Engine,
+    EngineError,
+    LocalEngine,
+    Reply,
+    Sampling,
+)
 from ingroup.inference.store import Store
 
 SHARD_SIZE = 4096
@@ -85,9 +93,6 @@ def generate(
         Where another run is writing to this store, or the disk is full or read-only.
     """
 
-    def ask(trials: Iterable[Trial]) -> list[Reply]:
-        return engine.answer([trial.messages for trial in trials], sampling)
-
     lacks = store.state()
     if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
         with store.writing() as lacks:
@@ -100,17 +105,45 @@ def generate(
                 unit=" prompts",
                 mininterval=5,
             ) as progress:
-                for shard in lacks.missing:
-                    trials = design.slice(*store.bounds(shard))
-                    store.write(shard, ask(trials))
-                    progress.update(len(trials))
-                for numbers in store.batches(again):
-                    store.write_again(numbers, ask(design[number] for number in numbers))
-                    progress.update(len(numbers))
+                parts = [range(*store.bounds(shard)) for shard in lacks.missing]
+                for shard, replies in zip(
+                    lacks.missing, _replies(design, parts, engine, sampling), strict=True
+                ):
+                    store.write(shard, replies)
+                    progress.update(len(replies))
+                parts = list(store.batches(again))
+                for numbers, replies in zip(
+                    parts, _replies(design, parts, engine, sampling), strict=True
+                ):
+                    store.write_again(numbers, replies)
+                    progress.update(len(replies))
     responses = store.read()
     if sentence := failures(responses):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
     return responses
+
+
+def _replies(
+    design: Design, parts: Sequence[Sequence[int]], engine: Engine, sampling: Sampling
+) -> Iterator[list[Reply]]:
+    """The replies to one part of the trials after another.
+
+    While the engine computes a part, a thread makes the prompts of the next, as token ids where
+    the engine takes them: a GPU does not wait for a chat template.
+    """
+    local = isinstance(engine, LocalEngine)
+    ask = engine.complete if local else engine.answer
+
+    def prepared(numbers: Sequence[int]) -> list:
+        chats = [design[number].messages for number in numbers]
+        return engine.prompter.batch(chats) if local else chats
+
+    with ThreadPoolExecutor(1) as ahead:
+        made = ahead.submit(prepared, parts[0] if parts else ())
+        for place in range(len(parts)):
+            prompts = made.result()
+            made = ahead.submit(prepared, parts[place + 1] if place + 1 < len(parts) else ())
+            yield ask(prompts, sampling)
 
 
 def failures(responses: pd.DataFrame) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 import openai
 
 from ingroup.inference.chat_completion import Outcome, complete
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, trial_seed
 from ingroup.stimuli import Message
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -150,7 +150,8 @@ class OpenAIEngine:
         request = {"model": self.model, "messages": list(messages), longest: sampling.max_tokens}
         request["temperature"] = sampling.temperature
         if sampling.temperature > 0:
-            request |= {"top_p": sampling.top_p, "seed": sampling.seed}
+            seed = trial_seed(sampling.seed, messages)
+            request |= {"top_p": sampling.top_p, "seed": seed}
         if sampling.logprobs:
             request |= {"logprobs": True, "top_logprobs": sampling.logprobs}
         return request

@@ -23,9 +23,9 @@ _PROBE = [
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
     """The same chat with the system turn put before the first user turn, a blank line between."""
-    system, user, *rest = messages
-    if (system["role"], user["role"]) != ("system", "user"):
+    if [message["role"] for message in messages[:2]] != ["system", "user"]:
         return list(messages)
+    system, user, *rest = messages
     return [{"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest]
 
 
@@ -77,16 +77,19 @@ class Prompter:
 
     def ids(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of a chat, ready for the model to answer."""
+        return self.batch([messages])[0]
+
+    def batch(self, conversations: Sequence[Sequence[Message]]) -> list[list[int]]:
+        """:meth:`ids` of many chats: in one call, on all cores, half the time."""
         if self.system == "fold":
-            messages = fold_system(messages)
-        if self.bos == "template":
-            return self.tokenizer.apply_chat_template(
-                messages, add_generation_prompt=True, return_dict=False
-            )
-        text = self.tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=False
+            conversations = [fold_system(messages) for messages in conversations]
+        if not conversations:
+            return []
+        texts = self.tokenizer.apply_chat_template(
+            list(conversations), add_generation_prompt=True, tokenize=False
         )
-        return self.tokenizer(text, add_special_tokens=True)["input_ids"]
+        # The text of the template has its special tokens already; the authors' way adds them again.
+        return self.tokenizer(texts, add_special_tokens=self.bos == "authors")["input_ids"]
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""

@@ -233,3 +233,6 @@ class ReplayEngine:
             "matching": "loose" if self.loose else "exact",
             "repeats": self.repeats,
         }
+
+    def close(self) -> None:
+        """Nothing stays open between calls."""

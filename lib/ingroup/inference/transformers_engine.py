@@ -1,9 +1,9 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property
+from functools import cached_property
 
 import torch
 import transformers
@@ -13,10 +13,10 @@ from transformers import (
     DynamicCache,
     LogitsProcessorList,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
 )
 
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
+from ingroup.inference.logits import Draw, FirstToken, token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
@@ -91,16 +91,17 @@ class TransformersEngine:
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`."""
-        prompts = [self.prompter.ids(messages) for messages in conversations]
+        return self.complete(self.prompter.batch(conversations), sampling)
+
+    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """See :class:`ingroup.inference.engine.LocalEngine`."""
         cut = list(batches(prompts, self.batch_size))
         replies: list[Reply | None] = [None] * len(prompts)
-        torch.manual_seed(sampling.seed)
         model = self._model
         # On a CPU many batches side by side, a thread each, are twice as fast as one batch on
-        # many threads. Draws follow one stream of random numbers, so they stay in one worker.
+        # many threads.
         cores = torch.get_num_threads()
-        many = self.device == "cpu" and sampling.temperature == 0
-        workers = max(1, min(cores, len(cut))) if many else 1
+        workers = max(1, min(cores, len(cut))) if self.device == "cpu" else 1
         torch.set_num_threads(max(1, cores // workers))
         try:
             with ThreadPoolExecutor(workers) as pool:
@@ -135,25 +136,23 @@ class TransformersEngine:
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
-        drawn = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-        if sampling.temperature > 0:
-            drawn = {
-                "do_sample": True,
-                "temperature": sampling.temperature,
-                "top_p": sampling.top_p,
-                "top_k": 0,
-            }
-        # A model's own settings may hold a penalty, which the other engines do not apply.
-        drawn["repetition_penalty"] = 1.0
         first = FirstToken(sampling.logprobs)
+        listeners = [first] if sampling.logprobs else []
+        if sampling.temperature > 0:
+            listeners.append(Draw(prompts, sampling, self.device))
         output = model.generate(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=past,
             max_new_tokens=sampling.max_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
-            logits_processor=LogitsProcessorList([first] if sampling.logprobs else []),
-            **drawn,
+            logits_processor=LogitsProcessorList(listeners),
+            # Settings of the model's own, which the other engines do not apply.
+            do_sample=False,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+            repetition_penalty=1.0,
         )
         written = output[:, ids.shape[1] :].tolist()
         top = first.top or [[]] * len(prompts)
@@ -190,41 +189,6 @@ class TransformersEngine:
         gc.collect()
         if self.device == "cuda":
             torch.cuda.empty_cache()
-
-
-class FirstToken:
-    """Listens to a generation: the most probable first tokens of each prompt.
-
-    To let ``generate`` return its logits would keep those of every token, gigabytes of them.
-    It is called before temperature and top_p are applied.
-
-    Attributes
-    ----------
-    number : int
-        How many tokens a prompt.
-    top : list of list of (int, float)
-        For each prompt the tokens' ids with the natural logarithm of their probability, most
-        probable first.
-    """
-
-    def __init__(self, number: int):
-        self.number = number
-        self.top: list[list[tuple[int, float]]] = []
-
-    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        if not self.top:
-            logprobs = torch.log_softmax(logits.float(), dim=-1)
-            values, ids = logprobs.topk(min(self.number, logprobs.shape[-1]))
-            self.top = [
-                list(zip(*row, strict=True))
-                for row in zip(ids.tolist(), values.tolist(), strict=True)
-            ]
-        return logits
-
-
-def token_text(tokenizer: PreTrainedTokenizerBase) -> Callable[[int], str]:
-    """Token id to its text alone, special tokens as they are written; each decoded once."""
-    return cache(lambda token: tokenizer.decode([token]))
 
 
 def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:

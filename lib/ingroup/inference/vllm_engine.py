@@ -18,9 +18,10 @@ from ingroup.inference.engine import (
     EngineError,
     Reply,
     Sampling,
+    trial_seed,
 )
+from ingroup.inference.logits import token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
-from ingroup.inference.transformers_engine import token_text
 from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
 
@@ -66,8 +67,6 @@ class VLLMEngine:
     block_size : int, optional
         Tokens that the prefix cache keeps or forgets together; vLLM's own choice unless given, 32
         on a CPU.
-    seed : int
-        Of the whole engine: a sampling must have the same.
 
     Raises
     ------
@@ -90,15 +89,14 @@ class VLLMEngine:
         gpu_memory_utilization: float = 0.9,
         max_model_len: int | None = None,
         block_size: int | None = None,
-        seed: int = 0,
     ):
-        on_cpu = not _has_gpu()
+        self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
         self.weights = Weights(model, revision)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos)
         self._token_text = token_text(self.tokenizer)
-        self.seed = seed
+        self._seed = 0
         sequences = max_num_seqs or (CPU_SEQUENCES if on_cpu else GPU_SEQUENCES)
         self._options: dict[str, Any] = {
             "dtype": "float32" if on_cpu and dtype == "auto" else dtype,
@@ -136,7 +134,7 @@ class VLLMEngine:
                 enable_prefix_caching=True,
                 max_logprobs=MOST_LOGPROBS,
                 logprobs_mode="raw_logprobs",  # before temperature and top_p
-                seed=self.seed,
+                seed=self._seed,
                 **self._options,
             )
         except Exception as error:  # drivers, kernels and settings each raise their own
@@ -152,14 +150,15 @@ class VLLMEngine:
         Raises
         ------
         EngineError
-            Where vLLM cannot start, or the sampling's seed is not the engine's.
+            Where vLLM cannot start.
         """
-        if sampling.temperature > 0 and sampling.seed != self.seed:
-            raise EngineError(
-                f"vLLM draws with one seed for a whole engine, {self.seed} here, and the sampling "
-                f"has {sampling.seed}; give both the same"
-            )
-        prompts = [self.prompter.ids(messages) for messages in conversations]
+        return self.complete(self.prompter.batch(conversations), sampling)
+
+    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """See :class:`ingroup.inference.engine.LocalEngine`."""
+        if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
+            self.close()  # the CPU build crashes with a seed a trial: there the engine has one
+            self._seed = sampling.seed
         longest = self.llm.model_config.max_model_len - 1
         outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
         return [
@@ -170,13 +169,19 @@ class VLLMEngine:
         ]
 
     def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
-        drawn = self.vllm.SamplingParams(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_tokens=sampling.max_tokens,
-            logprobs=sampling.logprobs or None,
-            detokenize=False,
-        )
+        options = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_tokens": sampling.max_tokens,
+            "logprobs": sampling.logprobs or None,
+            "detokenize": False,
+        }
+        drawn = self.vllm.SamplingParams(**options)
+        if sampling.temperature > 0 and not self.on_cpu:
+            drawn = [
+                self.vllm.SamplingParams(**options, seed=trial_seed(sampling.seed, ids))
+                for ids in prompts
+            ]
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
             return self.llm.generate(tokens, drawn, use_tqdm=False)
