@@ -1,7 +1,7 @@
 """What happens to logits on their way to a token: listening, drawing, and a token's own text."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 from transformers import PreTrainedTokenizerBase, TemperatureLogitsWarper, TopPLogitsWarper
@@ -72,6 +72,11 @@ class Draw:
         for row, stream in zip(noise, self.streams, strict=True):
             row.exponential_(generator=stream)
         return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
+
+
+def reply_text(tokenizer: PreTrainedTokenizerBase) -> Callable[[tuple[int, ...]], str]:
+    """Token ids of a reply to its text, special tokens left out; most replies come many times."""
+    return lru_cache(1 << 16)(lambda ids: tokenizer.decode(ids, skip_special_tokens=True))
 
 
 def token_text(tokenizer: PreTrainedTokenizerBase) -> Callable[[int], str]:

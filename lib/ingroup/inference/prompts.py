@@ -89,7 +89,12 @@ class Prompter:
             list(conversations), add_generation_prompt=True, tokenize=False
         )
         # The text of the template has its special tokens already; the authors' way adds them again.
-        return self.tokenizer(texts, add_special_tokens=self.bos == "authors")["input_ids"]
+        return self.tokenizer(
+            texts,
+            add_special_tokens=self.bos == "authors",
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""

@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
-from ingroup.inference.logits import Draw, FirstToken, token_text
+from ingroup.inference.logits import Draw, FirstToken, reply_text, token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
@@ -66,7 +66,7 @@ class TransformersEngine:
         self.weights = Weights(model, revision)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, padding_side="left")
         self.prompter = Prompter(self.tokenizer, system, bos)
-        self._token_text = token_text(self.tokenizer)
+        self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
@@ -170,7 +170,7 @@ class TransformersEngine:
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
         length = ends[0] + 1 if ends else len(ids)
         return Reply(
-            text=self.tokenizer.decode(ids[:length], skip_special_tokens=True),
+            text=self._reply_text(tuple(ids[:length])),
             finish_reason=STOP if ends else LENGTH,
             prompt_tokens=len(prompt),
             cached_tokens=cached,

@@ -20,7 +20,7 @@ from ingroup.inference.engine import (
     Sampling,
     trial_seed,
 )
-from ingroup.inference.logits import token_text
+from ingroup.inference.logits import reply_text, token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
 from ingroup.stimuli import Message
@@ -95,7 +95,7 @@ class VLLMEngine:
         self.weights = Weights(model, revision)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos)
-        self._token_text = token_text(self.tokenizer)
+        self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
         self._seed = 0
         sequences = max_num_seqs or (CPU_SEQUENCES if on_cpu else GPU_SEQUENCES)
         self._options: dict[str, Any] = {
@@ -197,7 +197,7 @@ class VLLMEngine:
             return _failed(f"vLLM ended with {written.finish_reason!r}", prompt_tokens)
         return Reply(
             # Decoded here as in the transformers engine: same tokens, same text.
-            text=self.tokenizer.decode(written.token_ids, skip_special_tokens=True),
+            text=self._reply_text(tuple(written.token_ids)),
             finish_reason=written.finish_reason,
             prompt_tokens=prompt_tokens,
             cached_tokens=output.num_cached_tokens or 0,
