@@ -92,7 +92,7 @@ INFERENCE := $(call lib,$(addprefix inference/,__init__ chat_completion engine e
 	weights))
 COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
-NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli scenarios design parsing ratings permutation bootstrap \
+NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli scenarios factorial design parsing ratings permutation bootstrap \
 	comparison expectation published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
 	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* \
 	data/published/*.csv data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \

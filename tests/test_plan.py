@@ -15,7 +15,7 @@ from transformers import AutoTokenizer
 
 import ingroup.inference
 from ingroup import corpora, design, paths, plan, run
-from ingroup.inference import Reply, Sampling, open_store
+from ingroup.inference import Reply, Sampling, open_store, prefix
 from ingroup.inference.prompts import Prompter
 
 NOTEBOOK = "10_empathy_gap"
@@ -64,18 +64,18 @@ def whole_blocks(prompts, size):
 
 def by_predecessor(prompts, size):
     return sum(
-        plan.savable(ids, before, size)
+        prefix.savable(ids, before, size)
         for ids, before in zip(prompts, [[], *prompts], strict=False)
     )
 
 
 def test_savable_by_hand():
     before = [1, 1, 2, 2, 3]
-    assert plan.savable([1, 1, 2, 2, 4], before, 2) == 4
-    assert plan.savable([1, 1, 2, 4], before, 2) == 2
-    assert plan.savable([1, 1, 2, 2], before, 2) == 2  # one token at least is computed
-    assert plan.savable([1, 3], before, 2) == plan.savable([1, 1, 2], [], 2) == 0
-    assert plan.savable(list(range(40)), list(range(33))) == 32
+    assert prefix.savable([1, 1, 2, 2, 4], before, 2) == 4
+    assert prefix.savable([1, 1, 2, 4], before, 2) == 2
+    assert prefix.savable([1, 1, 2, 2], before, 2) == 2  # one token at least is computed
+    assert prefix.savable([1, 3], before, 2) == prefix.savable([1, 1, 2], [], 2) == 0
+    assert prefix.savable(list(range(40)), list(range(33))) == 32
 
 
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12)
@@ -92,7 +92,7 @@ def test_a_whole_block_is_counted_exactly(prompter, block_size):
     asked = design.empathy_gap(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     prompts = [prompter.ids(trial.messages) for trial in asked]
     rng = np.random.default_rng(0)
-    counted = plan.tokens(asked, prompter, len(asked) + 1, rng, block_size)
+    counted = prefix.tokens(asked, prompter, len(asked) + 1, rng, block_size)
     assert counted["tokens"] == pytest.approx(sum(map(len, prompts)))
     assert counted["error"] == 0
     assert counted["saved"] == pytest.approx(by_predecessor(prompts, block_size))
@@ -104,7 +104,7 @@ def test_a_whole_block_is_counted_exactly(prompter, block_size):
 def test_the_error_is_the_spread_of_repeated_samples():
     trials = list(design.empathy_gap(corpora.load_events("sample", 12), None, ["Religion"]))[:300]
     rng = np.random.default_rng(0)
-    drawn = [plan.tokens(trials, Words(), 100, rng, 16) for _ in range(300)]
+    drawn = [prefix.tokens(trials, Words(), 100, rng, 16) for _ in range(300)]
     estimates = [counted["tokens"] for counted in drawn]
     exact = sum(len(Words().ids(trial.messages)) for trial in trials)
     error = np.mean([counted["error"] for counted in drawn])

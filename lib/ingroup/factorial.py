@@ -1,0 +1,173 @@
+"""Factorial designs: a number for every trial, and the trial for every number.
+
+A design is never written out. It is a list of blocks (one setting and one category each), a
+block is a product of factors, and a trial is built when it is asked for. So 37,310,350 trials
+cost no more memory than 1,000.
+"""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ingroup.stimuli import Message
+
+
+class Trial(NamedTuple):
+    """One prompt: its number in the design, the labels of its condition, its chat messages."""
+
+    index: int
+    condition: dict[str, Any]
+    messages: list[Message]
+
+
+@dataclass(frozen=True)
+class Block:
+    """All combinations of some factors under constant labels.
+
+    Attributes
+    ----------
+    labels : mapping
+        What is the same in the whole block, e.g. setting and category.
+    factors : mapping of str to sequence
+        Levels of each factor, slowest first; labels and levels together are a condition.
+    render : callable
+        Condition to chat messages; a pure function.
+    templates : str
+        The texts that ``render`` fills, for the fingerprint.
+    """
+
+    labels: Mapping[str, str]
+    factors: Mapping[str, Sequence]
+    render: Callable[[Mapping[str, Any]], list[Message]]
+    templates: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(levels) for levels in self.factors.values())
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    def condition(self, index: int) -> dict[str, Any]:
+        """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
+        condition = dict(self.labels) | dict.fromkeys(self.factors)
+        for name, levels in reversed(self.factors.items()):  # fastest first
+            index, place = divmod(index, len(levels))
+            condition[name] = levels[place]
+        return condition
+
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition inside the block, the inverse of :meth:`condition`."""
+        places = [list(levels).index(condition[name]) for name, levels in self.factors.items()]
+        return int(np.ravel_multi_index(places, self.shape))
+
+
+class Design(Sequence[Trial]):
+    """A lazily indexed sequence of trials.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        In prefix order.
+    start, stop : int, optional
+        The window of the whole design that this object shows; see :meth:`slice`.
+    """
+
+    def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
+        self.blocks = tuple(blocks)
+        self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
+        self.start = start
+        self.stop = self._bounds[-1] if stop is None else stop
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __getitem__(self, index: int) -> Trial:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"trial {index} of a design of {len(self)} trials")
+        number = self.start + index % len(self)
+        place = bisect_right(self._bounds, number) - 1
+        block = self.blocks[place]
+        condition = block.condition(number - self._bounds[place])
+        return Trial(number, condition, block.render(condition))
+
+    def __iter__(self) -> Iterator[Trial]:
+        return (self[index] for index in range(len(self)))
+
+    def slice(self, start: int, stop: int) -> "Design":
+        """Trials ``start`` to ``stop`` of this design; their numbers stay those of the whole."""
+        stop = min(stop, len(self))
+        if not 0 <= start <= stop:
+            raise IndexError(f"slice {start}:{stop} of a design of {len(self)} trials")
+        return Design(self.blocks, self.start + start, self.start + stop)
+
+    def block_of(self, **labels: str) -> tuple[Block, range]:
+        """The block with these labels and the numbers of its trials.
+
+        Raises
+        ------
+        KeyError
+            Where no block, or more than one, has these labels.
+        """
+        found = [
+            (block, range(low, high))
+            for block, (low, high) in zip(self.blocks, pairwise(self._bounds), strict=True)
+            if labels.items() <= dict(block.labels).items()
+        ]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} blocks of the design have {labels}")
+        return found[0]
+
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition in the whole design: index -> condition -> index."""
+        labels = {name: condition[name] for name in self.blocks[0].labels}
+        block, numbers = self.block_of(**labels)
+        return numbers.start + block.index(condition)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over templates, labels and levels: another text gives another fingerprint."""
+        digest = hashlib.sha256()
+        for block in self.blocks:
+            content = [dict(block.labels), block.templates, dict(block.factors)]
+            digest.update(json.dumps(content, default=list, ensure_ascii=False).encode())
+        return digest.hexdigest()
+
+
+class Selection(Sequence[Trial]):
+    """Some trials of a design, in an order of their own; their numbers stay those of the whole.
+
+    Parameters
+    ----------
+    design : Design
+        The whole.
+    numbers : array of int
+        Which of its trials, in which order.
+    """
+
+    def __init__(self, design: Design, numbers: np.ndarray):
+        self.design, self.numbers = design, np.asarray(numbers, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: int) -> Trial:
+        return self.design[int(self.numbers[index])]
+
+    def slice(self, start: int, stop: int) -> "Selection":
+        """Places ``start`` to ``stop`` of this selection."""
+        return Selection(self.design, self.numbers[start:stop])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the design's fingerprint and the numbers."""
+        content = self.design.fingerprint.encode() + self.numbers.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()
