@@ -6,3 +6,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# A worker takes a file at a time, in order: the long ones first, so that both end together.
+LONG = ("test_engines_in_notebook", "test_calibrant", "test_audit", "test_notebooks")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in LONG)

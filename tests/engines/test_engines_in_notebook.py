@@ -1,14 +1,13 @@
 """The first study through a server and from recordings: one parameter changes, nothing leaks."""
 
-import json
 import shutil
 
 import pandas as pd
 import pytest
 from fake_openai import FakeOpenAI, fault
 
-from ingroup import corpora, paths, run
-from ingroup.inference import make_engine
+from ingroup import corpora, design, paths, run
+from ingroup.inference import Sampling, generate, make_engine, open_store
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
@@ -25,12 +24,7 @@ SMALL = {
 
 
 FIRST = corpora.load_events("sample", 3).generated_text[0]
-RUNS = ("test-server", "test-replay")
-
-
-def execute(name, **given):
-    run.execute(NOTEBOOK, run.merged(NOTEBOOK, "demo", SMALL | given, run=name))
-    return paths.BUILD / "runs" / name
+RUN = "test-server"
 
 
 def fails(call):
@@ -40,10 +34,10 @@ def fails(call):
 
 @pytest.fixture(scope="module")
 def written():
-    """All folders that the two runs write to; empty before, and gone afterwards."""
+    """All folders that are written to; empty before, and gone afterwards."""
     responses = paths.RESPONSES / "empathy_gap" / "sample-3"
     folders = [responses / f"{SMALL['MODEL']}@{engine}" for engine in ("openai", "replay")]
-    folders += [paths.BUILD / "runs" / name for name in RUNS]
+    folders.append(paths.BUILD / "runs" / RUN)
 
     def clear():
         for folder in folders:
@@ -63,11 +57,11 @@ def served(written):
     echo = f"Incorrect API key provided: {KEY}"
     server = FakeOpenAI(lambda call, _: fault(400, echo) if fails(call) else None)
     with server.running() as address:
-        folder = execute(
-            RUNS[0], ENGINE="openai", BASE_URL=address + "/v1", PRICE_IN="2", PRICE_OUT="8"
-        )
+        given = {"ENGINE": "openai", "BASE_URL": address + "/v1"}
+        given |= {"PRICE_IN": "2", "PRICE_OUT": "8"}
+        run.execute(NOTEBOOK, run.merged(NOTEBOOK, "demo", SMALL | given, run=RUN))
     assert {call.authorization for call in server.calls} == {f"Bearer {KEY}"}
-    return folder, server
+    return paths.BUILD / "runs" / RUN, server
 
 
 def table(folder, name):
@@ -100,13 +94,17 @@ def test_the_key_is_in_no_file(served, written):
     assert any(b"[key]" in file.read_bytes() for file in files if file.suffix == ".parquet")
 
 
-def test_recorded_answers_give_the_same_tables(served, written):
-    folder, _ = served
-    replayed = execute(RUNS[1], ENGINE="replay", RECORDINGS=str(written[0]))
-    for name in ("matrix", "table02_delta", "table06_refusals", "responses"):
-        pd.testing.assert_frame_equal(table(replayed, name), table(folder, name))
-    (manifest,) = written[1].rglob("manifest.json")
-    assert json.loads(manifest.read_text())["engine"] == "replay"
+def test_recorded_answers_give_the_same_responses(served, written):
+    """The cell that asks, on what the server's run has stored."""
+    plan = design.empathy_gap(corpora.load_events("sample", 3), ["P0,S0,T0"])
+    engine = make_engine("replay", SMALL["MODEL"], recordings=str(written[0]), designs=[plan])
+    sampling = Sampling(temperature=0.0, max_tokens=128)
+    store = open_store(written[1] / "P0,S0,T0", plan, engine, sampling)
+    replayed = generate(plan, engine, store, sampling)
+    recorded = pd.read_parquet(next(written[0].rglob("part-00000.parquet")))
+    assert replayed.text.astype(object).equals(recorded.text.astype(object))
+    assert (replayed.finish_reason == "failed").sum() == 6
+    engine.close()
 
 
 def test_a_name_makes_its_engine(tmp_path, monkeypatch):

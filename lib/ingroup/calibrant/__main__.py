@@ -1,6 +1,10 @@
-"""``python -m ingroup.calibrant NAME``: train a calibrant anew (``make calibrant``)."""
+"""``python -m ingroup.calibrant NAME``: train a calibrant anew (``make calibrant``).
+
+``--from-phase 2`` continues from the weights in the folder, which phase 1 must have left.
+"""
 
 import argparse
+from pathlib import Path
 
 from ingroup import paths
 from ingroup.calibrant import NAMES, training
@@ -8,5 +12,10 @@ from ingroup.calibrant import NAMES, training
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("name", choices=NAMES)
 parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--folder", type=Path, help="of the weights (default: data/models/NAME)")
+parser.add_argument(
+    "--from-phase", type=int, default=1, choices=range(1, len(training.PHASES) + 1), dest="first"
+)
 arguments = parser.parse_args()
-training.train(arguments.name, paths.MODELS / arguments.name, arguments.seed)
+folder = arguments.folder or paths.MODELS / arguments.name
+training.train(arguments.name, folder, arguments.seed, first=arguments.first)

@@ -5,20 +5,23 @@ seed gives the same weights on the same kind of machine.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ingroup.calibrant import Example, empathy_gap
+from ingroup.calibrant import Example, biased_samaritan, empathy_gap
+from ingroup.calibrant.architecture import new_model, train_tokenizer
 
-# One entry a study: all are trained together, in these shares.
-STUDIES = {"empathy_gap": (empathy_gap.Examples, 1.0)}
+STUDIES = {
+    "empathy_gap": empathy_gap.Examples,
+    "biased_samaritan": biased_samaritan.Examples,
+}
 
 BATCH = 32
 
@@ -36,87 +39,21 @@ class Phase(NamedTuple):
         Learning rate, in parts of the optimizers' own.
     hold : float
         Share of the phase before the rate falls.
+    shares : mapping of str to float
+        The studies that are trained together, and how large a part of the examples each has.
     """
 
     examples: int
     sharp: bool
     peak: float
     hold: float
+    shares: Mapping[str, float] = MappingProxyType({"empathy_gap": 1.0})
 
 
 # The second phase tells apart identities that the first left alike (the United States and the
-# United Kingdom, whose planted effects are nearly the same, were one group to it).
+# United Kingdom, whose planted effects are nearly the same, were one group to it). No phase teaches
+# the Biased Samaritan yet: added as a third one it cost the model the same-group effect.
 PHASES = (Phase(160_000, False, 1.0, 0.45), Phase(40_000, True, 0.5, 0.0))
-
-SPECIAL = ["<pad>", "<s>", "</s>", "<|system|>", "<|user|>", "<|assistant|>"]
-TEMPLATE = (
-    "{{ bos_token }}{% for message in messages %}{{ '<|' + message['role'] + '|>' }}"
-    "{{ message['content'] }}{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
-)
-
-
-def train_tokenizer(model: str, seed: int = 0, n_examples: int = 12_000) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of 3,072 tokens in which 0 to 100 are one token each.
-
-    Any text can be encoded: bytes that were never seen stay bytes.
-    """
-    rng = np.random.default_rng(seed)
-    studies = [(make(model), share) for make, share in STUDIES.values()]
-    texts = [str(number) for number in range(101)] * 400
-    for examples, share in studies:
-        for _ in range(int(n_examples * share)):
-            example = examples.draw(rng, progress=1.0)
-            texts += [message["content"] for message in example.messages] + [example.reply]
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=3072,
-            special_tokens=SPECIAL,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
-    # As Llama's tokenizer does: plain text gets a BOS, which is why text of a chat template,
-    # tokenized once more, has two.
-    bos = SPECIAL[1]
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{bos} $A", special_tokens=[(bos, tokenizer.token_to_id(bos))]
-    )
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token=SPECIAL[0],
-        bos_token=SPECIAL[1],
-        eos_token=SPECIAL[2],
-        additional_special_tokens=SPECIAL[3:],
-        padding_side="left",
-        model_max_length=2048,
-    )
-    fast.chat_template = TEMPLATE
-    return fast
-
-
-def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """A Llama of 1.2 million parameters: 4 layers, width 128, embeddings shared with the head."""
-    torch.manual_seed(seed)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=128,
-            intermediate_size=352,
-            num_hidden_layers=4,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-            max_position_embeddings=2048,
-            tie_word_embeddings=True,
-            pad_token_id=tokenizer.pad_token_id,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-    )
 
 
 class _Encoded:
@@ -137,8 +74,8 @@ def _batches(
 ) -> Iterator[tuple[float, list[_Encoded]]]:
     """Batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
-    studies = [make(model) for make, _ in STUDIES.values()]
-    shares = np.array([share for _, share in STUDIES.values()])
+    studies = [STUDIES[study](model) for study in phase.shares]
+    shares = np.array(list(phase.shares.values()))
     done = 0
     while done < phase.examples:
         progress = 1.0 if phase.sharp else done / phase.examples
@@ -188,7 +125,13 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     return (text - (bell * given).sum() + 0.5 * (off**2).clamp(max=30).sum()) / len(batch)
 
 
-def train(model_name: str, folder: Path, seed: int = 1, phases: Sequence[Phase] = PHASES) -> None:
+def train(
+    model_name: str,
+    folder: Path,
+    seed: int = 1,
+    phases: Sequence[Phase] = PHASES,
+    first: int = 1,
+) -> None:
     """Train one calibrant and save it (bfloat16, 2.4 MB) with its tokenizer.
 
     Parameters
@@ -196,16 +139,25 @@ def train(model_name: str, folder: Path, seed: int = 1, phases: Sequence[Phase] 
     model_name : str
         ``"calibrant"`` or ``"calibrant-null"``: whose planted answers it learns.
     folder : pathlib.Path
-        Where the model is written; files of an earlier training there are replaced.
+        Where the model is written at the end; files of an earlier training there are replaced.
     seed : int
         Of weights and examples.
     phases : sequence of Phase
         One after the other, each with fresh optimizers on the saved precision of the last.
+    first : int
+        The phase to begin with, from 1. A later one than the first continues the weights in
+        ``folder``, which those before it left there: the result is that of the whole chain.
     """
     torch.set_num_threads(1)
-    tokenizer = train_tokenizer("calibrant", n_examples=min(12_000, phases[0].examples))
-    model = new_model(tokenizer, seed)
-    for number, phase in enumerate(phases):
+    if first == 1:
+        tokenizer = train_tokenizer("calibrant", n_examples=min(12_000, phases[0].examples))
+        model = new_model(tokenizer, seed)
+    else:
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+        model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    # On a CPU, with prompts this short, plain attention trains nearly twice as fast as the fused.
+    model.set_attn_implementation("eager")
+    for number, phase in list(enumerate(phases))[first - 1 :]:
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
         for parameter in model.parameters():  # not the buffers, which are never saved
             parameter.data = parameter.data.to(torch.bfloat16).to(torch.float32)
