@@ -1,7 +1,8 @@
 """Chats to token ids: one BOS, or the two of the released script; system turns kept or folded."""
 
 import pytest
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ingroup import paths, stimuli
 from ingroup.inference import EngineError
@@ -42,6 +43,28 @@ def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
             add_generation_prompt=True,
             return_dict=False,
         )
+
+
+def test_turns_are_remembered_and_a_tokenizer_that_marks_the_first_word_is_found_out(tokenizer):
+    """Metaspace with "first" puts its mark before the first word of a text alone, so a turn by
+    itself has another first token than behind a special token."""
+    prompter = Prompter(tokenizer)
+    chats = [stimuli.setting("P0,S0,T0").messages("a Jew", x, "joy", "x") for x in ("a Hindu",) * 5]
+    whole = [prompter.ids(chat) for chat in chats]
+    assert prompter.batch(chats) == whole
+    assert prompter._turns is not None
+    assert len(prompter._known) == 3 + 1 + 2  # role marks, BOS, two turns
+    marked = Tokenizer(models.WordLevel({"▁a": 3, "a": 4, "b": 5, "<u>": 0}, unk_token="<u>"))
+    marked.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    other = PreTrainedTokenizerFast(
+        tokenizer_object=marked, unk_token="<u>", additional_special_tokens=["<|m|>"]
+    )
+    other.chat_template = "{% for m in messages %}{{ '<|m|>' + m['content'] }}{% endfor %}"
+    prompter = Prompter(other)
+    chats = [[{"role": "user", "content": "a"}]] * 3
+    texts = ["<|m|>a"] * 3
+    assert prompter.batch(chats) == other(texts, add_special_tokens=False)["input_ids"]
+    assert prompter._turns is None
 
 
 def test_ids_read_back_as_the_chat(tokenizer):
