@@ -16,7 +16,7 @@ VLLM := .venv-vllm
 # The vllm engine needs vLLM: with a GPU the extra, added to the environment of the studies;
 # without one the CPU build, which has a torch and an environment of its own (for tests and demos).
 ifeq ($(ENGINE),vllm)
-ifeq ($(shell command -v nvidia-smi),)
+ifeq ($(shell command -v nvidia-smi 2>/dev/null),)
 RUN_READY := $(VLLM)/.ready
 RUN_PY    := $(VLLM)/bin/python
 else
@@ -29,6 +29,9 @@ OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE EVENTS RUN VENV PY UV 
               RUN_READY MAKEFLAGS
 GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
 PARAMETERS := $(foreach v,$(GIVEN),--set '$(v)=$($(v))')
+ifneq ($(filter %_KEY %_TOKEN,$(GIVEN)),)
+$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN)))
+endif
 
 # A run is one set of parameters. The default run writes the committed figures; any other has a
 # folder of its own below build/runs, so that trying something overwrites nothing.
@@ -48,7 +51,7 @@ NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 .PHONY: help all plan repeat test test-vllm data lab figures bench lint clean calibrant lock notebooks \
-	$(NUMBERS)
+	again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -87,8 +90,8 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # What a notebook depends on: the modules it imports (a test compares this list with the imports),
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
-INFERENCE := $(call lib,$(addprefix inference/,__init__ chat_completion engine engines generation logits \
-	openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
+INFERENCE := $(call lib,$(addprefix inference/,__init__ address chat_completion engine engines \
+	generation logits openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
 	weights))
 COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
@@ -99,9 +102,14 @@ NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli scenarios factor
 	data/models/calibrant*/planted.yaml $(CORPUS) $(if $(MODEL),$(MODEL)/*.safetensors))
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
+# A server's failed calls are asked again, and recordings may have changed: such a run always runs.
+AGAIN := $(if $(filter openai replay,$(ENGINE)),again)
+# A parameter may be one of some notebooks only where all are asked for.
+all notebooks figures: SHARED := --shared
+
 define notebook
-$(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON)
-	@$(RUN_PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS)
+$(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON) $(AGAIN)
+	@$(RUN_PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS) $$(SHARED)
 $(firstword $(subst _, ,$(1))): $(DONE)/$(1).ipynb
 	@cat $(DONE)/$(1).txt
 endef

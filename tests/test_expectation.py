@@ -73,6 +73,14 @@ def test_numbers_spelt_digit_by_digit_do_not_hold():
     assert not found.holds
 
 
+def test_single_digits_alone_do_not_show_that_ten_is_one_token():
+    """Spelt digit by digit, 10 begins with "1": only its own token tells that it is one."""
+    spelt = [[("8", 0.5), ("1", 0.45)], [("7", 0.9), ("1", 0.1)]]
+    found = expected(["8", "7"], spelt, high=10)
+    assert (found.single_token, found.holds) == (1.0, False)
+    assert expected(["8", "7"], [[*spelt[0], ("10", 0.01)], spelt[1]], high=10).holds
+
+
 def test_a_block_without_ratings():
     found = expected(["I cannot answer that."], [[("I", 1.0)]])
     assert math.isnan(found.single_token)

@@ -58,6 +58,15 @@ def test_given_values_come_before_the_profile_before_the_notebook():
         ({"ENGINE": "gpu"}, "ENGINE 'gpu' is unknown; expected transformers, vllm, openai or repl"),
         ({"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
         ({"REWRITER": "no such"}, "REWRITER 'no such' is neither a model in data/models"),
+        ({"DTYPE": "bf16"}, "DTYPE 'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
+        (
+            {"ENGINE": "openai", "BASE_URL": "http://u:secret@h/v1"},
+            "BASE_URL: the base URL must read like .* and hold no user, password or query",
+        ),
+        (
+            {"ENGINE": "openai", "SYSTEM": "fold"},
+            "SYSTEM is for an engine that loads the model, found ENGINE=openai",
+        ),
         ({"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
         ({"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
         ({"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transformers"),
@@ -90,6 +99,14 @@ def test_a_wrong_parameter_is_one_sentence(given, message):
 )
 def test_the_control_belongs_to_the_calibrant(given, control):
     assert run.merged(NOTEBOOK, "demo", given)["CONTROL"] == control
+
+
+def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run():
+    with pytest.raises(run.ParameterError, match="50_audit has no parameter N_EVENTS"):
+        run.merged("50_audit", "demo", {"N_EVENTS": "4"})
+    assert "N_EVENTS" not in run.merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
+    with pytest.raises(run.ParameterError, match="50_audit has no parameter NEVENTS"):
+        run.merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 
 def test_an_unknown_notebook_or_profile_names_those_there_are():

@@ -32,16 +32,23 @@ class Expected:
     mass : float
         Mean probability, 0 to 1, of the tokens that the expectation rests on; the rest are words,
         or numbers beyond the most probable tokens. NaN if there are no expected ratings.
+    two_digits : bool
+        Whether a number above 9 is among the first tokens, or the scale has none.
     """
 
     ratings: Ratings
     single_token: float
     mass: float
+    two_digits: bool
 
     @property
     def holds(self) -> bool:
-        """Whether the scale's numbers are single tokens: in 99 % of the greedy ratings or more."""
-        return self.single_token >= SINGLE
+        """Whether the scale's numbers are single tokens.
+
+        99 % of the greedy ratings or more are, and so is a number of two digits, where the scale
+        has one: single digits are tokens of every model.
+        """
+        return self.single_token >= SINGLE and self.two_digits
 
 
 def expected_ratings(responses: pd.DataFrame, greedy: Ratings, low: float, high: float) -> Expected:
@@ -79,7 +86,7 @@ def expected_ratings(responses: pd.DataFrame, greedy: Ratings, low: float, high:
     """
     if "top_logprobs" not in responses:
         raise ValueError("these responses were asked without log-probabilities (RATING=expected)")
-    first, mean, mass = _by_row(responses["top_logprobs"], low, high)
+    first, mean, mass, largest = _by_row(responses["top_logprobs"], low, high)
     trial = responses["trial"].to_numpy()
     status, values = greedy.status.ravel().copy(), np.full(greedy.values.size, np.nan)
     was_ok = status[trial] == STATUSES.index(OK)
@@ -91,11 +98,17 @@ def expected_ratings(responses: pd.DataFrame, greedy: Ratings, low: float, high:
         Ratings(values.reshape(shape), status.reshape(shape)),
         single_token=float(single.sum() / was_ok.sum()) if was_ok.any() else np.nan,
         mass=float(mass[single].mean()) if single.any() else np.nan,
+        two_digits=bool(high < 10 or largest >= 10),
     )
 
 
-def _by_row(column: pd.Series, low: float, high: float) -> tuple[np.ndarray, ...]:
-    """Number of the most probable token, expectation, and probability of all numbers, by row."""
+def _by_row(
+    column: pd.Series, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Number of the most probable token, expectation, and probability of all numbers, by row.
+
+    Last, the largest number of all.
+    """
     lists = pa.array(column)
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     counts = lists.value_lengths().fill_null(0).to_numpy()
@@ -112,7 +125,7 @@ def _by_row(column: pd.Series, low: float, high: float) -> tuple[np.ndarray, ...
     mean = np.divide(total, mass, out=np.full(len(counts), np.nan), where=mass > 0)
     first = np.full(len(counts), np.nan)
     first[counts > 0] = number[(np.cumsum(counts) - counts)[counts > 0]]
-    return first, mean, mass
+    return first, mean, mass, max(number[~np.isnan(number)], default=-np.inf)
 
 
 def _number(token: str, low: float, high: float) -> float:

@@ -67,7 +67,8 @@ def compared(first: pd.DataFrame, again: pd.DataFrame, plan: design.Design) -> p
         A row for each category: ``trials``; ``texts_differ`` and ``ratings_differ`` (percent of the
         trials; a rating and no rating differ as well); ``mean_change`` of the ratings that both
         have, without sign, in points; ``delta``, ``delta_again`` and their difference ``change``,
-        over the sampled events alone (NaN where no cell differs from another).
+        over the sampled events alone (NaN where no cell differs from another, or one has no
+        rating).
     """
     wording = stimuli.setting(plan.blocks[0].labels["setting"])
     rows = []
@@ -109,8 +110,9 @@ def _sampled(
 
 
 def _delta(values: np.ndarray, same: np.ndarray) -> float:
-    means = ratings.cell_means(ratings.exclude(values, "pairwise").values)
-    if np.ptp(means) == 0:
+    if np.isnan(values).all(axis=2).any():  # a cell without a rating
+        return np.nan
+    if np.ptp(ratings.cell_means(values)) == 0:
         return np.nan
     return permutation.empathy_gap(ratings.gap_matrix(values, exclusion="pairwise"), same)
 
@@ -135,6 +137,8 @@ def repeat(values: Mapping[str, Any], n_events: int) -> pd.DataFrame:
     corpus = f"{Path(values['CORPUS']).stem}-{len(events)}"
     sampling = Sampling(temperature=0.0, max_tokens=128)
     options = {name: values[name.upper()] for name in OPTIONS}
+    # The transformers engine sorts what it is asked into batches: another size shuffles those.
+    options["batch_size"] = max(1, 2 * options["batch_size"] // 3)
     engine = make_engine(engine_name, model, designs=[plan], **options)
 
     def folder(part: str):
@@ -165,6 +169,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         values = run.parameters_of(options)
+        if values["RATING"] != "greedy":
+            raise run.ParameterError("make repeat compares greedy answers; leave RATING out")
         if options.events < 1:
             raise run.ParameterError(f"EVENTS must be at least 1, found {options.events}")
     except run.ParameterError as error:
@@ -172,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         table = repeat(values, options.events)
-    except (EngineError, StoreError) as error:
+    except (EngineError, StoreError, stimuli.StimulusError) as error:
         print(error, file=sys.stderr)
         return 1
     file = paths.outputs("empathy_gap", options.run).tables / "repeat.csv"

@@ -20,6 +20,8 @@ from papermill.exceptions import PapermillExecutionError
 
 from ingroup import corpora, paths, stimuli
 from ingroup.calibrant import is_calibrant
+from ingroup.inference.address import address
+from ingroup.inference.engine import EngineError
 from ingroup.inference.engines import ENGINES
 
 CHOICES = {
@@ -29,6 +31,7 @@ CHOICES = {
     "RATING": ("greedy", "expected"),
     "SYSTEM": ("keep", "fold"),
     "BOS": ("template", "authors"),
+    "DTYPE": ("auto", "float32", "bfloat16", "float16"),
 }
 
 
@@ -37,7 +40,11 @@ class ParameterError(ValueError):
 
 
 def merged(
-    notebook: str, profile: str, given: dict[str, str], run: str = paths.DEFAULT_RUN
+    notebook: str,
+    profile: str,
+    given: dict[str, str],
+    run: str = paths.DEFAULT_RUN,
+    shared: bool = False,
 ) -> dict[str, Any]:
     """All parameters of a run: the notebook's defaults, the profile's, then those given.
 
@@ -51,6 +58,8 @@ def merged(
         As typed on the command line; converted to the type of the notebook's default.
     run : str
         Name of the run; see :func:`ingroup.paths.outputs`.
+    shared : bool
+        Whether ``given`` is for all notebooks: what only another one takes is passed over.
 
     Returns
     -------
@@ -71,10 +80,12 @@ def merged(
     if not file.exists():
         known = ", ".join(sorted(p.stem for p in paths.PROFILES.glob("*.yaml")))
         raise ParameterError(f"there is no PROFILE {profile!r}; there are {known}")
-    described = papermill.inspect_notebook(str(source))
-    defaults = {name: ast.literal_eval(about["default"]) for name, about in described.items()}
+    defaults = _defaults(source)
     values = defaults | (yaml.safe_load(file.read_text("utf8")).get(notebook) or {})
     for name, text in given.items():
+        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in defaults else ()
+        if any(name in _defaults(other) for other in others):
+            continue
         if name not in defaults or name == "RUN":
             names = ", ".join(name for name in defaults if name != "RUN")
             raise ParameterError(f"{notebook} has no parameter {name}; it takes {names or 'none'}")
@@ -93,6 +104,11 @@ def merged(
                 f"CORPUS {values['CORPUS']!r}, N_EVENTS {values['N_EVENTS']}: {error}"
             ) from error
     return values
+
+
+def _defaults(source: Path) -> dict[str, Any]:
+    described = papermill.inspect_notebook(str(source))
+    return {name: ast.literal_eval(about["default"]) for name, about in described.items()}
 
 
 def converted(name: str, text: str, default: Any) -> Any:
@@ -152,8 +168,18 @@ def _check_models(values: dict[str, Any]) -> None:
             raise ParameterError("RATING=expected needs probabilities, which recordings lack")
     elif values.get("RECORDINGS"):
         raise ParameterError(f"RECORDINGS is for ENGINE=replay, found ENGINE={values['ENGINE']}")
-    if values.get("BASE_URL") and values["ENGINE"] != "openai":
-        raise ParameterError(f"BASE_URL is for ENGINE=openai, found ENGINE={values['ENGINE']}")
+    if values.get("BASE_URL"):
+        if values["ENGINE"] != "openai":
+            raise ParameterError(f"BASE_URL is for ENGINE=openai, found ENGINE={values['ENGINE']}")
+        try:
+            address(values["BASE_URL"])
+        except EngineError as error:
+            raise ParameterError(f"BASE_URL: {error}") from error
+    for name, plain in {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto"}.items():
+        if not _engine_is_local(values) and values.get(name, plain) != plain:
+            raise ParameterError(
+                f"{name} is for an engine that loads the model, found ENGINE={values['ENGINE']}"
+            )
 
 
 def _demonstrates(values: dict[str, Any]) -> bool:
@@ -216,13 +242,14 @@ def command_line(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--shared", action="store_true", help="pass over what other notebooks take")
     return parser
 
 
 def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
     given = dict(pair.split("=", 1) for pair in options.set)
-    return merged(options.notebook, options.profile, given, options.run)
+    return merged(options.notebook, options.profile, given, options.run, options.shared)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -239,6 +266,13 @@ def main(arguments: list[str] | None = None) -> int:
     except PapermillExecutionError as error:
         print(
             f"{options.notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}",
+            file=sys.stderr,
+        )
+        return 1
+    except DeadKernelError:
+        print(
+            f"{options.notebook}: the kernel died, which is mostly a lack of memory; answers that "
+            "are stored stay (a smaller BATCH_SIZE needs less)",
             file=sys.stderr,
         )
         return 1

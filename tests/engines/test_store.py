@@ -107,6 +107,17 @@ def test_another_model_is_refused_by_name_and_nothing_changes(plan, tmp_path):
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
+def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan, tmp_path):
+    """A mistyped address costs nothing; a store that was opened with it writes nothing."""
+    wrong = open_store(tmp_path, plan, Parrot("wrong"), SAMPLING, 50)
+    run(plan, tmp_path, Parrot("right"))
+    with (
+        pytest.raises(StoreError, match="answers with model 'right', this run asks with model"),
+        wrong.writing(),
+    ):
+        pass
+
+
 def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
     run(plan, tmp_path, Parrot())
     other = design.empathy_gap(corpora.load_events("sample", 12), ["P1,S0,T0"], ["Religion"])

@@ -32,7 +32,7 @@ class Sampling:
     max_tokens : int
         Longest reply; 128 in the released code of Hou et al.
     seed : int
-        Without effect at temperature 0; above it every trial has one of its own, from this one.
+        Without effect at temperature 0; above it every prompt has one of its own, from this one.
     logprobs : int
         How many of the most probable first tokens a reply brings along; 0 for none. Servers give
         20 at most.
@@ -91,9 +91,10 @@ class Reply(NamedTuple):
 
 
 def trial_seed(seed: int, prompt: Sequence) -> int:
-    """A seed for one trial, 0 to 2^31 - 1, from the sampling's and the prompt (chat or token ids).
+    """A seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and the sampling's.
 
-    So a draw depends on nothing else: not on the batch, the shard or the order of asking.
+    So a draw depends on nothing else: not on the batch, the shard or the order of asking. The same
+    prompt twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
     """
     content = json.dumps([seed, prompt]).encode()
     return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1

@@ -8,10 +8,10 @@ import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 import openai
 
+from ingroup.inference.address import address
 from ingroup.inference.chat_completion import Outcome, complete
 from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, trial_seed
 from ingroup.stimuli import Message
@@ -71,7 +71,7 @@ class OpenAIEngine:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0, found {getattr(self, name)}")
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
-        self._address = _address(self.base_url)
+        self._address = address(self.base_url)
         self._key()
 
     def _key(self) -> str:
@@ -185,21 +185,6 @@ class OpenAIEngine:
 
     def close(self) -> None:
         """Nothing stays open between calls."""
-
-
-def _address(url: str) -> SplitResult:
-    try:
-        address = urlsplit(url)
-        sound = address.scheme in ("http", "https") and address.hostname and address.port != 0
-    except ValueError:
-        sound = False
-    if not sound or "@" in address.netloc or address.query or address.fragment:
-        # The address is not repeated: there may be a password in it.
-        raise EngineError(
-            "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
-            "query: a key belongs in OPENAI_API_KEY"
-        )
-    return address
 
 
 def _in_thread(work: Coroutine[Any, Any, Any]) -> Any:

@@ -68,18 +68,22 @@ class Store:
         self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
         self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
         file = folder / "manifest.json"
-        if not file.exists():
-            self._begin(file)
+        text = (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode()
+        if not file.exists() or not (self._holds_answers() or file.read_bytes() == text):
+            self._begin(file, text)
         self._check(file)
 
-    def _begin(self, file: Path) -> None:
+    def _holds_answers(self) -> bool:
+        return any(self.folder.glob("part-*"))
+
+    def _begin(self, file: Path, text: bytes) -> None:
+        """Write the manifest; one that no answer follows yet is replaced."""
         with shards.alone(self.folder):
-            if file.exists():  # another run was quicker
-                return
-            if any(self.folder.glob("part-*.parquet")):
+            if self._holds_answers():
+                if file.exists():  # another run was quicker
+                    return
                 raise StoreError(f"{self.folder} holds shards but no manifest.json; move it away")
-            text = json.dumps(self.manifest, indent=1, sort_keys=True) + "\n"
-            shards.replace(file, text.encode())
+            shards.replace(file, text)
 
     def _check(self, file: Path) -> None:
         try:
@@ -107,6 +111,7 @@ class Store:
             At once where another run is writing to this store, or the disk takes no files.
         """
         with shards.alone(self.folder):
+            self._check(self.folder / "manifest.json")  # another run may have begun meanwhile
             state = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
