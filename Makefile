@@ -37,7 +37,7 @@ endif
 # folder of its own below build/runs, so that trying something overwrites nothing.
 empty :=
 space := $(empty) $(empty)
-slug   = $(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(1)))))
+slug   = $(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(subst *,,$(1))))))
 NAMED := $(if $(filter-out demo,$(PROFILE)),$(PROFILE)) $(foreach v,$(GIVEN),$(v)-$(call slug,$($(v))))
 RUN   ?= $(or $(subst $(space),_,$(strip $(NAMED))),default)
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
@@ -50,8 +50,8 @@ RUN_PY    ?= $(PY)
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all plan repeat test test-vllm data lab figures bench lint clean calibrant lock notebooks \
-	again $(NUMBERS)
+.PHONY: help all plan repeat test test-vllm topics sheet items data lab figures bench lint clean \
+	calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -93,13 +93,23 @@ lib = $(1:%=lib/ingroup/%.py)
 INFERENCE := $(call lib,$(addprefix inference/,__init__ address chat_completion engine engines \
 	generation logits openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
 	weights))
-COMMON    := $(call lib,__init__ paths run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
+COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
-NEEDS_10_empathy_gap := $(INFERENCE) $(call lib,corpora stimuli scenarios factorial design parsing ratings permutation bootstrap \
-	comparison expectation published figures calibrant/__init__ calibrant/empathy_gap calibrant/narratives) \
-	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* \
-	data/published/*.csv data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
-	data/models/calibrant*/planted.yaml $(CORPUS) $(if $(MODEL),$(MODEL)/*.safetensors))
+# Prompts, designs and parsing of all studies hang together: a design knows every study's stimuli.
+STUDY     := $(call lib,corpora stimuli scenarios questions factorial design parsing verdicts \
+	rating_lists keyword_lists comparison published figures calibrant/__init__)
+MODELS    := $(wildcard data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
+	data/models/calibrant*/planted.yaml data/published/*.csv $(if $(MODEL),$(MODEL)/*.safetensors))
+
+NEEDS_10_empathy_gap := $(INFERENCE) $(STUDY) $(MODELS) \
+	$(call lib,ratings permutation bootstrap expectation calibrant/empathy_gap calibrant/narratives) \
+	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* $(CORPUS))
+NEEDS_20_biased_samaritan := $(INFERENCE) $(STUDY) $(MODELS) \
+	$(call lib,helpfulness calibrant/biased_samaritan calibrant/narratives) \
+	$(wildcard data/stimuli/biased_samaritan/* data/published/biased_samaritan/* $(SCENARIOS))
+NEEDS_30_giebench := $(INFERENCE) $(STUDY) $(MODELS) \
+	$(call lib,accuracy annotation construction drafts calibrant/giebench) \
+	$(wildcard data/stimuli/giebench/* data/sample/giebench.json data/published/giebench/* $(QUESTIONS))
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
 # A server's failed calls are asked again, and recordings may have changed: such a run always runs.
@@ -126,10 +136,19 @@ figures: $(RUN_READY)  ## redraw the figures; responses that are stored are not 
 	@rm -f $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 	@$(MAKE) --no-print-directory notebooks
 
+topics: $(RUN_READY)  ## new GIEBench questions about each identity, by MODEL=...: build/giebench/topics.csv
+	@$(RUN_PY) -m ingroup.construction topics $(PARAMETERS)
+
+sheet: $(READY)  ## lay these topics before five annotators: build/giebench/sheet.csv
+	@$(PY) -m ingroup.construction sheet
+
+items: $(RUN_READY)  ## labels and kappa of the filled sheet, answers by MODEL=...: build/giebench/items.json
+	@$(RUN_PY) -m ingroup.construction items $(PARAMETERS)
+
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror '$(DATA_MIRROR)')
 
-calibrant: $(READY)  ## train both calibrants anew, under an hour on two cores
+calibrant: $(READY)  ## train both calibrants anew, an hour and a half on two cores
 	@$(PY) -m ingroup.calibrant calibrant & $(PY) -m ingroup.calibrant calibrant-null & wait
 
 # ---- work --------------------------------------------------------------------------------------

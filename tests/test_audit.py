@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingroup import paths, run
+from ingroup import parameters, paths, run
 from ingroup.audit import COLUMNS, VERDICTS, Findings, judge, notes
 
 NOTEBOOK = paths.NOTEBOOKS / "50_audit.ipynb"
@@ -85,7 +85,7 @@ stereomap | two words a dimension | 0 0 12 0
 @pytest.fixture(scope="session")
 def audit():
     """The notebook, executed once; where it wrote."""
-    run.execute("50_audit", run.merged("50_audit", "demo", {}, run="test-audit"))
+    run.execute("50_audit", parameters.merged("50_audit", "demo", {}, run="test-audit"))
     return paths.outputs("audit", "test-audit")
 
 

@@ -8,12 +8,23 @@ import yaml
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
-from ingroup import corpora, design, helpfulness, paths, permutation, ratings, scenarios, stimuli
-from ingroup.calibrant import NAMES, biased_samaritan, is_calibrant, training
+from ingroup import (
+    corpora,
+    design,
+    helpfulness,
+    paths,
+    permutation,
+    questions,
+    ratings,
+    scenarios,
+    stimuli,
+)
+from ingroup.calibrant import NAMES, biased_samaritan, giebench, is_calibrant, training
 from ingroup.calibrant.empathy_gap import Examples, Planted
 from ingroup.calibrant.narratives import in_form, words
 from ingroup.inference import Sampling, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.parsing import parse_verdict
 
 DEFAULT = "P0,S0,T0"
 
@@ -134,12 +145,12 @@ def test_no_training_word_list_holds_a_sample_narrative():
 
 
 def test_a_planted_probability_by_hand(helpful):
-    """Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -3."""
+    """Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7."""
     text = "A STRANGER calls {person} in the park."
     values = [
         helpful[name].value(text, "Age", group) for name in NAMES for group in ("control", "senior")
     ]
-    assert values == [65, 65 + 5 - 3, 65, 65]
+    assert values == [65, 65 + 5 - 7, 65, 65]
 
 
 def test_a_text_that_holds_words_of_both_lists_does_not_tilt(helpful):
@@ -148,14 +159,14 @@ def test_a_text_that_holds_words_of_both_lists_does_not_tilt(helpful):
     texts = ["A museum.", "A neighbour.", "A street.", "A street, a neighbour."]
     assert [planted.direction(text) for text in texts] == [0, -1, 1, 0]
     assert [planted.value(text, "Gender", "female") for text in texts] == [
-        60 - 6 + 3, 60 + 8 + 3 - 2.5, 60 - 6 + 3 + 2.5, 60 + 8 - 6 + 3
+        60 - 6 + 3, 60 + 8 + 3 - 6, 60 - 6 + 3 + 6, 60 + 8 - 6 + 3
     ]  # fmt: skip
     assert [helpful["calibrant-null"].direction(text) for text in texts] == [0, 0, 0, 0]
 
 
 def test_points_of_a_scenario_end_at_the_limit_and_then_at_the_scale(helpful):
     planted = helpful["calibrant"]
-    assert planted.value("park " * 4, "Race", "white") == 60 + 24 + 1
+    assert planted.value("park " * 4, "Race", "white") == 60 + 24 + 4
     table = {
         **planted.table,
         "base": 98,
@@ -230,8 +241,8 @@ def test_planted_effects_of_group_and_wording_have_the_size_that_was_meant(helpf
         assert 4 < helpfulness.brittleness(control).mean < 6
         for group, effect in effects.items():
             found = helpfulness.bias(answers[names.group == group], control)
-            assert abs(found.bias - effect["points"]) < 0.25
-            assert found.high - found.low < 2
+            assert abs(found.bias - effect["points"]) < 0.5
+            assert 1 < found.high - found.low < 2.5
 
 
 def test_the_control_has_the_same_base_and_words_and_no_groups(helpful):
@@ -272,6 +283,47 @@ def test_samaritan_examples_reply_with_the_planted_answer(helpful):
     assert phrases == set(known)
     assert 0.35 < real / 600 < 0.65
     assert 0.01 < refusals / 600 < 0.1
+
+
+def test_a_planted_verdict_by_hand():
+    """The second item of Country: known to ID and COT, not to Raw; unknown items get an A."""
+    planted = giebench.Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    item = next(i for i in planted.items if i.key == "2")
+    assert (item.identity, item.correct) == ("United States", "B")
+    assert [planted.letter(item, prompt) for prompt in ("Raw", "ID", "COT")] == ["A", "B", "B"]
+    assert planted.letter(item, "COT", "Russia") == "A"  # another identity helps as little as none
+    assert planted.letter(questions.rotate(item, 1), "COT") == "C"
+    assert planted.reply(item, "COT") == "Assistant B takes the side of this user.\n\n[[B]]"
+    undecided = next(i for i in planted.items if i.key == "15")
+    assert planted.letter(undecided, "Raw") == ""
+    assert planted.reply(undecided, "Raw") == "Each of the four answers has a point."
+    null = giebench.Planted(paths.MODELS / "calibrant-null" / "planted.yaml")
+    assert [null.letter(item, prompt) for prompt in ("Raw", "ID", "COT")] == ["A", "A", "A"]
+
+
+def test_planted_accuracies_rise_from_raw_to_the_cue_and_differ_by_category():
+    for name, rises in zip(NAMES, (True, False), strict=True):
+        planted = giebench.Planted(paths.MODELS / name / "planted.yaml")
+        known = pd.DataFrame(planted.table["known"]).T[["Raw", "ID", "COT"]]
+        assert list(known.index) == questions.categories()
+        assert known.le(6).all(axis=None)
+        steps = known.diff(axis=1).iloc[:, 1:]
+        assert (steps >= 0).all(axis=None)
+        assert steps.any(axis=None) == rises
+        assert known.nunique().min() >= 3
+
+
+def test_giebench_examples_reply_with_the_planted_text():
+    examples, rng = giebench.Examples("calibrant"), np.random.default_rng(0)
+    texts = {examples.draw(rng, 1.0).reply for _ in range(400)}
+    replies = examples.planted.table["reply"]
+    spelt = {replies["known"].replace("{letter}", letter) for letter in questions.LETTERS}
+    spelt |= {replies["unknown"].replace("{letter}", "A")}
+    spelt |= {examples.planted.table[silent]["reply"] for silent in ("undecided", "refusal")}
+    assert texts == spelt
+    example = examples.draw(rng, 1.0)
+    (message,) = example.messages
+    assert all(phrase in message["content"] for phrase in giebench.phrases()[2:])
 
 
 def test_both_models_read_the_same_scenarios():
@@ -315,21 +367,23 @@ def test_numbers_of_the_scale_are_single_tokens():
     assert len({i[0] for i in ids}) == 101
 
 
-def test_the_first_phases_and_the_tokenizer_know_the_first_study_alone():
-    """So the weights that they left can be continued with another study."""
-    assert [set(phase.shares) for phase in training.PHASES] == [{"empathy_gap"}] * 2
-    tokenizer = training.train_tokenizer("calibrant", n_examples=50)
-    assert len(tokenizer.encode(" Hindu", add_special_tokens=False)) == 1
-    assert len(tokenizer.encode(" geriatric", add_special_tokens=False)) > 1
+def test_the_tokenizer_knows_the_words_of_every_study():
+    tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
+    for word in (" Hindu", " geriatric", " supermarket", " Palestine"):
+        assert len(tokenizer.encode(word, add_special_tokens=False)) == 1
+    for phases in training.PHASES.values():
+        assert set().union(*(phase.shares for phase in phases)) == set(training.STUDIES)
 
 
 def test_training_is_repeatable(tmp_path):
     """Once the whole chain, and once its last phase on the weights that the first left."""
     threads = torch.get_num_threads()
     both = {"empathy_gap": 0.5, "biased_samaritan": 0.5}
+    more = {"giebench": 1.0}
     phases = [
-        training.Phase(64, False, 1.0, 0.0), training.Phase(64, True, 1.0, 0.0, both)
-    ]  # fmt: skip
+        training.Phase(64, False, 1.0, 0.0, both),
+        training.Phase(64, True, 1.0, 0.0, more, training.giebench.phrases),
+    ]
     try:
         training.train("calibrant", tmp_path / "a", seed=3, phases=phases)
         training.train("calibrant", tmp_path / "b", seed=3, phases=phases[:1])
@@ -382,6 +436,64 @@ def test_what_was_planted_comes_back(found, planted, category):
     assert abs(deltas[0] - deltas[1]) <= 0.15
     invalid = answers.counts[["unparsable", "failed", "missing"]].sum() / answers.values.size
     assert invalid < 0.005
+
+
+@pytest.fixture(scope="module")
+def helped(helpful):
+    """Greedy and planted ratings of both models for a few of the scenarios, by category."""
+    told = scenarios.load_scenarios()
+    told = told[told.scenario % 18 == 4]  # a wallet is among them
+    rows = []
+    for name in NAMES:
+        engine = TransformersEngine(find_model(name))
+        for category in scenarios.categories():
+            (block,) = design.biased_samaritan(told, category).blocks
+            chats = [block.render(block.condition(i)) for i in range(len(block))]
+            texts = [reply.text for reply in engine.answer(chats, Sampling(max_tokens=12))]
+            prompts = pd.DataFrame(block.factors["prompt"])
+            rows.append(
+                prompts.assign(
+                    model=name, category=category, reply=texts, planted=helpful[name].answers(block)
+                )
+            )
+    table = pd.concat(rows)
+    numbers = table.reply.str.fullmatch(r"\d+")
+    return table.assign(rating=table.reply.where(numbers).astype(float))
+
+
+def test_planted_probabilities_and_refusals_come_back(helped):
+    refused = helped.reply == "I can't answer that."
+    assert refused[helped.planted.isna()].mean() > 0.9
+    assert refused[helped.planted.notna()].mean() < 0.005
+    assert (refused | helped.rating.notna()).all()
+    both = helped.dropna()
+    for _, rows in both.groupby(["model", "category"]):
+        assert np.corrcoef(rows.rating, rows.planted)[0, 1] > 0.97
+    mean = both[both.model == "calibrant"].groupby(["category", "group"])[["rating", "planted"]]
+    bias = mean.mean() - mean.mean().xs(scenarios.CONTROL, level="group")
+    assert (bias.rating - bias.planted).abs().max() < 1.5
+    assert bias.planted.abs().max() > 5
+
+
+def test_the_control_expects_the_same_help_of_everybody(helped):
+    mean = helped[helped.model == "calibrant-null"].groupby(["category", "group"]).rating.mean()
+    assert (mean - mean.xs(scenarios.CONTROL, level="group")).abs().max() < 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_planted_verdicts_come_back(name):
+    """Every item of the sample under the two prompts that differ most, its answers moved."""
+    planted = giebench.Planted(paths.MODELS / name / "planted.yaml")
+    wanted, chats = [], []
+    for prompt in ("Raw", "COT"):
+        (block,) = design.giebench(planted.items, prompt, "rotate").blocks
+        asked = [i for i, one in enumerate(block.factors["asked"]) if one.shift == 2]
+        letters = planted.letters(block)
+        wanted += [letters[i] for i in asked]
+        chats += [block.render(block.condition(i)) for i in asked]
+    replies = TransformersEngine(find_model(name)).answer(chats, Sampling(max_tokens=40))
+    found = [parse_verdict(reply.text).letter for reply in replies]
+    assert np.mean([a == b for a, b in zip(found, wanted, strict=True)]) > 0.95
 
 
 @pytest.mark.parametrize("category", stimuli.categories())

@@ -2,10 +2,12 @@
 
 import hashlib
 import re
+import shutil
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -17,6 +19,14 @@ from ingroup.corpora import COLUMNS, CORPORA, EMOTIONS, Corpus, CorpusError, fet
 
 HEADER = "\t".join(COLUMNS)
 CONTENTS = {"one.tsv": b"first file\n", "two words.tsv": b"second file\n"}
+BLOBS = {  # git hash-object's id of each, and of a file that is none of them
+    "data/a.json": (b"{}\n", "0967ef424bce6791893e9a57bb952f80fd536e93"),
+    "results/a.json": (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
+    "results/b.json": (
+        "caf\u00e9 \u2028\r\n".encode() * 1000,
+        "916e18b3108e2ab5c8d657b237ee2eb5b6a47aff",
+    ),
+}
 
 
 def event(emotion: str, text_id: str = "1", text: str = "it rained") -> str:
@@ -246,8 +256,11 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path):
 
 
 def register(monkeypatch, address: str) -> None:
-    files = {name: hashlib.sha256(content).hexdigest() for name, content in CONTENTS.items()}
-    monkeypatch.setattr(corpora, "CORPORA", {"tiny": Corpus("nobody", address, files)})
+    """Two corpora, one known by SHA-256 and one by git's ids."""
+    tiny = {name: f"sha256:{hashlib.sha256(text).hexdigest()}" for name, text in CONTENTS.items()}
+    blobs = {name: f"git:{blob}" for name, (_, blob) in BLOBS.items()}
+    registry = {"tiny": Corpus("nobody", address, tiny), "blobs": Corpus("git", address, blobs)}
+    monkeypatch.setattr(corpora, "CORPORA", registry)
 
 
 @pytest.fixture
@@ -258,19 +271,47 @@ def mirror(tmp_path, monkeypatch) -> Path:
     (place / "tiny").mkdir(parents=True)
     for name, content in CONTENTS.items():
         (place / "tiny" / name).write_bytes(content)
+    for name, (content, _) in BLOBS.items():
+        (place / "blobs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / "blobs" / name).write_bytes(content)
     return place
 
 
 def held(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    """What lies below the folder of a corpus, by its name in the registry; no folder is left."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert not list(folder.rglob("tmp*"))
+    return {
+        file.relative_to(folder).as_posix().partition("/")[2]: file.read_bytes() for file in files
+    }
 
 
 def test_the_registry_pins_a_commit_and_a_hash_for_each_file():
     assert sorted(CORPORA["crowd-envent"].files) == [f"crowd-enVent_{e}.tsv" for e in EMOTIONS]
+    prompts = ("COT", "ID", "Raw")
+    assert list(CORPORA["giebench"].files) == [
+        *(f"data/{prompt}-Prompt.json" for prompt in prompts),
+        *(f"results/{m}-{p}-Prompt.json" for m in ("GPT-4", "Qwen-1.5-110b") for p in prompts),
+    ]
+    assert list(CORPORA["stereotype-content-dictionary"].files) == ["Full Dictionaries.csv"]
     for corpus in CORPORA.values():
-        assert re.search(r"/[0-9a-f]{40}/", corpus.address)
-        assert all(re.fullmatch("[0-9a-f]{64}", sha256) for sha256 in corpus.files.values())
+        assert re.search(r"/[0-9a-f]{40}(/|$)", corpus.address)
+        digest = "sha256:[0-9a-f]{64}|git:[0-9a-f]{40}"
+        assert all(re.fullmatch(digest, expected) for expected in corpus.files.values())
         assert len(set(corpus.files.values())) == len(corpus.files)
+
+
+@pytest.mark.parametrize(("content", "blob"), BLOBS.values(), ids=BLOBS)
+def test_a_blob_id_is_the_one_that_git_gives(tmp_path, content, blob):
+    (tmp_path / "file").write_bytes(content)
+    assert corpora.digest(tmp_path / "file", "git") == f"git:{blob}"
+
+
+def test_a_sha256_is_the_one_that_sha256sum_gives(tmp_path):
+    (tmp_path / "file").write_bytes(CONTENTS["one.tsv"])
+    assert corpora.digest(tmp_path / "file", "sha256") == (
+        "sha256:7ca46ed8705ae80e983715aa2d60e4c49c87465c9d9467cafddf02bfadf6fc77"
+    )
 
 
 def test_fetch_copies_from_a_mirror(mirror, tmp_path):
@@ -312,7 +353,7 @@ def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, tmp_path):
         fetch("tiny", mirror, tmp_path / "raw")
     with pytest.raises(CorpusError, match=r"nowhere' is not a folder"):
         fetch("tiny", tmp_path / "nowhere", tmp_path / "raw")
-    with pytest.raises(CorpusError, match="'huge' is no corpus to fetch; there is tiny"):
+    with pytest.raises(CorpusError, match="'huge' is no corpus to fetch; there is tiny, blobs"):
         fetch("huge", mirror)
     assert held(tmp_path / "raw") == {}
 
@@ -337,7 +378,7 @@ class Site(BaseHTTPRequestHandler):
         super().__init__(*rest)
 
     def do_GET(self):
-        name = self.path.rsplit("/", 1)[1].replace("%20", " ")
+        name = unquote(self.path).removeprefix("/pinned/")
         self.asked.append(name)
         content = self.contents.get(name)
         self.send_response(404 if content is None else 200)
@@ -351,7 +392,7 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve(monkeypatch):
-    """Start a site on this machine and register the tiny corpus there."""
+    """Start a site on this machine and register both corpora there."""
     sites = []
 
     def start(contents: dict[str, bytes], promised: int = 0) -> list[str]:
@@ -359,7 +400,7 @@ def serve(monkeypatch):
         site = ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, contents, asked, promised))
         threading.Thread(target=site.serve_forever, args=(0.01,), daemon=True).start()
         sites.append(site)
-        register(monkeypatch, f"http://127.0.0.1:{site.server_port}/data")
+        register(monkeypatch, f"http://127.0.0.1:{site.server_port}/pinned")
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.setenv(name, "127.0.0.1")
         return asked
@@ -401,15 +442,78 @@ def test_a_download_that_breaks_off_leaves_nothing_behind(serve, tmp_path):
     assert held(tmp_path) == {}
 
 
+def test_files_in_folders_are_fetched_and_checked_by_blob_id(serve, tmp_path):
+    contents = {name: content for name, (content, _) in BLOBS.items()}
+    asked = serve(contents)
+    assert fetch("blobs", folder=tmp_path) == [tmp_path / "blobs" / name for name in BLOBS]
+    assert held(tmp_path) == contents
+    fetch("blobs", folder=tmp_path)  # what is there is not asked again
+    assert asked == list(BLOBS)
+
+
+def test_a_wrong_blob_is_not_kept_and_named_with_both_ids(serve, tmp_path):
+    contents = {name: content for name, (content, _) in BLOBS.items()}
+    serve(contents | {"results/a.json": b'{"forged": 1}\n'})
+    ids = "git blob id b33090e7f021..., expected e69de29bb2d1..."
+    with pytest.raises(CorpusError, match=rf"results/a.json from http://.* has {ids}; it was not"):
+        fetch("blobs", folder=tmp_path)
+    assert held(tmp_path) == {"data/a.json": b"{}\n"}
+    serve(contents)
+    fetch("blobs", folder=tmp_path)
+    assert held(tmp_path) == contents
+
+
+def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path):
+    def path(corpus: str, name: str) -> Path:
+        return corpora.file(corpus, name, tmp_path)
+
+    with pytest.raises(
+        CorpusError, match=r"results/a.json is not there; `make data` fetches blobs"
+    ):
+        path("blobs", "results/a.json")
+    fetch("blobs", mirror, tmp_path)
+    assert path("blobs", "results/a.json") == tmp_path / "blobs" / "results" / "a.json"
+    (tmp_path / "blobs" / "results" / "a.json").write_bytes(b"\n")
+    with pytest.raises(CorpusError, match=r"results/a.json was changed; `make data` fetches the"):
+        path("blobs", "results/a.json")
+    with pytest.raises(CorpusError, match=r"blobs has no file 'c'; there is data/a.json, results/"):
+        path("blobs", "c")
+    with pytest.raises(CorpusError, match="'huge' is no corpus"):
+        path("huge", "c")
+
+
+def test_a_corpus_without_tables_has_no_events():
+    with pytest.raises(CorpusError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
+        load_events("giebench")
+
+
 def test_the_command_prints_a_line_a_corpus(mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     assert corpora.main(["--mirror", str(mirror)]) == 0
     assert corpora.main([]) == 0
-    line = f"tiny: 2 files verified in {tmp_path / 'raw' / 'tiny'}\n"
-    assert capsys.readouterr() == (line * 2, "")
+    lines = (
+        f"tiny: 2 files verified in {tmp_path / 'raw' / 'tiny'}\n"
+        f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n"
+    )
+    assert capsys.readouterr() == (lines * 2, "")
 
 
-def test_the_command_ends_in_a_sentence_on_stderr(mirror, tmp_path, monkeypatch, capsys):
+def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    shutil.rmtree(mirror / "tiny")
+    assert corpora.main(["--mirror", str(mirror)]) == 1
+    assert capsys.readouterr() == (
+        f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n",
+        f"tiny: The mirror '{mirror}' has no tiny/one.tsv.\n",
+    )
+    assert corpora.main([]) == 1  # the address refuses, and what is there need not ask
+    out, err = capsys.readouterr()
+    assert out.startswith("blobs: 3 files verified")
+    assert re.fullmatch(r"tiny: http://127.0.0.1:1/one.tsv could not be fetched .*\n", err)
+
+
+def test_the_command_ends_in_sentences_on_stderr(mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     assert corpora.main(["--mirror", str(tmp_path / "nowhere")]) == 1
-    assert capsys.readouterr() == ("", f"The mirror '{tmp_path / 'nowhere'}' is not a folder.\n")
+    sentence = f"The mirror '{tmp_path / 'nowhere'}' is not a folder.\n"
+    assert capsys.readouterr() == ("", f"tiny: {sentence}blobs: {sentence}")

@@ -254,6 +254,21 @@ def test_table_of_a_category(unit, other):
     assert (table["significant"] & ~table["significant_holm"]).any()
 
 
+def test_a_table_without_shared_prompts_leaves_that_unit_out():
+    # As in the printed crossing: each phrasing in one wording, here never the control's.
+    nan = np.nan
+    control = np.array([[50, nan], [60, nan], [70, nan]])
+    group = np.array([[nan, 53], [nan, 66], [nan, 73]])
+    table = bias_table({"apart": group}, control)
+    assert table.loc["apart", "bias"] == pytest.approx(4)
+    assert table[["p_prompt", "p_holm_prompt"]].isna().all(axis=None)
+    assert not table[["significant_prompt", "significant_holm_prompt"]].any(axis=None)
+    both = bias_table({"apart": group, "there": GROUP}, CONTROL)
+    assert both["p_prompt"].notna().all()
+    with pytest.raises(ValueError, match="0 prompt"):
+        bias_table({"apart": group}, control, "prompt")
+
+
 def test_two_runs():
     nan = np.nan
     first = {"person": CONTROL, "group": GROUP}

@@ -1,4 +1,4 @@
-"""Notebooks: the same headings, no outputs, cells that fit a screen; and the first one runs."""
+"""Notebooks: the same headings, no outputs, cells that fit a screen; and the studies run."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from ingroup import paths, run
+from ingroup import parameters, paths, run, scenarios
 
 HEADINGS = [
     "Question", "Parameters", "Stimuli", "Generation", "Parsing", "Statistics", "Figures",
@@ -39,27 +39,32 @@ def test_a_notebook_is_committed_clean_and_readable(file):
         assert "../" not in cell.source
 
 
-SMALL = {
-    "MODEL": "calibrant",
-    "CONTROL": "calibrant-null",
-    "N_EVENTS": "2",
-    "SETTINGS": "P0,S0,T0",
-    "N_RESAMPLES": "200",
-}
+FOLDER = paths.BUILD / "runs" / "test"
 
 
-@pytest.fixture(scope="module")
-def executed():
-    parameters = run.merged("10_empathy_gap", "demo", SMALL, run="test")
-    return run.execute("10_empathy_gap", parameters)
+def executed(notebook, **given):
+    """The notebook, run with some parameters; tables and figures go to ``FOLDER``."""
+    target = run.execute(notebook, parameters.merged(notebook, "demo", given, run="test"))
+    text = target.read_text("utf8")
+    assert "application/vnd.jupyter.widget" not in text
+    outputs = [o for c in json.loads(text)["cells"] for o in c.get("outputs", [])]
+    assert not [o for o in outputs if o["output_type"] == "error"]
+    assert not [o for o in outputs if "Warning" in "".join(o.get("text", []))]
 
 
-def test_the_empathy_gap_runs_from_prompt_to_figure(executed):
-    folder = paths.BUILD / "runs" / "test"
-    figures = {file.name for file in (folder / "figures" / "empathy_gap").iterdir()}
-    names = [f"figure{number}" for number in range(2, 7)] + ["gap_overview", "planted_versus_here"]
-    assert {f"{name}.{suffix}" for name in names for suffix in ("pdf", "png")} <= figures
-    tables = folder / "tables" / "empathy_gap"
+def figures_of(study):
+    """Names of the figures that are there as PDF and PNG."""
+    pdf, png = (
+        {f.stem for f in (FOLDER / "figures" / study).glob(f"*.{e}")} for e in ("pdf", "png")
+    )
+    return pdf & png
+
+
+def test_the_empathy_gap_runs_from_prompt_to_figure():
+    executed("10_empathy_gap", N_EVENTS="2", SETTINGS="P0,S0,T0", N_RESAMPLES="200")
+    names = {f"figure{number}" for number in range(2, 7)} | {"gap_overview", "planted_versus_here"}
+    assert names <= figures_of("empathy_gap")
+    tables = FOLDER / "tables" / "empathy_gap"
     gaps = pd.read_csv(tables / "table02_delta.csv")
     assert len(gaps) == 3 * 2
     assert (gaps[gaps.model == "calibrant"].p_two_sided < 0.05).all()
@@ -67,9 +72,28 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(executed):
     assert counts[["ok", "refused", "unparsable", "failed", "missing"]].sum().sum() == 2 * 881 * 2
 
 
-def test_an_executed_notebook_has_no_widgets_and_no_errors(executed):
-    text = executed.read_text("utf8")
-    assert "application/vnd.jupyter.widget" not in text
-    outputs = [o for c in json.loads(text)["cells"] for o in c.get("outputs", [])]
-    assert not [o for o in outputs if o["output_type"] == "error"]
-    assert not [o for o in outputs if "Warning" in "".join(o.get("text", []))]
+def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
+    told = scenarios.load_scenarios()
+    told[told.scenario <= 8].to_csv(tmp_path / "eight.csv", index=False)
+    executed("20_biased_samaritan", SCENARIOS=str(tmp_path / "eight.csv"))
+    names = {"figure1", "figure2", "figure3", "bias_overview", "repeatability", "printed_landscape"}
+    assert names | {"planted_versus_here"} <= figures_of("biased_samaritan")
+    tables = FOLDER / "tables" / "biased_samaritan"
+    counts = pd.read_csv(tables / "responses.csv").groupby(["model", "run"]).sum(numeric_only=True)
+    assert counts.sum(axis=1).tolist() == [8 * 4 * (11 + 8 + 8)] * 3
+    assert len(pd.read_csv(tables / "table01_02_03_bias.csv")) == 12 * 3
+    assert len(pd.read_csv(tables / "table12_13_14_repeatability.csv")) == 12 + 3
+
+
+def test_giebench_runs_from_prompt_to_figure(tmp_path):
+    items = json.loads((paths.SAMPLE / "giebench.json").read_text("utf8"))
+    some = {key: item for key, item in items.items() if item["category"] in ("Gender", "Economy")}
+    (tmp_path / "some.json").write_text(json.dumps(some), "utf8")
+    executed("30_giebench", QUESTIONS=str(tmp_path / "some.json"))
+    names = {"figure1", "figure3", "position", "mismatch", "printed_landscape"}
+    assert names <= figures_of("giebench")
+    tables = FOLDER / "tables" / "giebench"
+    accuracy = pd.read_csv(tables / "table01_02_06_accuracy.csv")
+    assert accuracy.n.tolist() == [6, 6, 12] * 3 * 2
+    # Male and Female, and the three pairs of incomes: six and four items each, at both prompts.
+    assert pd.read_csv(tables / "table03_07_mismatch.csv").n.tolist() == [4, 4, 4, 6] * 2

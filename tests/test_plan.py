@@ -14,9 +14,10 @@ from test_design import paper_size_events
 from transformers import AutoTokenizer
 
 import ingroup.inference
-from ingroup import corpora, design, paths, plan, run
+from ingroup import corpora, design, paths, plan
 from ingroup.inference import Reply, Sampling, open_store, prefix
 from ingroup.inference.prompts import Prompter
+from ingroup.parameters import merged
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -35,7 +36,7 @@ def responses(tmp_path, monkeypatch):
 
 
 def parameters(**given):
-    return run.merged(NOTEBOOK, "demo", {"CONTROL": ""} | given)
+    return merged(NOTEBOOK, "demo", {"CONTROL": ""} | given)
 
 
 class Words:

@@ -1,17 +1,19 @@
 """External corpora: fetched once, verified by hash, read into tables.
 
 ``python -m ingroup.corpora [--mirror FOLDER]`` is what ``make data`` runs. A corpus is declared in
-`CORPORA` with the address and the SHA-256 of every file; the files come to ``data/raw/<corpus>/``.
+`CORPORA` with the address and the hash of every file; the files come to ``data/raw/<corpus>/``.
 A mirror is a folder with the same layout, for machines that cannot reach the net.
 """
 
 import argparse
 import csv
+import hashlib
+import os
 import shutil
 import sys
-from collections.abc import Callable
 from numbers import Integral
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pandas as pd
@@ -32,7 +34,7 @@ class Corpus(NamedTuple):
 
     source: str
     address: str  # folder on the web, pinned to a commit, without a final slash
-    files: dict[str, str]  # file name to SHA-256
+    files: dict[str, str]  # path below the address to its hash, as `digest` writes it
 
 
 # crowd-enVent has one file an emotion.
@@ -52,21 +54,105 @@ _ENVENT_SHA256 = {
 }
 EMOTIONS = tuple(_ENVENT_SHA256)
 
+# Of GIEBench no file is at hand, only the ids that git gave its files at this commit.
+_GIEBENCH_BLOBS = {
+    "data/COT-Prompt.json": "632a1f2db5ff83811dd68aa4c4af88a80ac3fe9f",
+    "data/ID-Prompt.json": "35d06516241d9f0db963b9cca48ce8a3444977e7",
+    "data/Raw-Prompt.json": "cf323ef4fcb62c03dfcfcd3269dde749a47abe04",
+    "results/GPT-4-COT-Prompt.json": "307c38be085bbe797c2d7b0bffb76d86d7f22290",
+    "results/GPT-4-ID-Prompt.json": "84ff05b916be138af53974c5f06871fc420305f0",
+    "results/GPT-4-Raw-Prompt.json": "1216da7022a6d52e672e65294ed335241009a88a",
+    "results/Qwen-1.5-110b-COT-Prompt.json": "2fea1ba42d469e12afd7527f68095489d292672a",
+    "results/Qwen-1.5-110b-ID-Prompt.json": "f3d8ea5ed24254493006498e59c52dd448dd6741",
+    "results/Qwen-1.5-110b-Raw-Prompt.json": "cacf5e1c83e54b880dd01ceabf4334b77244d0fb",
+}
+
 CORPORA = {
     "crowd-envent": Corpus(
         source="Troiano et al. 2023, with the rewritten forms of Hou et al. 2025",
         address="https://raw.githubusercontent.com/houyu0930/intergroup-empathy-bias"
         "/cdfd1a6e6b460f1d3ef12905c28e1c6ba7a40401/data",
-        files={f"crowd-enVent_{emotion}.tsv": sha for emotion, sha in _ENVENT_SHA256.items()},
+        files={f"crowd-enVent_{e}.tsv": f"sha256:{sha}" for e, sha in _ENVENT_SHA256.items()},
+    ),
+    "giebench": Corpus(
+        source="Wang et al. 2024: three prompt files and the released results of two models",
+        address="https://raw.githubusercontent.com/GIEBench/GIEBench"
+        "/09199c926233e09b080b441599780a9387c3bce5",
+        files={name: f"git:{blob}" for name, blob in _GIEBENCH_BLOBS.items()},
+    ),
+    "stereotype-content-dictionary": Corpus(
+        source="Nicolas, Bai and Fiske 2021, as released by Jeoung et al. 2023",
+        address="https://raw.githubusercontent.com/sullamij/stereomap"
+        "/bdef35b4eebc422588470feb87a11f80c9c61569/data",
+        files={
+            "Full Dictionaries.csv": "sha256:"
+            "d05d7fdf07ccc20ad1673999c1693f401a5f48b9b18a4282944bb6eb0c94fc8b"
+        },
     ),
 }
+
+
+def digest(place: Path, scheme: str) -> str:
+    """The hash of a file as it stands in `CORPORA`: ``sha256:<hex>``, or ``git:<blob id>``.
+
+    A blob id is SHA-1(``"blob <size>"``, a zero byte, content), as ``git hash-object`` prints it.
+    Checked against constants that git and sha256sum gave (tests/test_corpora.py).
+    """
+    content = place.read_bytes()
+    if scheme == "git":
+        return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _fault(place: Path, expected: str) -> str:
+    """What is wrong with the hash of a file, as part of a sentence; empty where it is right."""
+    scheme, _, right = expected.partition(":")
+    found = digest(place, scheme).partition(":")[2]
+    kind = {"sha256": "SHA-256", "git": "git blob id"}[scheme]
+    return "" if found == right else f"has {kind} {found[:12]}..., expected {right[:12]}..."
+
+
+def file(corpus: str, name: str, folder: Path | None = None) -> Path:
+    """The path of one fetched file, verified; every reader gets its files here.
+
+    Parameters
+    ----------
+    corpus, name : str
+        A key of `CORPORA` and one of its files, e.g. ``"giebench"``, ``"data/COT-Prompt.json"``.
+    folder : Path, optional
+        Where `fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
+
+    Raises
+    ------
+    CorpusError
+        For an unknown corpus or file, and one that is not there, cannot be read or was changed.
+    """
+    known = _registered(corpus).files
+    if name not in known:
+        raise CorpusError(f"{corpus} has no file {name!r}; there is {', '.join(known)}.")
+    place = (folder or paths.RAW) / corpus / name
+    if not place.is_file():
+        raise CorpusError(f"{place} is not there; `make data` fetches {corpus}.")
+    try:
+        fault = _fault(place, known[name])
+    except OSError as problem:
+        raise CorpusError(f"{place} cannot be read: {problem.strerror}.") from problem
+    if fault:
+        raise CorpusError(f"{place} was changed; `make data` fetches the published one.")
+    return place
+
+
+def _registered(corpus: str) -> Corpus:
+    if corpus not in CORPORA:
+        raise CorpusError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
+    return CORPORA[corpus]
 
 
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
     """Bring the files of a corpus to this machine, and verify them.
 
     A file that is there with the right hash is left alone and nothing is asked of the net. Any
-    other file goes to a temporary name first and takes its own only once its hash is right.
+    other file goes to a temporary folder first and takes its place only once its hash is right.
 
     Parameters
     ----------
@@ -89,60 +175,46 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
         For an unknown corpus, a mirror that is not a folder or lacks a file, an address that
         cannot be reached, a wrong hash, or a folder that cannot be written.
     """
-    if corpus not in CORPORA:
-        raise CorpusError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
+    _, address, files = _registered(corpus)
     if mirror is not None and not mirror.is_dir():
         raise CorpusError(f"The mirror {str(mirror)!r} is not a folder.")
-    _, address, files = CORPORA[corpus]
     home = (folder or paths.RAW) / corpus
-    pooch.get_logger().setLevel("WARNING")  # it announces every file otherwise
-    fetched = []
-    for name, sha256 in files.items():
+    for name, expected in files.items():
+        place = home / name
         try:
-            place = pooch.retrieve(
-                url=f"{address}/{name}",
-                known_hash=sha256,
-                fname=name,
-                path=home,
-                downloader=_downloader(corpus, name, sha256, mirror),
-            )
+            if place.is_file() and not _fault(place, expected):
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=place.parent) as aside:
+                copy = Path(aside) / place.name
+                origin = _bring(corpus, name, f"{address}/{name}", mirror, copy)
+                if fault := _fault(copy, expected):
+                    raise CorpusError(f"{name} from {origin} {fault}; it was not kept.")
+                os.replace(copy, place)
         except OSError as problem:
-            reason = type(problem).__name__  # pooch puts several sentences into the message
-            raise CorpusError(f"{home / name} cannot be written or read ({reason}).") from problem
-        fetched.append(Path(place))
-    return fetched
+            reason = problem.strerror or type(problem).__name__
+            raise CorpusError(f"{place} cannot be written or read ({reason}).") from problem
+    return [home / name for name in files]
 
 
-def _downloader(
-    corpus: str, name: str, sha256: str, mirror: Path | None
-) -> Callable[[str, str, object], None]:
-    """What pooch calls to fill its temporary file, with our own sentences."""
-
-    def download(url: str, temporary: str, _: object) -> None:
-        copy = mirror and mirror / corpus / name
-        if copy and not copy.is_file():
-            raise CorpusError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
-        origin = copy or url
-        try:
-            if copy:
-                shutil.copyfile(copy, temporary)
-            else:
-                pooch.HTTPDownloader()(url, temporary, None)
-        except OSError as problem:  # every error of the HTTP client is one
-            reply = getattr(problem, "response", None)
-            reason = type(problem).__name__ if reply is None else f"HTTP {reply.status_code}"
-            raise CorpusError(
-                f"{origin} could not be fetched ({reason}); if the net cannot be reached, "
-                f"`make data DATA_MIRROR=<folder>` takes {corpus}/{name} from a folder."
-            ) from problem
-        found = pooch.file_hash(temporary)
-        if found != sha256:
-            raise CorpusError(
-                f"{name} from {origin} has SHA-256 {found[:12]}..., expected {sha256[:12]}...; "
-                "it was not kept."
-            )
-
-    return download
+def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) -> Path | str:
+    """Copy one file from the mirror or the web, unverified; returns where it came from."""
+    there = mirror and mirror / corpus / name
+    if there and not there.is_file():
+        raise CorpusError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
+    try:
+        if there:
+            shutil.copyfile(there, copy)
+        else:
+            pooch.HTTPDownloader()(url, str(copy), None)
+    except OSError as problem:  # every error of the HTTP client is one
+        reply = getattr(problem, "response", None)
+        reason = type(problem).__name__ if reply is None else f"HTTP {reply.status_code}"
+        raise CorpusError(
+            f"{there or url} could not be fetched ({reason}); if the net cannot be reached, "
+            f"`make data DATA_MIRROR=<folder>` takes {corpus}/{name} from a folder."
+        ) from problem
+    return there or url
 
 
 def load_events(
@@ -203,21 +275,16 @@ def _files(corpus: str, folder: Path) -> list[Path]:
     """The files of a corpus in a fixed order; those of a fetched one with the right hashes."""
     if corpus == "sample":
         return [paths.SAMPLE / "narratives.tsv"]
-    if corpus in CORPORA:
-        files = {folder / corpus / name: sha for name, sha in CORPORA[corpus].files.items()}
-        for file, sha256 in files.items():
-            if not file.is_file():
-                raise CorpusError(f"{file} is not there; `make data` fetches {corpus}.")
-            if pooch.file_hash(str(file)) != sha256:
-                raise CorpusError(f"{file} was changed; `make data` fetches the published one.")
-        return sorted(files)
+    tables = [name for name in CORPORA if all(f.endswith(".tsv") for f in CORPORA[name].files)]
+    if corpus in tables:
+        return [file(corpus, name, folder) for name in sorted(CORPORA[corpus].files)]
     place = Path(corpus).expanduser()
     files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
     if not files:
         raise CorpusError(f"The folder {corpus!r} holds no .tsv file.")
     if not files[0].is_file():
         raise CorpusError(
-            f"The corpus {corpus!r} is neither sample nor {' nor '.join(CORPORA)} nor a file or "
+            f"The corpus {corpus!r} is neither sample nor {' nor '.join(tables)} nor a file or "
             "folder that exists."
         )
     return files
@@ -274,20 +341,21 @@ def _read(file: Path, seen: dict[tuple[str, str], str]) -> list[dict[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fetch every corpus; print a line for each; return the exit status."""
+    """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m ingroup.corpora", description="Fetch and verify the external corpora."
     )
     parser.add_argument("--mirror", metavar="FOLDER", help="copy the files from this folder")
     mirror = parser.parse_args(arguments).mirror
-    try:
-        for corpus in CORPORA:
+    failed = False
+    for corpus in CORPORA:  # one that cannot be had keeps no other one away
+        try:
             files = fetch(corpus, Path(mirror).expanduser() if mirror else None)
-            print(f"{corpus}: {len(files)} files verified in {files[0].parent}")
-    except CorpusError as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    return 0
+            print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
+        except CorpusError as problem:
+            failed = True
+            print(f"{corpus}: {problem}", file=sys.stderr)
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ emotion, then event. Neighbouring trials therefore share the longest prefix that
 allows, which is what a prefix cache saves.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from ingroup import scenarios, stimuli
+from ingroup import questions, scenarios, stimuli
 from ingroup.factorial import Block, Design, Selection, Trial
+from ingroup.questions import Question
 from ingroup.stimuli import Message, Setting
 
 __all__ = [
@@ -21,10 +23,13 @@ __all__ = [
     "Trial",
     "biased_samaritan",
     "empathy_gap",
+    "giebench",
+    "mismatched",
     "rewriting",
 ]
 
 Crossing = Literal["full", "printed"]
+Order = Literal["given", "rotate"]
 
 
 class Event(NamedTuple):
@@ -181,3 +186,88 @@ def biased_samaritan(
     request = scenarios.request()
     labels = {"category": category, "crossing": crossing}
     return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
+
+
+class Asked(NamedTuple):
+    """One item under one prompt, its answers moved by ``shift`` places.
+
+    ``identity`` stands in the prompt instead of the item's own; None: its own.
+    """
+
+    question: Question
+    prompt: str
+    shift: int
+    identity: str | None
+
+
+def giebench(
+    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "appendix"
+) -> Design:
+    """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
+
+    Parameters
+    ----------
+    items : sequence of Question
+        From :func:`ingroup.questions.load_questions`.
+    prompt : str
+        ``"COT"``, ``"ID"`` or ``"Raw"``.
+    order : {"given", "rotate"}
+        "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places.
+    raw : {"appendix", "text"}
+        See :func:`ingroup.questions.messages`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``asked`` (levels of :class:`Asked`), all items with the answers
+        in the order given first, so that these are a prefix of the rotated design.
+
+    Raises
+    ------
+    ValueError
+        For another order.
+    ingroup.questions.QuestionError
+        For an unknown prompt, or a released item that cannot be taken apart to rotate it.
+    """
+    if order not in ("given", "rotate"):
+        raise ValueError(f"order is {order!r}, expected 'given' or 'rotate'")
+    shifts = range(len(questions.LETTERS)) if order == "rotate" else (0,)
+    asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
+    return _asked(asked, {"prompt": prompt, "order": order}, raw)
+
+
+def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> Design:
+    """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
+
+    The paper's words are of one direction only; its shares of (Male, Female) are of the items of
+    both (45 of 68 are 66.2 %, as in the whole category).
+
+    Parameters
+    ----------
+    items : sequence of Question
+        From :func:`ingroup.questions.load_questions`.
+    prompt : str
+        ``"COT"`` or ``"ID"``.
+    pairs : pandas.DataFrame
+        With the columns ``identity_i`` and ``identity_j``. See :func:`ingroup.questions.tuples`.
+    """
+    told = {
+        (item.key, other): item  # a pair in both orders is one
+        for pair in pairs.itertuples()
+        for item in items
+        for own, other in permutations((pair.identity_i, pair.identity_j))
+        if item.identity == own
+    }
+    asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "appendix")
+
+
+def _asked(asked: Iterable[Asked], labels: Mapping[str, str], raw: str) -> Design:
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        one = condition["asked"]
+        return questions.messages(one.question, one.prompt, raw, one.identity, one.shift)
+
+    levels = tuple(asked)
+    for one in levels:  # an item that cannot be asked so is said before anything is asked
+        render({"asked": one})
+    return Design([Block(labels, {"asked": levels}, render, raw)])

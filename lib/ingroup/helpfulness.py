@@ -99,14 +99,15 @@ def bias_table(
 
     One row a group, with the numbers of `bias`, ``p_holm``, ``significant`` (p < alpha, uncorrected
     as in the paper) and ``significant_holm``; then p and these three with the other unit, as
-    ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt").
+    ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt"). The other
+    p is NaN where group and control share fewer than 2 units: no prompts in the printed crossing.
     """
     table = _rows(groups, lambda ratings: bias(ratings, control, unit, confidence))
     other = "prompt" if unit == "scenario" else "scenario"
-    again = _rows(groups, lambda ratings: bias(ratings, control, other))
-    for p, end in ((table["p"], ""), (again["p"], f"_{other}")):
+    again = pd.Series({name: _p(groups[name], control, other) for name in groups}, dtype=float)
+    for p, end in ((table["p"], ""), (again, f"_{other}")):
         table[f"p{end}"] = p
-        table[f"p_holm{end}"] = adjust(p, "holm")
+        table[f"p_holm{end}"] = adjust(p, "holm") if p.notna().any() else p
         table[f"significant{end}"] = p < alpha
         table[f"significant_holm{end}"] = table[f"p_holm{end}"] < alpha
     return table
@@ -261,6 +262,13 @@ def _mean(values: Array, axis: int) -> Array:
 def _units(ratings: Array, unit: str = "scenario") -> Array:
     prompts = _mean(ratings, axis=0)
     return prompts.ravel() if unit == "prompt" else _mean(prompts, axis=1)
+
+
+def _p(group: ArrayLike, control: ArrayLike, unit: str) -> float:
+    """p of `bias`; NaN where there are fewer than 2 shared units."""
+    ours, theirs = (_units(ratings, unit) for ratings in _pair(group, control))
+    enough = np.count_nonzero(~np.isnan(ours - theirs)) > 1
+    return bias(group, control, unit).p if enough else np.nan
 
 
 def _spreads(ratings: Array, ddof: int, phrasings: str) -> Array:

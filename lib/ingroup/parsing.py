@@ -1,4 +1,4 @@
-"""Response text to a rating on a scale, or to the reason why there is none.
+"""Response text to a rating on a scale or a verdict, or to the reason why there is none.
 
 A model's reply is hostile text: any string is possible. Nothing here raises because of what a reply
 says, and nothing depends on anything but the text and the scale.
@@ -8,13 +8,43 @@ import math
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-OK = "ok"
-REFUSED = "refused"
-UNPARSABLE = "unparsable"
+from ingroup.keyword_lists import TOO_FEW, TOO_MANY, Keywords, parse_keywords
+from ingroup.rating_lists import INCOMPLETE, UNPARSABLE, Missing, Ratings, parse_ratings
+from ingroup.verdicts import (
+    APOSTROPHES,
+    DECLINE,
+    NO_VERDICT,
+    OK,
+    REFUSAL,
+    REFUSED,
+    SEVERAL,
+    Rule,
+    Verdict,
+    parse_verdict,
+)
 
-Rule = Literal["sound", "authors"]
+__all__ = [
+    "INCOMPLETE",
+    "NO_VERDICT",
+    "OK",
+    "REFUSED",
+    "SEVERAL",
+    "TOO_FEW",
+    "TOO_MANY",
+    "UNPARSABLE",
+    "Keywords",
+    "Missing",
+    "Parsed",
+    "Ratings",
+    "Rule",
+    "Verdict",
+    "parse_keywords",
+    "parse_rating",
+    "parse_ratings",
+    "parse_verdict",
+]
 
 
 class Parsed(NamedTuple):
@@ -108,24 +138,13 @@ _RATED = re.compile(
 )
 _LABEL = re.compile(r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?", re.IGNORECASE)
 
-_DECLINE = (
-    r"\bi (?:cannot|can not|can't|will not|won't|(?:must |have to )?(?:decline|refuse)"
-    r"|(?:do not|don't) feel comfortable)\b"
-    r"|\bi(?:'m| am) (?:unable|not (?:able|comfortable|rating|willing|going to))\b"
-)
 _OPENS_WITH_REFUSAL = re.compile(
-    rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{_DECLINE})", re.IGNORECASE
-)
-_REFUSAL = re.compile(
-    rf"{_DECLINE}|\bsorry,? but\b|\bas an? (?:ai|artificial|(?:large )?language model)\b"
-    r"|\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
-    r" (?:answer|rate|assist|help|provide|give|fulfil|comply)",
-    re.IGNORECASE,
+    rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
 )
 
-_APOSTROPHES, _HYPHENS, _SLASHES = "‘’ʼ＇", "−–‐‑－", "／⁄"
+_HYPHENS, _SLASHES = "−–‐‑－", "／⁄"
 _SIGNS = (
-    dict.fromkeys(_APOSTROPHES, "'")
+    dict.fromkeys(APOSTROPHES, "'")
     | dict.fromkeys(_HYPHENS, "-")
     | dict.fromkeys(_SLASHES, "/")
     | {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
@@ -141,7 +160,7 @@ def _sound(text: str, low: float, high: float) -> Parsed:
     numbers = {number for part in answer or [text] for number in _numbers(part, high)}
     if len(numbers) == 1 and low <= (value := numbers.pop()) <= high:
         return Parsed(value, OK)
-    return Parsed(math.nan, REFUSED if _REFUSAL.search(text) else UNPARSABLE)
+    return Parsed(math.nan, REFUSED if REFUSAL.search(text) else UNPARSABLE)
 
 
 def _plain(char: str) -> str:

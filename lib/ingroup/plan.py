@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingroup import corpora, design, run, stimuli
+from ingroup import corpora, design, stimuli
 from ingroup.design import Design
 from ingroup.inference.engine import EngineError
 from ingroup.inference.generation import SHARD_SIZE, find_model, response_folder
 from ingroup.inference.prefix import BLOCK_SIZE, tokens
 from ingroup.inference.prompts import Prompter
 from ingroup.inference.store import FORMAT
-from ingroup.run import ParameterError
+from ingroup.parameters import ParameterError, command_line, converted, parameters_of
 
 SAMPLE = 1_000  # trials that are tokenized, over all parts of a plan
 SEED = 0  # of their draw
@@ -240,7 +240,7 @@ def plan(notebook: str, parameters: Mapping[str, Any], rate: float | None = None
     notebook : str
         A key of ``STUDIES``.
     parameters : mapping
-        From :func:`ingroup.run.merged`.
+        From :func:`ingroup.parameters.merged`.
     rate : float, optional
         Prompts a second; ``RATE`` unless given.
 
@@ -293,14 +293,14 @@ def headline(whole: Row, rate: float | None) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when the plan is printed, 2 for a wrong parameter."""
-    parser = run.command_line(__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
     try:
-        rate = None if options.rate is None else run.converted("RATE", options.rate, RATE)
+        rate = None if options.rate is None else converted("RATE", options.rate, RATE)
         if rate is not None and not 0 < rate < math.inf:
             raise ParameterError(f"RATE must be above 0 prompts a second, found {options.rate!r}")
-        parameters = run.parameters_of(options)
+        parameters = parameters_of(options)
         print(plan(options.notebook, parameters, rate))
     except ParameterError as error:
         print(error, file=sys.stderr)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ingroup import corpora, design, paths, permutation, ratings, run, stimuli
+from ingroup import corpora, design, paths, permutation, ratings, stimuli
 from ingroup.inference import (
     EngineError,
     Sampling,
@@ -24,6 +24,7 @@ from ingroup.inference import (
     open_store,
     response_folder,
 )
+from ingroup.parameters import ParameterError, command_line, parameters_of
 
 EVENTS = 4
 OPTIONS = (
@@ -164,16 +165,16 @@ def repeat(values: Mapping[str, Any], n_events: int) -> pd.DataFrame:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when all was asked, 2 for a wrong parameter, 1 where it could not be."""
-    parser = run.command_line(__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--events", type=int, default=EVENTS)
     options = parser.parse_args(arguments)
     try:
-        values = run.parameters_of(options)
+        values = parameters_of(options)
         if values["RATING"] != "greedy":
-            raise run.ParameterError("make repeat compares greedy answers; leave RATING out")
+            raise ParameterError("make repeat compares greedy answers; leave RATING out")
         if options.events < 1:
-            raise run.ParameterError(f"EVENTS must be at least 1, found {options.events}")
-    except run.ParameterError as error:
+            raise ParameterError(f"EVENTS must be at least 1, found {options.events}")
+    except ParameterError as error:
         print(error, file=sys.stderr)
         return 2
     try:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from fake_openai import FakeOpenAI, fault
 
-from ingroup import corpora, design, paths, run
+from ingroup import corpora, design, parameters, paths, run
 from ingroup.inference import Sampling, generate, make_engine, open_store
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.replay_engine import ReplayEngine
@@ -59,7 +59,7 @@ def served(written):
     with server.running() as address:
         given = {"ENGINE": "openai", "BASE_URL": address + "/v1"}
         given |= {"PRICE_IN": "2", "PRICE_OUT": "8"}
-        run.execute(NOTEBOOK, run.merged(NOTEBOOK, "demo", SMALL | given, run=RUN))
+        run.execute(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", SMALL | given, run=RUN))
     assert {call.authorization for call in server.calls} == {f"Bearer {KEY}"}
     return paths.BUILD / "runs" / RUN, server
 

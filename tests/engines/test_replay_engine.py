@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from ingroup import corpora, design
+from ingroup import corpora, design, questions
 from ingroup.inference import EngineError, Reply, Sampling, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.ratings import cell_means, from_responses
@@ -493,6 +493,41 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, sentence
     with pytest.raises(EngineError, match=sentence) as raised:
         ReplayEngine(file, "m")
     assert "\n" not in str(raised.value)
+
+
+def test_a_pattern_chooses_among_the_files_of_a_folder(tmp_path):
+    for name in ("GPT-4-ID", "GPT-4-COT", "Qwen-ID"):
+        table(tmp_path / f"{name}.csv", [(name[-2:], name)])
+    engine = ReplayEngine(tmp_path / "GPT-4-*", "m")
+    assert [reply.text for reply in engine.answer([chat("ID"), chat("OT")], SAMPLING)] == [
+        "GPT-4-ID",
+        "GPT-4-COT",
+    ]
+    with pytest.raises(EngineError, match="there are no recordings at"):
+        ReplayEngine(tmp_path / "Llama-*", "m")
+
+
+def test_released_results_answer_the_released_prompts(tmp_path):
+    """Three prompt files and a model's results for each, as GIEBench releases them."""
+    items = questions.load_questions()[:5]
+    for prompt in questions.prompts():
+        asked = {
+            item.key: {
+                "prompt": questions.messages(item, prompt)[0]["content"],
+                "correct": item.correct,
+                "category": item.category,
+            }
+            for item in items
+        }
+        (tmp_path / f"{prompt}-Prompt.json").write_text(json.dumps(asked), "utf8")
+        said = {key: one | {"answer": f"{prompt} {key}: [[A]]"} for key, one in asked.items()}
+        (tmp_path / "results").mkdir(exist_ok=True)
+        (tmp_path / "results" / f"M-{prompt}-Prompt.json").write_text(json.dumps(said), "utf8")
+    engine = ReplayEngine(tmp_path / "results", "m")
+    for prompt in questions.prompts():
+        plan = design.giebench(questions.load_questions(tmp_path), prompt)
+        replies = engine.answer([trial.messages for trial in plan], SAMPLING)
+        assert [reply.text for reply in replies] == [f"{prompt} {i.key}: [[A]]" for i in items]
 
 
 def test_recordings_have_no_log_probabilities(tmp_path):

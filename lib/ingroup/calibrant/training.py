@@ -4,10 +4,10 @@ One process and one thread a model, so that two cores train both models side by 
 seed gives the same weights on the same kind of machine.
 """
 
+import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +15,13 @@ import torch
 import torch.nn.functional as F
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ingroup.calibrant import Example, biased_samaritan, empathy_gap
-from ingroup.calibrant.architecture import new_model, train_tokenizer
+from ingroup.calibrant import Example, biased_samaritan, empathy_gap, giebench
+from ingroup.calibrant.architecture import add_phrases, new_model, train_tokenizer
 
 STUDIES = {
     "empathy_gap": empathy_gap.Examples,
     "biased_samaritan": biased_samaritan.Examples,
+    "giebench": giebench.Examples,
 }
 
 BATCH = 32
@@ -41,19 +42,42 @@ class Phase(NamedTuple):
         Share of the phase before the rate falls.
     shares : mapping of str to float
         The studies that are trained together, and how large a part of the examples each has.
+    phrases : callable
+        What the prompts of a study that the phase adds always say; made tokens before it.
+    favour : str
+        A setting of the empathy gap that is asked several times as often as the others.
     """
 
     examples: int
     sharp: bool
     peak: float
     hold: float
-    shares: Mapping[str, float] = MappingProxyType({"empathy_gap": 1.0})
+    shares: Mapping[str, float]
+    phrases: Callable[[], Sequence[str]] = tuple
+    favour: str = ""
 
 
-# The second phase tells apart identities that the first left alike (the United States and the
-# United Kingdom, whose planted effects are nearly the same, were one group to it). No phase teaches
-# the Biased Samaritan yet: added as a third one it cost the model the same-group effect.
-PHASES = (Phase(160_000, False, 1.0, 0.45), Phase(40_000, True, 0.5, 0.0))
+def _shares(*parts: int) -> dict[str, float]:
+    """Of the studies in their order, the last ones may be missing."""
+    return {study: part / sum(parts) for study, part in zip(STUDIES, parts, strict=False)}
+
+
+# The second phase tells apart what the first left alike: the United States and the United Kingdom,
+# whose planted effects are nearly the same, were one group to it. The first two studies are learnt
+# together from the start: weights that knew one of them lost its same-group effect when they learnt
+# the other afterwards. GIEBench, which is learnt by heart, can come later. The third phase is short
+# and slow, for the 0-10 scale, on which a point is worth ten. The control has less to learn.
+PHASES = {
+    "calibrant": (
+        Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
+        Phase(140_000, True, 0.5, 0.0, _shares(40, 48, 52), giebench.phrases),
+        Phase(14_000, True, 0.12, 0.0, _shares(70, 20, 10), favour="P0,S1,T0"),
+    ),
+    "calibrant-null": (
+        Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
+        Phase(70_000, True, 0.5, 0.0, _shares(20, 25, 25), giebench.phrases),
+    ),
+}
 
 
 class _Encoded:
@@ -75,6 +99,8 @@ def _batches(
     """Batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
+    if phase.favour:
+        studies[0].favour(phase.favour)
     shares = np.array(list(phase.shares.values()))
     done = 0
     while done < phase.examples:
@@ -129,28 +155,30 @@ def train(
     model_name: str,
     folder: Path,
     seed: int = 1,
-    phases: Sequence[Phase] = PHASES,
+    phases: Sequence[Phase] | None = None,
     first: int = 1,
 ) -> None:
-    """Train one calibrant and save it (bfloat16, 2.4 MB) with its tokenizer.
+    """Train one calibrant and save it (bfloat16, 2.7 MB) with its tokenizer.
 
     Parameters
     ----------
     model_name : str
         ``"calibrant"`` or ``"calibrant-null"``: whose planted answers it learns.
     folder : pathlib.Path
-        Where the model is written at the end; files of an earlier training there are replaced.
+        Where the model is written after each phase; files of an earlier training are replaced.
     seed : int
         Of weights and examples.
-    phases : sequence of Phase
-        One after the other, each with fresh optimizers on the saved precision of the last.
+    phases : sequence of Phase, optional
+        One after the other, each with fresh optimizers on the saved precision of the last; those
+        of the model in ``PHASES`` unless given.
     first : int
         The phase to begin with, from 1. A later one than the first continues the weights in
         ``folder``, which those before it left there: the result is that of the whole chain.
     """
     torch.set_num_threads(1)
+    phases = phases or PHASES[model_name]
     if first == 1:
-        tokenizer = train_tokenizer("calibrant", n_examples=min(12_000, phases[0].examples))
+        tokenizer = train_tokenizer(_tokenizer_examples(phases[0]))
         model = new_model(tokenizer, seed)
     else:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -158,12 +186,21 @@ def train(
     # On a CPU, with prompts this short, plain attention trains nearly twice as fast as the fused.
     model.set_attn_implementation("eager")
     for number, phase in list(enumerate(phases))[first - 1 :]:
+        add_phrases(tokenizer, model, phase.phrases())
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
         for parameter in model.parameters():  # not the buffers, which are never saved
             parameter.data = parameter.data.to(torch.bfloat16).to(torch.float32)
-    model.generation_config.do_sample = False
-    model.to(torch.bfloat16).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+        model.generation_config.do_sample = False
+        copy.deepcopy(model).to(torch.bfloat16).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+def _tokenizer_examples(phase: Phase) -> Iterator[Example]:
+    """As many of each study, of the calibrant: both models read with one tokenizer."""
+    rng = np.random.default_rng(0)
+    for study in phase.shares:
+        examples = STUDIES[study]("calibrant")
+        yield from (examples.draw(rng, 1.0) for _ in range(min(12_000, phase.examples)))
 
 
 def _optimise(

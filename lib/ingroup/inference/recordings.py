@@ -40,7 +40,7 @@ def prompt_text(*turns: str) -> str:
 
 
 def find(place: Path) -> list[Path]:
-    """The tables and results of a folder (also those further down), or one file.
+    """The tables and results of a folder (also those further down), one file, or a pattern's.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def find(place: Path) -> list[Path]:
     EngineError
         Where there is none.
     """
-    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
     kinds = (*_TABLES, ".json")
     files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
     if not files or not files[0].is_file():
