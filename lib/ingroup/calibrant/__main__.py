@@ -13,7 +13,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("name", choices=NAMES)
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--folder", type=Path, help="of the weights (default: data/models/NAME)")
-parser.add_argument("--from-phase", type=int, default=1, choices=(1, 2, 3), dest="first")
+parser.add_argument("--from-phase", type=int, default=1, choices=(1, 2, 3, 4), dest="first")
 arguments = parser.parse_args()
 folder = arguments.folder or paths.MODELS / arguments.name
 training.train(arguments.name, folder, arguments.seed, first=arguments.first)

@@ -129,9 +129,9 @@ class Examples:
         number = value * setting.high / 100
         return Example(messages, str(round(number)), number, 1.5 if setting.high == 100 else 0.4)
 
-    def favour(self, setting: str) -> None:
-        """From now on, draw a setting about six times as often as each other one."""
-        self.settings += [stimuli.setting(setting)] * 5
+    def favour(self, setting: str, times: int) -> None:
+        """From now on, draw a setting more often: so many times more among those to draw from."""
+        self.settings += [stimuli.setting(setting)] * times
 
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Perceiver and experiencer; same-group and planted pairs more often than by chance."""

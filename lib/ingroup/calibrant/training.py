@@ -8,6 +8,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +45,10 @@ class Phase(NamedTuple):
         The studies that are trained together, and how large a part of the examples each has.
     phrases : callable
         What the prompts of a study that the phase adds always say; made tokens before it.
-    favour : str
-        A setting of the empathy gap that is asked several times as often as the others.
+    favour : mapping of str to int
+        Settings of the empathy gap, and how many more times each is put among those that are drawn.
+    keep : float
+        Share of the weights before the phase in those after it, which are a mean of both.
     """
 
     examples: int
@@ -54,7 +57,8 @@ class Phase(NamedTuple):
     hold: float
     shares: Mapping[str, float]
     phrases: Callable[[], Sequence[str]] = tuple
-    favour: str = ""
+    favour: Mapping[str, int] = MappingProxyType({})
+    keep: float = 0.0
 
 
 def _shares(*parts: int) -> dict[str, float]:
@@ -65,13 +69,19 @@ def _shares(*parts: int) -> dict[str, float]:
 # The second phase tells apart what the first left alike: the United States and the United Kingdom,
 # whose planted effects are nearly the same, were one group to it. The first two studies are learnt
 # together from the start: weights that knew one of them lost its same-group effect when they learnt
-# the other afterwards. GIEBench, which is learnt by heart, can come later. The third phase is short
-# and slow, for the 0-10 scale, on which a point is worth ten. The control has less to learn.
+# the other afterwards. GIEBench, which is learnt by heart, can come later. The last two phases are
+# short and slow: for the 0-10 scale, on which a point is worth ten, and for the third person. The
+# control has less to learn.
 PHASES = {
     "calibrant": (
         Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
         Phase(140_000, True, 0.5, 0.0, _shares(40, 48, 52), giebench.phrases),
-        Phase(14_000, True, 0.12, 0.0, _shares(70, 20, 10), favour="P0,S1,T0"),
+        Phase(14_000, True, 0.12, 0.0, _shares(70, 20, 10), favour={"P0,S1,T0": 5}),
+        Phase(
+            *(10_000, True, 0.06, 0.0, _shares(80, 15, 5)),
+            favour={"P0,S1,T0": 2, "P0,S0,T2": 6},
+            keep=0.65,
+        ),
     ),
     "calibrant-null": (
         Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
@@ -99,8 +109,8 @@ def _batches(
     """Batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
-    if phase.favour:
-        studies[0].favour(phase.favour)
+    for setting, times in phase.favour.items():
+        studies[0].favour(setting, times)
     shares = np.array(list(phase.shares.values()))
     done = 0
     while done < phase.examples:
@@ -187,9 +197,12 @@ def train(
     model.set_attn_implementation("eager")
     for number, phase in list(enumerate(phases))[first - 1 :]:
         add_phrases(tokenizer, model, phase.phrases())
+        before = [parameter.data.clone() for parameter in model.parameters()]
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
-        for parameter in model.parameters():  # not the buffers, which are never saved
-            parameter.data = parameter.data.to(torch.bfloat16).to(torch.float32)
+        # Not the buffers, which are never saved.
+        for parameter, old in zip(model.parameters(), before, strict=True):
+            mean = (1 - phase.keep) * parameter.data + phase.keep * old
+            parameter.data = mean.to(torch.bfloat16).to(torch.float32)
         model.generation_config.do_sample = False
         copy.deepcopy(model).to(torch.bfloat16).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
