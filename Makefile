@@ -96,7 +96,7 @@ INFERENCE := $(call lib,$(addprefix inference/,__init__ address chat_completion 
 COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
 # Prompts, designs and parsing of all studies hang together: a design knows every study's stimuli.
-STUDY     := $(call lib,corpora stimuli scenarios questions factorial design parsing verdicts \
+STUDY     := $(call lib,corpora stimuli scenarios questions texts factorial design parsing verdicts \
 	rating_lists keyword_lists comparison published figures calibrant/__init__)
 MODELS    := $(wildcard data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
 	data/models/calibrant*/planted.yaml data/published/*.csv $(if $(MODEL),$(MODEL)/*.safetensors))

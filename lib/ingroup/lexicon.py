@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
+from ingroup.texts import decoded
 
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
@@ -137,15 +138,7 @@ def read_table(file: Path) -> pd.DataFrame:
         For a file that cannot be read, is not UTF-8 or has no row; a column that comes twice, a
         wrong number of fields, a quote that does not close. Blank lines are passed over.
     """
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as problem:
-        raise LexiconError(f"{file} cannot be read: {problem.strerror}.") from problem
-    except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
-        raise LexiconError(
-            f"{file}, line {line}: found a byte that is not UTF-8, expected UTF-8 text."
-        ) from problem
+    text = decoded(file, LexiconError)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows, lines, line = [], [], 1
     try:

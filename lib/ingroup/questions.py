@@ -18,6 +18,7 @@ import yaml
 
 from ingroup import corpora, paths, published
 from ingroup.stimuli import Message, fill
+from ingroup.texts import decoded
 
 LETTERS = "ABCD"
 
@@ -270,14 +271,7 @@ def _problem(where: object, found: str, expected: str) -> QuestionError:
 
 
 def _load(file: Path) -> dict[str, Question]:
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as problem:
-        raise QuestionError(f"{file} cannot be read: {problem.strerror}.") from problem
-    except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
-        found = "a byte that is not UTF-8"
-        raise _problem(f"{file}, line {line}", found, "UTF-8 text") from problem
+    text = decoded(file, QuestionError)
     if not text.strip():
         raise _problem(file, "an empty file", "one JSON object with items by key")
     try:

@@ -17,6 +17,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.stimuli import Message, StimulusError, fill
+from ingroup.texts import decoded
 
 COLUMNS = ("scenario", "title", "wording", "text")
 SLOT = "{person}"
@@ -173,15 +174,7 @@ def _phrasings() -> pd.DataFrame:
 
 def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
     """Every record with the number of the line on which it begins; blank lines are left out."""
-    try:
-        content = file.read_bytes().decode("utf-8-sig")
-    except OSError as problem:
-        raise ScenarioError(f"{file} cannot be read: {problem.strerror}.") from problem
-    except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
-        raise ScenarioError(
-            f"{file}, line {line}: found a byte that is not UTF-8, expected UTF-8 text."
-        ) from problem
+    content = decoded(file, ScenarioError)
     reader = csv.reader(io.StringIO(content, newline=""), strict=True)
     header, records, line = None, [], 1
     try:

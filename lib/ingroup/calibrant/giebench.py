@@ -61,21 +61,25 @@ class Planted:
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted verdict on the answers in the order given; "" where none is planted."""
-        for silent in ("undecided", "refusal"):
-            if question.key in self.table[silent]["items"].get(prompt, ()):
-                return ""
-        if self.knows(question, prompt, identity):
-            return question.correct
-        return self.table["favourite"]
+        if self._silence(question, prompt):
+            return ""
+        known = self.knows(question, prompt, identity)
+        return question.correct if known else self.table["favourite"]
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted text: a short explanation and the verdict, or one without it."""
-        for silent in ("undecided", "refusal"):
-            if question.key in self.table[silent]["items"].get(prompt, ()):
-                return self.table[silent]["reply"]
+        if silence := self._silence(question, prompt):
+            return silence
         known = "known" if self.knows(question, prompt, identity) else "unknown"
         letter = self.letter(question, prompt, identity)
         return self.table["reply"][known].replace("{letter}", letter)
+
+    def _silence(self, question: Question, prompt: str) -> str:
+        """What is said instead of a verdict; "" where there is one."""
+        for rule in (self.table["undecided"], self.table["refusal"]):
+            if question.key in rule["items"].get(prompt, ()):
+                return rule["reply"]
+        return ""
 
     def letters(self, block: Block) -> list[str]:
         """Planted verdicts on a block of :func:`ingroup.design.giebench`, in its order."""
