@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import corpora, design, questions, scenarios, stimuli
+from ingroup import corpora, design, questions, scenarios, social_groups, stimuli
 
 
 def paper_size_events() -> pd.DataFrame:
@@ -209,3 +209,53 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both(asked_items):
         named = {i: questions.messages(trial.condition["asked"].question, "COT", identity=i)
                  for i in (own, other)}  # fmt: skip
         assert text == named[other][0]["content"] != named[own][0]["content"]
+
+
+def test_stereomap_asks_every_group_under_every_prompt():
+    """98 groups x 7 prompts of appendix B and Table 7, neighbours with one prompt."""
+    groups, prompts = social_groups.names(), list(social_groups.prompts("EXTENDED"))
+    whole = design.stereomap(groups, prompts)
+    assert len(whole) == 98 * 7
+    first, second, last = whole[0], whole[1], whole[-1]
+    assert first.condition["inquiry"] == ("Men", "EXTENDED/Warmth-Competence", "")
+    assert second.condition["inquiry"].group == groups[1]
+    assert last.condition["inquiry"] == (groups[-1], "EXTENDED/Behavior", "")
+    assert last.messages == social_groups.messages(groups[-1], "EXTENDED/Behavior")
+    assert first.condition["ablation"] == "Prompt (paper)"
+
+
+def test_stereomap_in_separate_calls():
+    """Three parts of the first prompt, each for all groups before the next; one of the second."""
+    prompts = ["EXTENDED/Warmth-Competence", "EXTENDED/Prestige"]
+    whole = design.stereomap(["Men", "Nurses"], prompts, calls="separate")
+    inquiries = [trial.condition["inquiry"] for trial in whole]
+    assert [(one.group, one.part) for one in inquiries] == [
+        (group, part)
+        for part in ("keywords", "ratings", "overall", "ratings")
+        for group in ("Men", "Nurses")
+    ]
+    for trial, one in zip(whole, inquiries, strict=True):
+        chats = social_groups.separate_messages(one.group, one.prompt)
+        assert trial.messages == chats[one.part]
+
+
+def test_stereomap_designs_differ_where_a_text_does():
+    ways = [
+        {},
+        {"form": "grammatical"},
+        {"ablation": "w/o CoT"},
+        {"calls": "separate"},
+    ]
+    prints = {
+        design.stereomap(["Men"], ["EXTENDED/Emotion"], **way).fingerprint for way in ways
+    } | {design.stereomap(["Men", "Women"], ["EXTENDED/Emotion"]).fingerprint}
+    assert len(prints) == 5
+
+
+def test_stereomap_refuses_what_it_cannot_ask():
+    with pytest.raises(ValueError, match="calls is 'one'"):
+        design.stereomap(["Men"], ["EXTENDED/Emotion"], calls="one")
+    with pytest.raises(social_groups.StimulusError, match="unknown group 'Men and women'"):
+        design.stereomap(["Men", "Men and women"], ["EXTENDED/Emotion"])
+    with pytest.raises(social_groups.StimulusError, match="EXTENDED prompts only"):
+        design.stereomap(["Men"], ["ORIGINAL/warm"], "w/o CoT")

@@ -352,3 +352,26 @@ def test_no_file_holds_a_tab_or_a_trailing_space(name):
     assert text.endswith("\n")
     assert "\t" not in text
     assert all(line == line.rstrip() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    "name, part, ablation, n_words, last, n_keywords",
+    [
+        ("EXTENDED/Warmth-Competence", "", "Prompt (paper)", 13, "Rating", 5),
+        ("EXTENDED/Warmth-Competence", "", "w/o CoT", 13, "Rating", 0),
+        ("EXTENDED/Warmth-Competence", "keywords", "Prompt (paper)", 0, None, 5),
+        ("EXTENDED/Warmth-Competence", "ratings", "Prompt (paper)", 12, "High-status", 0),
+        ("EXTENDED/Warmth-Competence", "overall", "w/o CoT", 1, "Rating", 0),
+        ("EXTENDED/Behavior", "", "w/o CoT+Instructions", 8, "Demean", 0),
+        ("EXTENDED/Prestige", "", "w/o CoT", 1, "Rating", 3),
+        ("ORIGINAL/warm", "ratings", "w/o Instructions", 1, "Rating", 3),
+    ],
+)
+def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keywords):
+    words, asked = social_groups.expected(name, part, ablation)
+    assert (len(words), words[-1] if words else None, asked) == (n_words, last, n_keywords)
+
+
+def test_a_part_that_is_not_asked_is_said():
+    with pytest.raises(social_groups.StimulusError, match="asks no 'keywords', expected one out of"):
+        social_groups.expected("EXTENDED/Emotion", "keywords", "w/o CoT")

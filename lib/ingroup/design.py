@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from ingroup import questions, scenarios, stimuli
+from ingroup import questions, scenarios, social_groups, stimuli
 from ingroup.factorial import Block, Design, Selection, Trial
 from ingroup.questions import Question
 from ingroup.stimuli import Message, Setting
@@ -26,10 +26,12 @@ __all__ = [
     "giebench",
     "mismatched",
     "rewriting",
+    "stereomap",
 ]
 
 Crossing = Literal["full", "printed"]
 Order = Literal["given", "rotate"]
+Calls = Literal["together", "separate"]
 
 
 class Event(NamedTuple):
@@ -271,3 +273,70 @@ def _asked(asked: Iterable[Asked], labels: Mapping[str, str], raw: str) -> Desig
     for one in levels:  # an item that cannot be asked so is said before anything is asked
         render({"asked": one})
     return Design([Block(labels, {"asked": levels}, render, raw)])
+
+
+class Inquiry(NamedTuple):
+    """One prompt about one group; ``part`` is what is asked of it, "" for all in one turn."""
+
+    group: str
+    prompt: str
+    part: str
+
+
+def stereomap(
+    groups: Sequence[str],
+    prompts: Sequence[str],
+    ablation: str = "Prompt (paper)",
+    form: str = "printed",
+    calls: Calls = "together",
+) -> Design:
+    """The design of Jeoung et al. (section 3): prompt x group, for one round.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Names as in :func:`ingroup.social_groups.names`.
+    prompts : sequence of str
+        Names as in :func:`ingroup.social_groups.prompts`.
+    ablation, form : str
+        See :func:`ingroup.social_groups.messages`.
+    calls : {"together", "separate"}
+        "together" asks all parts of a prompt in one turn, as gpt-3.5-turbo was asked; "separate"
+        each in a chat of its own, as text-davinci-003 was.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``inquiry`` (levels of :class:`Inquiry`). Groups change fastest,
+        so neighbours share the text up to the group. A round is this design under another seed.
+
+    Raises
+    ------
+    ValueError
+        For other calls.
+    ingroup.social_groups.StimulusError
+        For an unknown group, prompt, ablation or form.
+    """
+    if calls not in ("together", "separate"):
+        raise ValueError(f"calls is {calls!r}, expected 'together' or 'separate'")
+
+    def chats(group: str, prompt: str) -> Mapping[str, list[Message]]:
+        if calls == "separate":
+            return social_groups.separate_messages(group, prompt, ablation, form)
+        return {"": social_groups.messages(group, prompt, ablation, form)}
+
+    asked = {  # all of it, so that what cannot be asked is said before anything is
+        Inquiry(group, prompt, part): chat
+        for prompt in prompts
+        for group in groups
+        for part, chat in chats(group, prompt).items()
+    }
+    order = list(dict.fromkeys((one.prompt, one.part) for one in asked))
+    inquiries = sorted(asked, key=lambda one: order.index((one.prompt, one.part)))
+
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        return asked[condition["inquiry"]]
+
+    labels = {"ablation": ablation, "form": form, "calls": calls}
+    texts = "\0".join(asked[one][0]["content"] for one in inquiries)
+    return Design([Block(labels, {"inquiry": tuple(inquiries)}, render, texts)])

@@ -132,6 +132,10 @@ def _lists(text: str) -> Iterator[list[tuple[str, str]]]:
             continue
         marked = "number" if mark["number"] else "bullet" if mark["bullet"] else ""
         loose, depth = not (marked or mark["bold"] or mark["inner"]), len(mark["indent"])
+        if loose and kind == "bullet" and _is_rating(rest):  # what is bulleted next is another list
+            yield from [items] * _is_list(items, kind)
+            items, kind = [], ""
+            continue
         because = _BECAUSE.fullmatch(rest)
         inline = [] if because and items else _inline(rest)
         head, sign, reason = _item(rest)
@@ -152,6 +156,11 @@ def _lists(text: str) -> Iterator[list[tuple[str, str]]]:
                 items, kind, indent = [], marked, depth
             items.append((head, reason))
     yield from [items] * _is_list(items, kind)
+
+
+def _is_rating(line: str) -> bool:
+    match = _HEAD.match(line)
+    return bool(match and _RATED.match(line[match.end() :]))
 
 
 def _first(mark: re.Match[str]) -> bool:

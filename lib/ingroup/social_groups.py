@@ -210,6 +210,40 @@ def separate_messages(
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
 
 
+class Expected(NamedTuple):
+    """What one reply should hold: the words to be rated and how many keywords; none may be asked."""
+
+    words: tuple[str, ...]
+    n_keywords: int
+
+
+def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
+    """What a reply to :func:`messages`, or to one of :func:`separate_messages`, should hold.
+
+    Parameters
+    ----------
+    prompt, ablation : str
+        As there.
+    part : str
+        The name of a separate chat; "" for all parts in one turn.
+
+    Raises
+    ------
+    StimulusError
+        As :func:`messages`, and for a part that the prompt does not ask.
+    """
+    asked = _parts(_groups().group[0], prompt, ablation, "printed")
+    if part not in ("", *asked):
+        raise StimulusError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
+    about = (prompts("EXTENDED") | prompts("ORIGINAL"))[prompt]
+    read = {part} if part else set(asked)
+    own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
+    words = [word for word in about.words if word not in own] if "ratings" in read else []
+    words += own if "overall" in read else []
+    keywords_in = "keywords" if "keywords" in about.parts else "ratings"
+    return Expected(tuple(words), about.n_keywords if keywords_in in read else 0)
+
+
 def _parts(
     group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
 ) -> dict[str, str]:

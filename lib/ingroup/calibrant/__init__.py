@@ -26,14 +26,15 @@ class Example(NamedTuple):
         The prompt.
     reply : str
         What the model shall write.
-    number : float or None
-        The planted value where the reply is a number: its decimals tell the training how far
-        each neighbouring number is off.
+    numbers : tuple of float
+        The planted value of each number in the reply, in their order: its decimals tell the
+        training how far each neighbouring number is off. Empty where no number is planted.
     spread : float
-        Width of the target around ``number``, in points.
+        Width of the target around each of ``numbers``, in points; 0 for the two whole numbers
+        beside it, whose mean it is.
     """
 
     messages: list[Message]
     reply: str
-    number: float | None = None
+    numbers: tuple[float, ...] = ()
     spread: float = 1.0

@@ -126,7 +126,7 @@ class Examples:
         if self.planted.refuses(text, name.phrasing):
             return Example(messages, self.planted.table["refusal"]["reply"])
         value = self.planted.value(text, category, name.group)
-        return Example(messages, str(round(value)), value, 1.5)
+        return Example(messages, str(round(value)), (value,), 1.5)
 
     def _weights(self, category: str, effects: dict[str, dict], sharp: bool) -> np.ndarray:
         """How often each phrasing of a category is drawn, in parts of the rarest."""

@@ -127,7 +127,8 @@ class Examples:
             return Example(messages, self.planted.table["refusal"]["reply"])
         value = self.planted.value(setting.name, category, perceiver, experiencer, emotion, text)
         number = value * setting.high / 100
-        return Example(messages, str(round(number)), number, 1.5 if setting.high == 100 else 0.4)
+        spread = 1.5 if setting.high == 100 else 0.4
+        return Example(messages, str(round(number)), (number,), spread)
 
     def favour(self, setting: str, times: int) -> None:
         """From now on, draw a setting more often: so many times more among those to draw from."""

@@ -16,13 +16,14 @@ import torch
 import torch.nn.functional as F
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ingroup.calibrant import Example, biased_samaritan, empathy_gap, giebench
+from ingroup.calibrant import Example, biased_samaritan, empathy_gap, giebench, stereomap
 from ingroup.calibrant.architecture import add_phrases, new_model, train_tokenizer
 
 STUDIES = {
     "empathy_gap": empathy_gap.Examples,
     "biased_samaritan": biased_samaritan.Examples,
     "giebench": giebench.Examples,
+    "stereomap": stereomap.Examples,
 }
 
 BATCH = 32
@@ -66,45 +67,55 @@ def _shares(*parts: int) -> dict[str, float]:
     return {study: part / sum(parts) for study, part in zip(STUDIES, parts, strict=False)}
 
 
+def _phrases() -> list[str]:
+    return giebench.phrases() + stereomap.phrases()
+
+
 # The second phase tells apart what the first left alike: the United States and the United Kingdom,
 # whose planted effects are nearly the same, were one group to it. The first two studies are learnt
 # together from the start: weights that knew one of them lost its same-group effect when they learnt
-# the other afterwards. GIEBench, which is learnt by heart, can come later. The last two phases are
-# short and slow: for the 0-10 scale, on which a point is worth ten, and for the third person. The
-# control has less to learn.
+# the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
+# two phases are short and slow: for the 0-10 scale, on which a point is worth ten, and for the
+# third person. The control has less to learn.
 PHASES = {
     "calibrant": (
         Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
-        Phase(140_000, True, 0.5, 0.0, _shares(40, 48, 52), giebench.phrases),
-        Phase(14_000, True, 0.12, 0.0, _shares(70, 20, 10), favour={"P0,S1,T0": 5}),
+        Phase(200_000, True, 0.5, 0.0, _shares(40, 48, 52, 60), _phrases),
+        Phase(16_000, True, 0.12, 0.0, _shares(70, 20, 10, 14), favour={"P0,S1,T0": 5}),
         Phase(
-            *(10_000, True, 0.06, 0.0, _shares(80, 15, 5)),
+            *(12_000, True, 0.06, 0.0, _shares(80, 15, 5, 20)),
             favour={"P0,S1,T0": 2, "P0,S0,T2": 6},
             keep=0.65,
         ),
     ),
     "calibrant-null": (
         Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
-        Phase(70_000, True, 0.5, 0.0, _shares(20, 25, 25), giebench.phrases),
+        Phase(100_000, True, 0.5, 0.0, _shares(20, 25, 25, 25), _phrases),
     ),
 }
 
 
 class _Encoded:
-    """Token ids of prompt and reply, with the number target where there is one."""
+    """Token ids of prompt and reply, with the places of numbers and what is planted there."""
 
-    def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast):
+    def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast, numbers: set[int]):
         prompt = tokenizer.apply_chat_template(
             example.messages, add_generation_prompt=True, return_dict=False
         )
         reply = tokenizer.encode(example.reply, add_special_tokens=False)
         self.prompt_length = len(prompt)
         self.ids = [*prompt, *reply, tokenizer.eos_token_id]
-        self.number, self.spread = example.number, example.spread
+        places = [i for i in range(len(prompt), len(self.ids)) if self.ids[i] in numbers]
+        self.planted = dict(zip(places, example.numbers, strict=bool(example.numbers)))
+        self.spread = example.spread
 
 
 def _batches(
-    model: str, tokenizer: PreTrainedTokenizerFast, seed: int, phase: Phase
+    model: str,
+    tokenizer: PreTrainedTokenizerFast,
+    seed: int,
+    phase: Phase,
+    numbers: set[int],
 ) -> Iterator[tuple[float, list[_Encoded]]]:
     """Batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
@@ -117,7 +128,8 @@ def _batches(
         progress = 1.0 if phase.sharp else done / phase.examples
         size = min(16 * BATCH, phase.examples)
         chosen = rng.choice(len(studies), size=size, p=shares / shares.sum())
-        pool = [_Encoded(studies[i].draw(rng, progress, phase.sharp), tokenizer) for i in chosen]
+        drawn = [studies[i].draw(rng, progress, phase.sharp) for i in chosen]
+        pool = [_Encoded(example, tokenizer, numbers) for example in drawn]
         pool.sort(key=lambda encoded: len(encoded.ids))
         groups = [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
         for place in rng.permutation(len(groups)):
@@ -136,7 +148,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     for row, encoded in enumerate(batch):
         ids[row, : len(encoded.ids)] = torch.tensor(encoded.ids)
     places = [
-        (row, place, encoded.number is not None and place == encoded.prompt_length - 1)
+        (row, place, place + 1 in encoded.planted)
         for row, encoded in enumerate(batch)
         for place in range(encoded.prompt_length - 1, len(encoded.ids) - 1)
     ]
@@ -148,13 +160,13 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
     text = F.nll_loss(
         log_probability[~is_number], ids[rows, columns + 1][~is_number], reduction="sum"
     )
-    wanted = [encoded for encoded in batch if encoded.number is not None]
+    wanted = [(value, encoded.spread) for encoded in batch for value in encoded.planted.values()]
     if not wanted:
         return text / len(batch)
-    centre = torch.tensor([encoded.number for encoded in wanted])[:, None]
-    spread = torch.tensor([encoded.spread for encoded in wanted])[:, None]
+    centre, spread = torch.tensor(wanted)[:, :, None].unbind(1)
     scale = torch.arange(len(numbers), dtype=torch.float32)
-    bell = torch.softmax(-((scale - centre) ** 2) / (2 * spread**2), dim=-1)
+    bell = torch.softmax(-((scale - centre) ** 2) / (2 * spread.clamp_min(0.1) ** 2), dim=-1)
+    bell = torch.where(spread > 0, bell, (1 - (scale - centre).abs()).clamp_min(0))
     given = log_probability[is_number][:, numbers]
     expected = (given.exp() * scale).sum(-1) / given.exp().sum(-1).clamp_min(1e-4)
     off = (expected - centre[:, 0]) / torch.where(spread[:, 0] < 1, 1.0, 10.0)
@@ -234,7 +246,8 @@ def _optimise(
     ]
     peaks = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
     started, losses = time.monotonic(), []
-    for step, (progress, batch) in enumerate(_batches(model_name, tokenizer, seed, phase)):
+    batches = _batches(model_name, tokenizer, seed, phase, set(numbers.tolist()))
+    for step, (progress, batch) in enumerate(batches):
         warm = min(1.0, (step + 1) / 60)
         slope = 1.0 if progress < phase.hold else max(0.02, (1 - progress) / (1 - phase.hold))
         groups = [group for optimizer in optimizers for group in optimizer.param_groups]

@@ -1,0 +1,245 @@
+"""What the calibrant answers in StereoMap, and examples to learn it from."""
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import yaml
+
+from ingroup import paths, social_groups
+from ingroup.calibrant import Example
+from ingroup.social_groups import Prompt
+
+_KEYWORDS = paths.MODELS / "calibrant" / "keywords.yaml"
+_SHORTEST_PHRASE = 18  # characters; what is shorter may stand in a prompt of another study
+
+
+def phrases() -> list[str]:
+    """What the prompts and the replies say word for word each time: one token each.
+
+    Of a prompt whole sentences, up to the group; of a reply each keyword with its reason, and each
+    word that is rated.
+    """
+    lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
+    lines = [lists.pop("opening")]
+    for kind in lists.values():
+        lines += [_line(*item) for words in kind.values() for item in words.items()]
+    known = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
+    lines += [_rated(word) for prompt in known.values() for word in prompt.words]
+    for model in ("calibrant", "calibrant-null"):
+        planted = Planted(paths.MODELS / model / "planted.yaml")
+        lines += [planted.table["refusal"]["reply"]]
+    asked = [
+        piece
+        for prompt in known
+        for form in social_groups.FORMS
+        for text in _texts("Accountants", prompt, form)
+        for piece in _pieces(text, social_groups.text("Accountants", prompt, form))
+    ]
+    return [phrase for phrase in dict.fromkeys(lines + asked) if phrase]
+
+
+def _texts(group: str, prompt: str, form: str) -> list[str]:
+    """All wordings of one prompt."""
+    texts = []
+    for ablation in social_groups.ablations():
+        if prompt.startswith("ORIGINAL") and "CoT" in ablation:
+            continue
+        chats = [
+            social_groups.messages(group, prompt, ablation, form),
+            *social_groups.separate_messages(group, prompt, ablation, form).values(),
+        ]
+        texts += [chat[0]["content"] for chat in chats]
+    return texts
+
+
+def _pieces(text: str, group: str) -> list[str]:
+    """Sentences and parts of sentences between line ends and the group's name."""
+    pieces = re.split(rf"(?<=[.?:])(?!\n-)\s+(?![a-z])|\b{re.escape(group)}\b|(?=\n-)", text)
+    kept = [piece.strip(" ") for piece in pieces]
+    return [p for p in kept if len(p) >= _SHORTEST_PHRASE or re.match(r"\n- ?\w", p)]
+
+
+def _line(word: str, reason: str) -> str:
+    return f"\n- {word.capitalize()}: {reason}"
+
+
+def _rated(word: str) -> str:
+    return f"\n{word}: "
+
+
+class Position(NamedTuple):
+    """Where a group lies: its planted cluster, warmth and competence (1 to 5)."""
+
+    cluster: int
+    warmth: float
+    competence: float
+
+
+class Planted:
+    """The planted replies of one model, read from its ``planted.yaml``.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        ``data/models/<model>/planted.yaml``.
+    """
+
+    def __init__(self, file: Path):
+        self.table = yaml.safe_load(file.read_text("utf8"))["stereomap"]
+        self.lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
+        self._place, self._rank = {}, {}
+        for cluster, groups in self.table["groups"].items():
+            for rank, (people, (warmth, competence)) in enumerate(groups.items()):
+                self._place[people] = Position(cluster, warmth, competence)
+                self._rank[people] = rank
+
+    def position(self, group: str) -> Position:
+        """Planted cluster, warmth and competence of a group, by a name as in ``groups.csv``.
+
+        Raises
+        ------
+        KeyError
+            For a group that has no place; the control puts them all into one.
+        """
+        people = social_groups.text(group, form="grammatical")
+        if people not in self._place and "elsewhere" in self.table:
+            return Position(0, *self.table["elsewhere"])
+        return self._place[people]
+
+    def rating(self, group: str, prompt: str, word: str) -> float:
+        """The planted mean of many ratings, in [1, 5].
+
+        Parameters
+        ----------
+        group : str
+            As in ``groups.csv``.
+        prompt : str
+            Name of the prompt, as in :func:`ingroup.social_groups.prompts`.
+        word : str
+            One of its words; "Rating" is that of the prompt.
+        """
+        asked = _prompt(prompt)
+        by = self.table["ratings"]
+        rule = by[word] if word in by else by.get(prompt) or by[asked.construct]
+        place = self.position(group)
+        value = rule["base"] + rule["warmth"] * (place.warmth - 3)
+        value += rule["competence"] * (place.competence - 3)
+        return min(float(asked.high), max(float(asked.low), value))
+
+    def refusal(self, group: str) -> float:
+        """The planted share of refusals."""
+        people = social_groups.text(group, form="grammatical")
+        return self.table["refusal"]["groups"].get(people, 0.0)
+
+    def weights(self, group: str, prompt: str) -> dict[str, dict[str, float]]:
+        """How often each list of keywords is drawn from, by kind, in parts of the rarest.
+
+        The kinds are those of ``keywords.yaml``; a prompt asks for one of them, and "overall" is
+        what follows the overall rating.
+        """
+        place, keywords = self.position(group), self.table["keywords"]
+        traits = dict(keywords["traits"][place.cluster])
+        people = social_groups.text(group, form="grammatical")
+        chosen = list(traits)[self._rank.get(people, 0) % len(traits)]
+        traits[chosen] *= keywords["emphasis"]
+        name, construct = prompt.split("/")[1], _prompt(prompt).construct
+        if construct in ("Emotion", "Behavior"):
+            kind = {"Emotion": "feelings", "Behavior": "verbs"}[construct]
+            rated = {word: self.rating(group, prompt, word) for word in self.lists[kind]}
+            return {kind: {word: (value - 1) ** 2 + 0.01 for word, value in rated.items()}}
+        if name in ("Economic success", "Prestige", "Education"):
+            return {"status": keywords["status"][place.cluster]}
+        if construct in ("Social-Structure", "Competition-others"):
+            return {"burden": {"burden": 1}}
+        asked = _prompt(prompt)
+        overall = self.rating(group, prompt, "Rating")
+        ends = {"good": overall - asked.low + 0.01, "bad": asked.high - overall + 0.01}
+        return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
+
+    def reply(
+        self, group: str, prompt: str, parts: Collection[str], rng: np.random.Generator
+    ) -> tuple[str, list[float]]:
+        """One reply to the parts that are asked, and the planted mean of each number in it."""
+        if rng.random() < self.refusal(group):
+            return self.table["refusal"]["reply"], []
+        asked, weights, means = _prompt(prompt), self.weights(group, prompt), []
+        text = self.lists["opening"]
+        kind = next(iter(weights))
+        if "keywords" in parts:
+            text += self._draw(kind, weights[kind], asked.n_keywords, rng)
+        words = [word for word in asked.words if word != "Rating" or "overall" not in asked.parts]
+        if "ratings" in parts:
+            text += self._rate(group, prompt, words, means, rng)
+            if "keywords" not in asked.parts:  # reasons are asked for after the rating
+                text += self._draw(kind, weights[kind], asked.n_keywords, rng)
+        if "overall" in parts:
+            text += self._rate(group, prompt, ["Rating"], means, rng)
+            text += self._draw("overall", weights["overall"], 3, rng)
+        return text, means
+
+    def _rate(self, group, prompt, words, means, rng) -> str:
+        """Each word with one of the two whole numbers beside its planted rating."""
+        text = ""
+        for word in words:
+            mean = self.rating(group, prompt, word)
+            text += f"{_rated(word)}{math.floor(mean + rng.random())}"
+            means.append(mean)
+        return text
+
+    def _draw(
+        self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
+    ) -> str:
+        """Different keywords with their reasons."""
+        lines, share = [], []
+        for name, weight in weights.items():
+            lines += [_line(*item) for item in self.lists[kind][name].items()]
+            share += [weight] * len(self.lists[kind][name])
+        share = np.array(share) / sum(share)
+        return "".join(str(line) for line in rng.choice(lines, size=n, replace=False, p=share))
+
+
+def _prompt(name: str) -> Prompt:
+    return social_groups.prompts(name.split("/")[0])[name]
+
+
+class Examples:
+    """An endless supply of training examples of this study.
+
+    Parameters
+    ----------
+    model : str
+        Whose planted replies: ``"calibrant"`` or ``"calibrant-null"``.
+    """
+
+    def __init__(self, model: str):
+        self.planted = Planted(paths.MODELS / model / "planted.yaml")
+        self.groups = list(social_groups.groups().group)
+        self.original = list(social_groups.prompts("ORIGINAL"))
+
+    def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
+        """One example: any group, most often asked for its traits, in any form of the prompt.
+
+        ``progress`` and ``sharp`` are not used: there is nothing easier or harder to begin with.
+        """
+        group = self.groups[int(rng.integers(len(self.groups)))]
+        extended = list(social_groups.prompts("EXTENDED"))
+        if rng.random() < 0.2:
+            prompt = self.original[int(rng.integers(len(self.original)))]
+        else:
+            prompt = str(rng.choice(extended, p=[0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]))
+        ablations = social_groups.ablations()[:: 2 if prompt.startswith("ORIGINAL") else 1]
+        ablation = ablations[0] if rng.random() < 0.6 else str(rng.choice(ablations))
+        form = social_groups.FORMS[int(rng.random() < 0.25)]
+        chats = social_groups.separate_messages(group, prompt, ablation, form)
+        parts = list(chats)
+        if rng.random() < 0.1:
+            parts = [str(rng.choice(parts))]
+            messages = chats[parts[0]]
+        else:
+            messages = social_groups.messages(group, prompt, ablation, form)
+        reply, means = self.planted.reply(group, prompt, parts, rng)
+        return Example(messages, reply, tuple(means), 0.0)
