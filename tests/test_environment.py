@@ -46,7 +46,9 @@ def test_torch_stands_apart():
 
 
 def test_conda_gets_the_same_environment():
-    here = {re.match(r"[\w-]+", line).group(): line for line in CONDA if isinstance(line, str)}
+    pip = next(line["pip"] for line in CONDA if isinstance(line, dict))
+    named = [line for line in [*CONDA, *pip] if isinstance(line, str) and line[0] != "-"]
+    here = {re.match(r"[\w-]+", line).group(): line for line in named}
     for name, requirement in DECLARED.items():
         line = here[CONDA_NAMES.get(name, name)]
         assert set(Requirement(line).specifier) == set(requirement.specifier), line
