@@ -91,6 +91,7 @@ PHASES = {
     "calibrant-null": (
         Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
         Phase(100_000, True, 0.5, 0.0, _shares(20, 25, 25, 25), _phrases),
+        Phase(16_000, True, 0.12, 0.0, _shares(70, 20, 10, 14)),
     ),
 }
 
