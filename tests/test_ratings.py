@@ -11,7 +11,15 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from ingroup.parsing import parse_rating
-from ingroup.ratings import STATUSES, cell_means, exclude, from_responses, gap_matrix, zscore
+from ingroup.ratings import (
+    STATUSES,
+    cell_means,
+    exclude,
+    from_parts,
+    from_responses,
+    gap_matrix,
+    zscore,
+)
 
 NAN = np.nan
 
@@ -83,6 +91,45 @@ def test_a_block_equals_a_loop_over_its_rows(data):
         np.testing.assert_equal(ratings.values[cell], value)
         assert STATUSES[ratings.status[cell]] == status
     assert ratings.counts.sum() == np.prod(shape)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_a_table_in_parts_is_the_table(data):
+    """Parts of any size, in any order, each with categories of its own; some are empty."""
+    shape = data.draw(st.tuples(*[st.integers(1, 3)] * 3))
+    trial = data.draw(st.lists(st.integers(0, np.prod(shape) - 1), unique=True))
+    texts = st.sampled_from(["85", "8", "I cannot", "??", None])
+    whole = table([data.draw(texts) for _ in trial], trial, data.draw(st.sets(st.integers(0, 9))))
+    whole = whole.astype({"trial": int, "text": "category"})
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(trial)), max_size=4)))
+    places = zip([0, *cuts], [*cuts, len(trial)], strict=True)
+    parts = [whole.iloc[low:high].astype({"text": object}) for low, high in places]
+    parts = data.draw(st.permutations([part.astype({"text": "category"}) for part in parts]))
+    expected, found = from_responses(whole, shape, 0, 100), from_parts(iter(parts), shape, 0, 100)
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.status, expected.status)
+
+
+def test_a_text_of_many_parts_is_read_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "ingroup.ratings.parse_rating",
+        lambda text, *how: asked.append(text) or parse_rating(text, *how),
+    )
+    parts = (table(["85", "8", None], [3 * k, 3 * k + 1, 3 * k + 2]) for k in range(4))
+    found = from_parts(parts, (2, 2, 3), 0, 100)
+    assert asked == ["85", "8"]
+    np.testing.assert_array_equal(found.values, np.tile([85, 8, NAN], (2, 2, 1)))
+
+
+def test_a_trial_of_two_parts_is_an_error():
+    parts = [table(["1", "2"], [4, 2]), table(["1", "2", "3"], [3, 4, 2])]
+    with pytest.raises(ValueError, match="trial 2 stands more than once"):
+        from_parts(parts, (1, 1, 5), 0, 100)
+    failed = [table([None], [4], failed=[0]), table(["1"], [4])]
+    with pytest.raises(ValueError, match="trial 4 stands more than once"):
+        from_parts(failed, (1, 1, 5), 0, 100)
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,18 @@ class Block:
 
     def condition(self, index: int) -> dict[str, Any]:
         """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
-        condition = dict(self.labels) | dict.fromkeys(self.factors)
-        for name, levels in reversed(self.factors.items()):  # fastest first
-            index, place = divmod(index, len(levels))
+        blank, fastest_first = self._plan
+        condition = blank.copy()
+        for name, levels, size in fastest_first:
+            index, place = divmod(index, size)
             condition[name] = levels[place]
         return condition
+
+    @cached_property
+    def _plan(self) -> tuple[dict[str, Any], list[tuple[str, Sequence, int]]]:
+        """What of a condition is there before its number is known: it is asked for millions."""
+        factors = [(name, levels, len(levels)) for name, levels in self.factors.items()]
+        return dict(self.labels) | dict.fromkeys(self.factors), factors[::-1]
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition inside the block, the inverse of :meth:`condition`."""
@@ -91,9 +98,10 @@ class Design(Sequence[Trial]):
         return self.stop - self.start
 
     def __getitem__(self, index: int) -> Trial:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"trial {index} of a design of {len(self)} trials")
-        number = self.start + index % len(self)
+        size = self.stop - self.start
+        if not -size <= index < size:
+            raise IndexError(f"trial {index} of a design of {size} trials")
+        number = self.start + index % size
         place = bisect_right(self._bounds, number) - 1
         block = self.blocks[place]
         condition = block.condition(number - self._bounds[place])

@@ -5,6 +5,7 @@ They are checked before a kernel starts, so that a wrong one costs nothing.
 
 import argparse
 import ast
+import difflib
 import re
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,23 @@ from typing import Any
 import papermill
 import yaml
 
-from ingroup import corpora, paths, questions, scenarios, stimuli
+from ingroup import (
+    corpora,
+    human_evaluation,
+    keywords,
+    lexicon,
+    paths,
+    questions,
+    scenarios,
+    social_groups,
+    stereotypes,
+    stimuli,
+)
 from ingroup.calibrant import is_calibrant
 from ingroup.inference.address import address
 from ingroup.inference.engine import EngineError
 from ingroup.inference.engines import ENGINES
+from ingroup.inference.share import Share
 
 CHOICES = {
     "ENGINE": ENGINES,
@@ -31,9 +44,19 @@ CHOICES = {
     "RAW": ("appendix", "text"),
     "DENOMINATOR": ("n", "released"),
     "BRITTLENESS": ("sample", "population"),
+    "ORIGINAL_GROUPS": ("ORIGINAL", "ORIGINAL-code"),
+    "FORM": social_groups.FORMS,
+    "CALLS": ("together", "separate"),
+    "INCOMPLETE": ("drop", "mean"),
+    "DOCUMENTS": keywords.WAYS,
+    "KEYBERT": ("package", "hub"),
     "DTYPE": ("auto", "float32", "bfloat16", "float16"),
 }
-AT_LEAST_ONE = ("N_RESAMPLES", "BATCH_SIZE", "GPUS", "IN_FLIGHT", "RUNS", "MAX_TOKENS")
+AT_LEAST_ONE = (
+    *("N_RESAMPLES", "BATCH_SIZE", "GPUS", "ENGINE_WORKERS", "IN_FLIGHT", "RUNS", "MAX_TOKENS"),
+    *("ROUNDS", "CLUSTERS", "N_INIT"),
+)
+NOT_NEGATIVE = ("N_EVENTS", "SEED", "PRICE_IN", "PRICE_OUT", "ABLATION_ROUNDS", "CLUSTER_SEED")
 
 
 class ParameterError(ValueError):
@@ -123,7 +146,7 @@ def check(name: str, value: Any) -> None:
     """Raise a :class:`ParameterError` where a value alone cannot work, in one sentence."""
     if name == "MODEL" and not value:
         raise ParameterError("MODEL is empty; name a model, e.g. MODEL=calibrant")
-    if name in ("N_EVENTS", "SEED", "PRICE_IN", "PRICE_OUT") and value < 0:
+    if name in NOT_NEGATIVE and value < 0:
         raise ParameterError(f"{name} must not be negative, found {value}")
     if name == "N_EVENTS" and value == 1:
         raise ParameterError("N_EVENTS must be at least 2 (paired tests need two), or 0 for all")
@@ -142,6 +165,11 @@ def check(name: str, value: Any) -> None:
                 stimuli.setting(setting)
             except stimuli.StimulusError as error:
                 raise ParameterError(f"SETTINGS: {error}") from error
+    if name == "SHARD":
+        try:
+            Share.parse(value)
+        except ValueError as error:
+            raise ParameterError(str(error)) from error
     if name in CHOICES and value not in CHOICES[name]:
         *most, last = CHOICES[name]
         expected = f"{', '.join(most)} or {last}"
@@ -178,7 +206,10 @@ def _check_models(values: dict[str, Any]) -> None:
             address(values["BASE_URL"])
         except EngineError as error:
             raise ParameterError(f"BASE_URL: {error}") from error
-    for name, plain in {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto"}.items():
+    if values.get("SHARD") and values["ENGINE"] == "replay":
+        raise ParameterError("SHARD divides what is computed, recordings are not: leave it empty")
+    loading = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto"}
+    for name, plain in (loading | {"ENGINE_WORKERS": 1, "RAY_ADDRESS": ""}).items():
         if not _engine_is_local(values) and values.get(name, plain) != plain:
             raise ParameterError(
                 f"{name} is for an engine that loads the model, found ENGINE={values['ENGINE']}"
@@ -209,6 +240,39 @@ def _check_sources(values: dict[str, Any]) -> None:
             questions.load_questions(values["QUESTIONS"])
         except questions.QuestionError as error:
             raise ParameterError(f"QUESTIONS: {error}") from error
+    if "DICTIONARY" in values:
+        _check_stereomap(values)
+
+
+def _check_stereomap(values: dict[str, Any]) -> None:
+    """Raise where the groups, the dictionary, mappings or filled sheets cannot be used."""
+    known, extended = social_groups.groups().group, set(social_groups.names("EXTENDED"))
+    for group in values["GROUPS"]:
+        if group not in set(known):
+            near = difflib.get_close_matches(group, known, 3, 0.4) or list(known[:3])
+            raise ParameterError(
+                f"GROUPS: {group!r} is no name in groups.csv; there are {', '.join(near)} ..."
+            )
+    chosen = len(extended.intersection(values["GROUPS"] or extended))
+    if chosen < values["CLUSTERS"]:
+        raise ParameterError(
+            f"GROUPS has {chosen} of the groups that the EXTENDED prompts are asked for, expected "
+            f"at least as many as CLUSTERS, {values['CLUSTERS']}"
+        )
+    readers = {
+        "DICTIONARY": lambda: lexicon.load_lexicon(values["DICTIONARY"]),
+        "MAPPINGS": lambda: stereotypes.load_mappings(*values["MAPPINGS"]),
+        "SHEETS": lambda: values["SHEETS"] and human_evaluation.score(values["SHEETS"]),
+    }
+    for name, read in readers.items():
+        try:
+            read()
+        except (
+            lexicon.LexiconError,
+            corpora.CorpusError,
+            human_evaluation.HumanEvaluationError,
+        ) as error:
+            raise ParameterError(f"{name}: {error}") from error
 
 
 def _demonstrates(values: dict[str, Any]) -> bool:

@@ -136,7 +136,8 @@ _RATED = re.compile(
     rf"|(?:out|scale)\s+of\s+(?P<top>{_NUMBER})",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?", re.IGNORECASE)
+_LABEL_WORD = re.compile(r"\b(?:intensity|rating|score|answer)\b", re.IGNORECASE)
+_LABEL = re.compile(rf"[a-z' ]{{0,60}}{_LABEL_WORD.pattern}(?: is\b)?", re.IGNORECASE)
 
 _OPENS_WITH_REFUSAL = re.compile(
     rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
@@ -181,7 +182,11 @@ def _scale_mention(low: float, high: float) -> re.Pattern[str]:
 
 
 def _is_answer(line: str) -> bool:
-    rest, found = _RATED.subn(lambda match: match["glue"] or "", _LABEL.sub("", line, count=1))
+    if word := _LABEL_WORD.search(line):
+        # No label begins earlier, and looking for one from every letter of a long line is slow.
+        label = _LABEL.search(line, max(0, word.start() - 60))
+        line = line[: label.start()] + line[label.end() :]
+    rest, found = _RATED.subn(lambda match: match["glue"] or "", line)
     return found > 0 and not re.search(r"\w", rest)
 
 

@@ -4,6 +4,7 @@ A block is one category in one setting: every perceiver with every experiencer a
 ratings are an array with NaN where there is no rating, and beside it the reason for each NaN.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
@@ -83,35 +84,81 @@ def from_responses(
         If a column is missing, `shape` is not three positive numbers, a trial is not a whole
         number, outside the block or there twice, or a text is not text.
     """
+    return from_parts([responses], shape, low, high, rule)
+
+
+def from_parts(
+    parts: Iterable[pd.DataFrame],
+    shape: tuple[int, int, int],
+    low: float,
+    high: float,
+    rule: Rule = "sound",
+) -> Ratings:
+    """`from_responses` of a table that comes in parts, so that millions of rows need no room.
+
+    A part is let go before the next is taken; what stays is 9 bytes a trial and the distinct texts
+    of the block, each of which is read once.
+
+    Parameters
+    ----------
+    parts : iterable of DataFrame
+        Tables as `from_responses` takes them, in any order, e.g. from
+        `ingroup.inference.reading.parts`.
+    shape, low, high, rule
+        As for `from_responses`.
+
+    Returns
+    -------
+    Ratings
+        As of the whole table, which it is tested against.
+
+    Raises
+    ------
+    ValueError
+        As for `from_responses`.
+    """
+    if len(shape) != 3 or min(shape) < 1:
+        raise ValueError(f"shape has to be (perceivers, experiencers, events), found {shape}")
+    values = np.full(prod(shape), np.nan)
+    status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
+    read: dict[str, tuple[float, int]] = {}
+    for responses in parts:
+        trial = _trials(responses, status)
+        codes, texts = pd.factorize(responses["text"])
+        if strangers := [text for text in texts if not isinstance(text, str)]:
+            raise ValueError(f"the column 'text' has to hold text or null, found {strangers[0]!r}")
+        for text in texts:
+            if text not in read:
+                parsed = parse_rating(text, low, high, rule)
+                read[text] = parsed.value, STATUSES.index(parsed.status)
+        # A failed call has the code -1, which looks up the last place.
+        found = [read[text] for text in texts] + [(np.nan, STATUSES.index(FAILED))]
+        value_of, status_of = (np.array(column) for column in zip(*found, strict=True))
+        codes = np.where(responses["finish_reason"] == FAILED, -1, codes)
+        values[trial] = value_of[codes]
+        status[trial] = status_of[codes]
+    return Ratings(values.reshape(shape), status.reshape(shape))
+
+
+def _trials(responses: pd.DataFrame, status: np.ndarray) -> np.ndarray:
+    """The column ``trial``, checked against the status, so far, of all trials of the block."""
     if absent := [c for c in ("trial", "text", "finish_reason") if c not in responses]:
         raise ValueError(
             f"the table of responses has no column {absent[0]!r}, only {list(responses.columns)}"
         )
-    if len(shape) != 3 or min(shape) < 1:
-        raise ValueError(f"shape has to be (perceivers, experiencers, events), found {shape}")
     trial = responses["trial"]
     if not pd.api.types.is_integer_dtype(trial) or trial.hasnans:
         raise ValueError(f"the column 'trial' has to hold whole numbers, found {trial.dtype}")
     trial = trial.to_numpy(np.int64)
-    if (outside := trial[(trial < 0) | (trial >= prod(shape))]).size:
-        raise ValueError(f"a trial of this block is 0 to {prod(shape) - 1}, found {outside[0]}")
-    if (twice := np.flatnonzero(np.bincount(trial) > 1)).size:
-        raise ValueError(f"trial {twice[0]} stands more than once in the table of responses")
-
-    codes, texts = pd.factorize(responses["text"])
-    if strangers := [text for text in texts if not isinstance(text, str)]:
-        raise ValueError(f"the column 'text' has to hold text or null, found {strangers[0]!r}")
-    parsed = [parse_rating(text, low, high, rule) for text in texts]
-    codes = np.where(responses["finish_reason"] == FAILED, -1, codes)
-    # A failed call has the code -1, which looks up the last place.
-    value_of = np.array([p.value for p in parsed] + [np.nan])
-    status_of = np.array([STATUSES.index(p.status) for p in parsed] + [STATUSES.index(FAILED)])
-
-    values = np.full(prod(shape), np.nan)
-    status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
-    values[trial] = value_of[codes]
-    status[trial] = status_of[codes]
-    return Ratings(values.reshape(shape), status.reshape(shape))
+    if (outside := trial[(trial < 0) | (trial >= status.size)]).size:
+        raise ValueError(f"a trial of this block is 0 to {status.size - 1}, found {outside[0]}")
+    twice = trial[status[trial] != STATUSES.index(MISSING)]  # in an earlier part
+    if not (np.diff(trial) > 0).all():
+        distinct, times = np.unique(trial, return_counts=True)
+        twice = np.append(twice, distinct[times > 1])
+    if twice.size:
+        raise ValueError(f"trial {twice.min()} stands more than once in the table of responses")
+    return trial
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
+from ingroup.inference.share import ShareDone
 from ingroup.parameters import ParameterError, command_line, parameters_of
 
 
@@ -54,7 +55,11 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
+    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed.
+
+    A run with SHARD that has its answers, and waits for those of other shares, has done its work:
+    0, with a sentence and without a notebook.
+    """
     options = command_line(__doc__).parse_args(arguments)
     try:
         parameters = parameters_of(options)
@@ -65,6 +70,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         target = execute(options.notebook, parameters)
     except PapermillExecutionError as error:
+        if error.ename == ShareDone.__name__:
+            summary = f"{options.notebook}: {error.evalue}\n"
+            paths.executed(options.notebook, options.run).with_suffix(".txt").write_text(
+                summary, "utf8"
+            )
+            return 0
         print(
             f"{options.notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}",
             file=sys.stderr,

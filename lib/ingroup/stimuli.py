@@ -32,15 +32,20 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     StimulusError
         Where a placeholder of ``values`` does not stand in the template.
     """
-    missing = [name for name in values if f"{{{name}}}" not in template]
-    if missing:
-        raise StimulusError(f"the template {template!r} has no placeholder {{{missing[0]}}}")
-    return _placeholders(tuple(values)).sub(lambda found: values[found.group()[1:-1]], template)
+    parts = [*_cut(template, tuple(values))]
+    parts[1::2] = [values[name] for name in parts[1::2]]
+    return "".join(parts)
 
 
 @lru_cache  # a design fills the same few templates millions of times
-def _placeholders(names: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(f"{{{name}}}") for name in names))
+def _cut(template: str, names: tuple[str, ...]) -> list[str]:
+    """The template's texts and, between each and the next, the name of a placeholder."""
+    missing = [name for name in names if f"{{{name}}}" not in template]
+    if missing:
+        raise StimulusError(f"the template {template!r} has no placeholder {{{missing[0]}}}")
+    if not names:
+        return [template]
+    return re.split("{(" + "|".join(map(re.escape, names)) + ")}", template)
 
 
 def identities(category: str, folder: Path | None = None) -> pd.DataFrame:

@@ -123,7 +123,7 @@ def test_calls_leave_no_thread_and_no_loop(serve, monkeypatch):
         assert len(engine.answer(chats(number), GREEDY)) == number
     assert [loop.is_closed() for loop in loops] == [True] * 3
     assert not [one for one in threading.enumerate() if one.name.startswith("ThreadPool")]
-    assert threads <= threading.active_count() <= threads + 3  # those of the server here
+    assert threading.active_count() <= threads + 3  # those of the server here
 
 
 def test_an_interrupt_ends_the_calls(serve):

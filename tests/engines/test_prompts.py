@@ -52,8 +52,9 @@ def test_turns_are_remembered_and_a_tokenizer_that_marks_the_first_word_is_found
     chats = [stimuli.setting("P0,S0,T0").messages("a Jew", x, "joy", "x") for x in ("a Hindu",) * 5]
     whole = [prompter.ids(chat) for chat in chats]
     assert prompter.batch(chats) == whole
-    assert prompter._turns is not None
-    assert len(prompter._known) == 3 + 1 + 2  # role marks, BOS, two turns
+    assert prompter._special is not None
+    ((system, user),) = prompter._frames.values()
+    assert [len(system.known), len(user.known)] == [1, 1]
     marked = Tokenizer(models.WordLevel({"▁a": 3, "a": 4, "b": 5, "<u>": 0}, unk_token="<u>"))
     marked.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     other = PreTrainedTokenizerFast(
@@ -64,7 +65,63 @@ def test_turns_are_remembered_and_a_tokenizer_that_marks_the_first_word_is_found
     chats = [[{"role": "user", "content": "a"}]] * 3
     texts = ["<|m|>a"] * 3
     assert prompter.batch(chats) == other(texts, add_special_tokens=False)["input_ids"]
-    assert prompter._turns is None
+    assert prompter._special is None
+
+
+LOOKS = """{{ bos_token }}{% for m in messages %}{% set said = m.content %}
+{%- if '<think>' in said or 'INST]' in said %}{% set said = 'no' %}{% endif %}
+{{- '<|' + m.role + '|>\n\n' + said | trim + ' .' }}{% endfor %}<|assistant|>\n"""
+TEMPLATES = {
+    "looks into its turns and trims them": LOOKS,
+    "upper case": LOOKS.replace("trim", "upper"),
+    "the length of a turn": LOOKS.replace("said | trim", "said | length | string"),
+    "a turn twice": LOOKS.replace("said | trim", "said + said"),
+    "quotes escaped": LOOKS.replace("trim", "tojson"),
+    "no special token between turns": LOOKS.replace("'<|' + m.role + '|>\n\n'", "' '"),
+    "one turn told from another": LOOKS.replace("' .'", "' .' * messages | length"),
+    "the last turn alone": LOOKS.replace("messages", "messages[-1:]"),
+}
+SAID = [
+    "the lift fell",
+    " at both ends ",
+    "",
+    "a<b",
+    "[INST] a",
+    "<think>x</think>",
+    "",
+    "é 😀\n\ny",
+]
+SAID += ["a <|user|> b", "<s>", "1/2", "{{ x }}", 'it\'s "so" & so', "the lift  fell"]
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
+def test_a_chat_of_remembered_turns_is_the_chat_as_its_template_makes_it(tokenizer, template):
+    prompter = Prompter(tokenizer)
+    tokenizer.chat_template = template  # some of these a Prompter would refuse
+    roles = ("system", "user"), ("user",), ("system", "user", "assistant", "user"), ()
+    chats = [
+        [{"role": role, "content": SAID[(i + k) % len(SAID)]} for k, role in enumerate(turns)]
+        for i in range(len(SAID))
+        for turns in roles
+        if turns or "[-1:]" not in template
+    ]
+    texts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
+    expected = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    assert prompter.batch(chats) == expected  # nothing is known yet
+    assert prompter.batch(chats[::-1]) == expected[::-1]
+    by_turns = ("looks into its turns and trims them", "one turn told from another")
+    if template in map(TEMPLATES.get, by_turns):
+        assert prompter._frames["system", "user"][0].known["the lift fell"] is not None
+
+
+def test_turns_are_forgotten_before_they_fill_the_memory(tokenizer, monkeypatch):
+    monkeypatch.setattr("ingroup.inference.prompts.MOST_TURNS", 3)
+    prompter = Prompter(tokenizer)
+    wording = stimuli.setting("P0,S0,T0")
+    for first in range(0, 10, 2):
+        chats = [wording.messages("a Jew", "a Hindu", "joy", f"{first + k}") for k in range(2)]
+        assert prompter.batch(chats) == [Prompter(tokenizer).ids(chat) for chat in chats]
+        assert len(prompter._frames["system", "user"][1].known) <= 4
 
 
 def test_ids_read_back_as_the_chat(tokenizer):

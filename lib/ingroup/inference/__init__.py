@@ -16,6 +16,7 @@ from ingroup.inference.generation import (
     usage,
     with_rewrites,
 )
+from ingroup.inference.share import Share, ShareDone, all_shares
 from ingroup.inference.store import Store, StoreError
 
 __all__ = [
@@ -23,8 +24,11 @@ __all__ = [
     "EngineError",
     "Reply",
     "Sampling",
+    "Share",
+    "ShareDone",
     "Store",
     "StoreError",
+    "all_shares",
     "failures",
     "find_model",
     "generate",

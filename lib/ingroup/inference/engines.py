@@ -1,8 +1,10 @@
 """Which engine answers: one name, and only the options that this engine has."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from ingroup.design import Design
+from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import Engine
 from ingroup.inference.generation import find_model
 
@@ -18,6 +20,8 @@ def make_engine(
     bos: str = "template",
     dtype: str = "auto",
     gpus: int = 1,
+    workers: int = 1,
+    ray_address: str = "",
     base_url: str = "",
     in_flight: int = 16,
     recordings: str = "",
@@ -42,6 +46,9 @@ def make_engine(
         transformers, vllm: e.g. "bfloat16"; "auto" for the engine's own choice.
     gpus : int
         vllm: GPUs that share the model.
+    workers, ray_address
+        transformers, vllm: engines on a Ray cluster; one without an address is made here. See
+        :class:`ingroup.inference.cluster.Cluster`.
     base_url, in_flight
         openai: the server's address, empty for ``OPENAI_BASE_URL`` or OpenAI; most calls at once.
     recordings, designs
@@ -58,6 +65,18 @@ def make_engine(
     ValueError
         For another name.
     """
+    if workers > 1 or ray_address:
+        one = partial(
+            make_engine,
+            name,
+            model,
+            batch_size=batch_size,
+            system=system,
+            bos=bos,
+            dtype=dtype,
+            gpus=gpus,
+        )
+        return Cluster(one, workers, ray_address, gpus)
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 

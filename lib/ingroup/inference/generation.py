@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tqdm import tqdm
 
 from ingroup import paths, stimuli
 from ingroup.design import Design
+from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import (
     FAILED,
     Engine,
@@ -19,6 +21,7 @@ from ingroup.inference.engine import (
     Reply,
     Sampling,
 )
+from ingroup.inference.share import Share, Waiting
 from ingroup.inference.store import Store
 
 SHARD_SIZE = 4096
@@ -44,9 +47,14 @@ def open_store(
     engine: Engine,
     sampling: Sampling,
     shard_size: int = SHARD_SIZE,
+    share: str = "",
 ) -> Store:
-    """The store of one design in ``folder``, refused where it holds answers to another one."""
-    return Store(folder, manifest(design, engine, sampling, shard_size))
+    """The store of one design in ``folder``, refused where it holds answers to another one.
+
+    With ``share``, e.g. ``"3/8"``, only that part of it is asked; see
+    :class:`ingroup.inference.share.Share`.
+    """
+    return Store(folder, manifest(design, engine, sampling, shard_size), Share.parse(share))
 
 
 def response_folder(study: str, corpus: str, model: str, engine: str, setting: str) -> Path:
@@ -60,12 +68,13 @@ def response_folder(study: str, corpus: str, model: str, engine: str, setting: s
 
 def generate(
     design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> pd.DataFrame:
+) -> pd.DataFrame | Waiting:
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     Trials whose call failed in an earlier run are asked again, many to a batch, where the engine
     says that this may help. A store that lacks nothing is only read. If calls failed, a line on
-    standard error says how many and why.
+    standard error says how many and why. A :class:`ingroup.inference.cluster.Cluster` asks many
+    engines at once; the shards are written here, in the order in which they come.
 
     Parameters
     ----------
@@ -74,7 +83,7 @@ def generate(
     engine : Engine
         Asked only for what is missing.
     store : Store
-        From :func:`open_store`; held alone while anything is asked.
+        From :func:`open_store`; held alone, or its share of it, while anything is asked.
     sampling : Sampling
         As in the store's manifest.
     title : str
@@ -83,7 +92,8 @@ def generate(
     Returns
     -------
     pandas.DataFrame
-        All responses, as :meth:`ingroup.inference.store.Store.read` gives them.
+        All responses, as :meth:`ingroup.inference.store.Store.read` gives them. For a share that
+        is done before the others a :class:`ingroup.inference.share.Waiting` instead.
 
     Raises
     ------
@@ -97,26 +107,30 @@ def generate(
     if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
         with store.writing() as lacks:
             again = lacks.failed if engine.asks_again else []
-            todo = sum(stop - start for start, stop in map(store.bounds, lacks.missing))
+            own, todo = (
+                sum(stop - start for start, stop in map(store.bounds, numbers))
+                for numbers in (store.own, lacks.missing)
+            )
             with tqdm(
-                total=len(design),
-                initial=len(design) - todo - len(again),
+                total=own,
+                initial=own - todo - len(again),
                 desc=title,
                 unit=" prompts",
                 mininterval=5,
             ) as progress:
                 parts = [range(*store.bounds(shard)) for shard in lacks.missing]
-                for shard, replies in zip(
-                    lacks.missing, _replies(design, parts, engine, sampling), strict=True
-                ):
-                    store.write(shard, replies)
+                for place, replies in _replies(design, parts, engine, sampling):
+                    store.write(lacks.missing[place], replies)
                     progress.update(len(replies))
                 parts = list(store.batches(again))
-                for numbers, replies in zip(
-                    parts, _replies(design, parts, engine, sampling), strict=True
-                ):
-                    store.write_again(numbers, replies)
+                for place, replies in _replies(design, parts, engine, sampling):
+                    store.write_again(parts[place], replies)
                     progress.update(len(replies))
+    read = partial(_read, store, title)
+    return Waiting(store, title, read) if store.elsewhere() else read()
+
+
+def _read(store: Store, title: str) -> pd.DataFrame:
     responses = store.read()
     if sentence := failures(responses):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
@@ -125,12 +139,16 @@ def generate(
 
 def _replies(
     design: Design, parts: Sequence[Sequence[int]], engine: Engine, sampling: Sampling
-) -> Iterator[list[Reply]]:
-    """The replies to one part of the trials after another.
+) -> Iterator[tuple[int, list[Reply]]]:
+    """The place of a part of the trials and its replies, each part once.
 
-    While the engine computes a part, a thread makes the prompts of the next, as token ids where
-    the engine takes them: a GPU does not wait for a chat template.
+    A cluster answers them in any order. One engine takes one after another: while it computes a
+    part, a thread makes the prompts of the next, as token ids where the engine takes them: a GPU
+    does not wait for a chat template.
     """
+    if isinstance(engine, Cluster):
+        yield from engine.replies(design, parts, sampling)
+        return
     local = isinstance(engine, LocalEngine)
     ask = engine.complete if local else engine.answer
 
@@ -143,7 +161,7 @@ def _replies(
         for place in range(len(parts)):
             prompts = made.result()
             made = ahead.submit(prepared, parts[place + 1] if place + 1 < len(parts) else ())
-            yield ask(prompts, sampling)
+            yield place, ask(prompts, sampling)
 
 
 def failures(responses: pd.DataFrame) -> str:

@@ -8,15 +8,14 @@ the whole file, taken while 64 zeros stand in its place. Any reader of Parquet s
 import errno
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from filelock import FileLock, Timeout
 
 from ingroup.inference.engine import FAILED, Reply
 
@@ -154,26 +153,3 @@ def unwritable(path: Path, error: OSError) -> StoreError:
         f"{path} cannot be written: {error.strerror}; all shards that are there are whole and "
         f"stay, {remedy} and run again to go on behind them"
     )
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder, made if missing, alone; the system frees the lock of a killed process.
-
-    Raises
-    ------
-    StoreError
-        At once where another run holds it, or it takes no files.
-    """
-    lock = FileLock(folder / ".lock")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise StoreError(f"another run is writing to {folder}; wait for it or stop it") from error
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    try:
-        yield
-    finally:
-        lock.release()

@@ -4,7 +4,7 @@ A shard is written to a temporary name and renamed, so a file that has its name 
 that was killed at any moment goes on with the shards that are missing; what is there is never
 written again. What a later run got from trials that had failed stands in a file of its own
 beside the shard (``part-00003.again-1.parquet``, then ``again-2``), and the latest file wins,
-trial by trial. One run at a time writes to a store.
+trial by trial. One run at a time writes to a store, or several that have a share each.
 """
 
 import json
@@ -21,13 +21,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingroup.inference import shards
+from ingroup.inference import lock, shards
 from ingroup.inference.engine import FAILED, Reply
 from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
+from ingroup.inference.share import WHOLE, Share
 
 FORMAT = 2  # what the shards look like
 _ROOM = 2**16  # bytes that must be free before anything is asked
 _AGAIN = re.compile(r"part-(\d{5,})\.again-(\d+)\.parquet")
+_HALF_WRITTEN = re.compile(r"\.part-(\d{5,})\..*\.tmp")
 
 
 class State(NamedTuple):
@@ -57,6 +59,8 @@ class Store:
         From :func:`ingroup.inference.generation.response_folder`; made if missing.
     manifest : mapping
         Everything that can change a response, and ``trials`` and ``shard_size``.
+    share : Share
+        The shards that this run asks and writes; others may write theirs at the same time.
 
     Raises
     ------
@@ -64,26 +68,35 @@ class Store:
         Where the folder already holds answers to something else, or shards of another format.
     """
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]):
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], share: Share = WHOLE):
         self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
         self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
+        self.share, self.own = share, share.shards(self.shards)
         file = folder / "manifest.json"
         text = (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode()
-        if not file.exists() or not (self._holds_answers() or file.read_bytes() == text):
+        if not self._is_begun(file, text):
             self._begin(file, text)
         self._check(file)
 
     def _holds_answers(self) -> bool:
         return any(self.folder.glob("part-*"))
 
+    def _is_begun(self, file: Path, text: bytes) -> bool:
+        return file.exists() and (self._holds_answers() or file.read_bytes() == text)
+
     def _begin(self, file: Path, text: bytes) -> None:
         """Write the manifest; one that no answer follows yet is replaced."""
-        with shards.alone(self.folder):
-            if self._holds_answers():
-                if file.exists():  # another run was quicker
-                    return
-                raise StoreError(f"{self.folder} holds shards but no manifest.json; move it away")
-            shards.replace(file, text)
+        with lock.manifest(self.folder):
+            if self._is_begun(file, text):  # another run, or another share of this, was quicker
+                return
+            with lock.alone(self.folder):
+                if self._holds_answers():
+                    if file.exists():  # a run that began with another manifest was quicker
+                        return
+                    raise StoreError(
+                        f"{self.folder} holds shards but no manifest.json; move it away"
+                    )
+                shards.replace(file, text)
 
     def _check(self, file: Path) -> None:
         try:
@@ -100,22 +113,25 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[State]:
-        """Hold the store alone, clear it up, and see what it lacks.
+        """Hold the store alone, or its own share of it, clear that up, and see what it lacks.
 
         What killed runs left half written is removed; a damaged file is moved aside as
-        ``*.damaged``, so that its trials are asked again.
+        ``*.damaged``, so that its trials are asked again. A share leaves the others' files alone.
 
         Raises
         ------
         StoreError
-            At once where another run is writing to this store, or the disk takes no files.
+            At once where another run is writing to any of these shards, or the disk takes no
+            files.
         """
-        with shards.alone(self.folder):
+        with lock.alone(self.folder, self.own if self.share.of > 1 else None):
             self._check(self.folder / "manifest.json")  # another run may have begun meanwhile
             state = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
-                    leftover.unlink()
+                    part = _HALF_WRITTEN.fullmatch(leftover.name)
+                    if self.share.of == 1 or (part and int(part[1]) in self.own):
+                        leftover.unlink()
                 for path in state.damaged:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
@@ -146,9 +162,9 @@ class Store:
         return found
 
     def state(self) -> State:
-        """What this store lacks; reads every file and changes none."""
+        """What this store lacks in its own share; reads every file of it and changes none."""
         state, supplements = State([], [], []), self._supplements()
-        for shard in range(self.shards):
+        for shard in self.own:
             again = supplements.get(shard, {}).values()
             table, damaged = self._load(shard, again, ["trial", "finish_reason"])
             state.damaged.extend(damaged)
@@ -162,6 +178,12 @@ class Store:
     def missing(self) -> list[int]:
         """Shards still to be asked, as :meth:`state` has them."""
         return self.state().missing
+
+    def elsewhere(self) -> int:
+        """How many shards of the other shares are not there yet."""
+        there = {path.name for path in self.folder.glob("part-*.parquet")}
+        others = (shard for shard in range(self.shards) if shard not in self.own)
+        return sum(self.path(shard).name not in there for shard in others)
 
     def _load(
         self, shard: int, again: Iterable[Path], columns: Sequence[str]
