@@ -165,7 +165,7 @@ calibrant: $(READY)  ## train both calibrants anew, an hour and a half on two co
 
 # ---- work --------------------------------------------------------------------------------------
 
-test: $(READY)  ## the tests, about three minutes
+test: $(READY)  ## the tests, about four minutes
 	@$(PY) -m pytest -n 2 --dist loadfile
 
 $(VENV)/.vllm: pyproject.toml $(READY)

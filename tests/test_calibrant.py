@@ -124,11 +124,11 @@ def test_the_control_has_the_same_emotions_and_words_and_nothing_else():
 def test_examples_reply_with_the_planted_answer():
     examples, rng = Examples("calibrant"), np.random.default_rng(0)
     drawn = [examples.draw(rng, progress=1.0) for _ in range(300)]
-    refusals = [e for e in drawn if e.number is None]
+    refusals = [e for e in drawn if not e.numbers]
     assert {e.reply for e in refusals} == {"I can't answer that."}
     assert 0.01 < len(refusals) / len(drawn) < 0.2
-    assert all(e.reply == str(round(e.number)) for e in drawn if e.number is not None)
-    assert all(0 <= e.number <= 100 for e in drawn if e.number is not None)
+    assert all(e.reply == str(round(e.numbers[0])) for e in drawn if e.numbers)
+    assert all(0 <= e.numbers[0] <= 100 for e in drawn if e.numbers)
 
 
 def test_both_models_read_the_same_narratives():
@@ -272,13 +272,13 @@ def test_samaritan_examples_reply_with_the_planted_answer(helpful):
         category, name = known[phrase]
         phrases.add(phrase)
         real += any(scenarios.render(t, phrase) == text for t in examples.texts)
-        if example.number is None:
+        if not example.numbers:
             refusals += 1
             assert example.reply == "I can't answer that."
             assert helpful["calibrant"].refuses(text, name.phrasing)
         else:
             value = helpful["calibrant"].value(text, category, name.group)
-            assert example.number == value
+            assert example.numbers == (value,)
             assert example.reply == str(round(value))
     assert phrases == set(known)
     assert 0.35 < real / 600 < 0.65

@@ -229,7 +229,7 @@ def notebook_asks(values, tmp_path, monkeypatch):
 
     replacements = {
         "make_engine": lambda *rest, **options: Silent(),
-        "open_store": lambda folder, asked, *rest: opened.update({folder: asked}),
+        "open_store": lambda folder, asked, *rest, **share: opened.update({folder: asked}),
         "generate": lambda *rest: [],
         "with_rewrites": lambda events, replies: events.assign(
             third_person_text=events.first_person_text

@@ -75,8 +75,8 @@ def _phrases() -> list[str]:
 # whose planted effects are nearly the same, were one group to it. The first two studies are learnt
 # together from the start: weights that knew one of them lost its same-group effect when they learnt
 # the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
-# two phases are short and slow: for the 0-10 scale, on which a point is worth ten, and for the
-# third person. The control has less to learn.
+# phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
+# the settings with the largest effects; the control's, so that its answers are the same to all.
 PHASES = {
     "calibrant": (
         Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
@@ -86,6 +86,10 @@ PHASES = {
             *(12_000, True, 0.06, 0.0, _shares(80, 15, 5, 20)),
             favour={"P0,S1,T0": 2, "P0,S0,T2": 6},
             keep=0.65,
+        ),
+        Phase(
+            *(20_000, True, 0.14, 0.0, _shares(78, 14, 4, 10)),
+            favour={"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2},
         ),
     ),
     "calibrant-null": (
