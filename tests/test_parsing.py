@@ -1,11 +1,13 @@
 """Replies to ratings: a table of replies, any text at all, and the released rule written twice."""
 
 import math
+import re
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ingroup import parsing
 from ingroup.parsing import OK, REFUSED, UNPARSABLE, parse_rating
 
 # reply, value on 0 to 100, value on 0 to 10; a status where there is no value
@@ -285,3 +287,30 @@ def test_mistakes_of_the_caller_are_errors():
         parse_rating("85", 100, 0)
     with pytest.raises(ValueError, match="low=5 and high=5"):
         parse_rating("85", 5, 5, rule="authors")
+
+
+_LABEL = r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?"
+_PIECES = st.sampled_from(
+    [
+        "my",
+        " ",
+        "rating",
+        "Score",
+        "is",
+        ":",
+        "80",
+        "out of 100",
+        "'",
+        "x" * 40,
+        "answers",
+        "-",
+        "é",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_the_label_of_a_number_is_found_as_by_the_slow_search(line):
+    bare = re.sub(_LABEL, "", line, count=1, flags=re.IGNORECASE)
+    rest, found = parsing._RATED.subn(lambda match: match["glue"] or "", bare)
+    assert parsing._is_answer(line) == (found > 0 and not re.search(r"\w", rest))
