@@ -53,12 +53,20 @@ def asked(engine, monkeypatch):
 
 
 def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
-    theirs = TransformersEngine(CALIBRANT).answer(chats, GREEDY)
-    ours = engine.answer(chats, GREEDY)
+    """But where two first tokens are as probable, to 1e-3 of a nat: sums are in another order."""
+    reference = TransformersEngine(CALIBRANT)
+    theirs, ours = reference.answer(chats, GREEDY), engine.answer(chats, GREEDY)
     assert len({reply.text for reply in ours}) > 10
-    assert [reply._replace(cached_tokens=0) for reply in ours] == [
-        reply._replace(cached_tokens=0) for reply in theirs
+    differ = [
+        i
+        for i, (one, other) in enumerate(zip(ours, theirs, strict=True))
+        if one._replace(cached_tokens=0) != other._replace(cached_tokens=0)
     ]
+    assert len(differ) <= 3
+    two = Sampling(max_tokens=1, logprobs=2)
+    for reply in reference.answer([chats[i] for i in differ], two) if differ else ():
+        (_, first), (_, second) = reply.top_logprobs
+        assert first - second < 1e-3
 
 
 def test_log_probabilities_are_those_of_the_transformers_engine(engine, chats):
