@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.text import Text
 
 from ingroup import figures
 
@@ -68,3 +69,20 @@ def test_names_of_points_do_not_cover_each_other():
     assert len(boxes) == 25
     pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
     assert not any(a.overlaps(b) for a, b in pairs)
+
+
+def test_crowded_names_find_room_further_out():
+    """Sixty names of points that touch: none covers another, a point, or what is kept free."""
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(0, 0.4, (2, 60))
+    fig, ax = plt.subplots(figsize=(6, 6))
+    ax.set(xlim=(-4, 4), ylim=(-4, 4))
+    ax.plot(x, y, ".", markersize=2)
+    figures.label_points(ax, x, y, [f"name {i}" for i in range(60)], 4.5, [(1.0, 1.0)])
+    fig.canvas.draw()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]  # of the name, without its line
+    assert len(boxes) == 60
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    free = ax.transData.transform([(1.0, 1.0)])[0]
+    assert not any(box.contains(*free) for box in boxes)
+    plt.close(fig)
