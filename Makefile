@@ -211,5 +211,5 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/runs build/bench.json .pytest_cache .ruff_cache .hypothesis
+	@rm -rf build/notebooks build/tables build/runs build/bench.json build/bench_scale.json .pytest_cache .ruff_cache .hypothesis
 	@if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi
