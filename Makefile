@@ -114,7 +114,7 @@ NEEDS_20_biased_samaritan := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(wildcard data/stimuli/biased_samaritan/* data/published/biased_samaritan/* $(SCENARIOS))
 NEEDS_30_giebench := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,accuracy annotation construction drafts calibrant/giebench) \
-	$(call lib,human_evaluation keywords lexicon stereotypes) \
+	$(call lib,human_evaluation lexicon stereotypes) \
 	$(wildcard data/stimuli/giebench/* data/sample/giebench.json data/published/giebench/* $(QUESTIONS))
 NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,content_model dimensions diversity drafts human_evaluation keywords lexicon sentence_model \

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 import yaml
 
-from ingroup import parameters, paths
+from ingroup import keywords, parameters, paths
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -142,6 +142,11 @@ def test_a_wrong_parameter_of_the_fourth_study_is_one_sentence(given, message):
     with pytest.raises(parameters.ParameterError, match=message) as error:
         parameters.merged("40_stereomap", "demo", given)
     assert "\n" not in str(error.value)
+
+
+def test_documents_are_prepared_in_the_ways_that_keywords_knows():
+    """Spelt twice: to import the room would make every command wait for scikit-learn."""
+    assert parameters.CHOICES["DOCUMENTS"] == keywords.WAYS
 
 
 @pytest.mark.parametrize(

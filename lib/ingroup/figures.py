@@ -134,6 +134,7 @@ def heatmap(
 
 
 _ANGLES = np.radians([0, 180, 90, 270, 45, 135, 225, 315])
+_MORE_ANGLES = np.sort([*_ANGLES, *(_ANGLES + np.pi / 8)])  # where there is room for them
 _RADII = (5, 9, 14, 20, 27, 35, 45, 56, 68, 82, 98)  # points
 
 
@@ -178,11 +179,12 @@ def label_points(
         text = ax.annotate(label, (0, 0), xycoords="figure pixels", fontsize=size)
         extent = text.get_window_extent()
         text.remove()
+        boxes = np.array(taken).T
         for radius in _RADII:
-            for angle in _ANGLES if radius < 15 else np.sort([*_ANGLES, *(_ANGLES + np.pi / 8)]):
+            for angle in _ANGLES if radius < 15 else _MORE_ANGLES:
                 offset = radius * np.array([np.cos(angle), np.sin(angle)])
                 box = _box(place, offset * unit, extent.width, extent.height, 0.5 * unit)
-                hidden = _overlaps(box, taken) + _outside(box, inside)
+                hidden = _overlaps(box, boxes) + _outside(box, inside)
                 if best is None or hidden < best[0]:
                     best = hidden, offset, box
             if best[0] == 0:
@@ -220,9 +222,9 @@ def _box(point, offset, width: float, height: float, pad: float) -> tuple[float,
     return left - pad, low - pad, left + width + pad, low + height + pad
 
 
-def _overlaps(box: tuple[float, ...], taken: list[tuple[float, ...]]) -> int:
-    """How many of the taken boxes a box meets."""
-    left, low, right, top = np.array(taken).T
+def _overlaps(box: tuple[float, ...], boxes: np.ndarray) -> int:
+    """How many boxes, of shape (4, n), a box meets."""
+    left, low, right, top = boxes
     meets = (box[0] < right) & (box[2] > left) & (box[1] < top) & (box[3] > low)
     return int(meets.sum())
 

@@ -16,7 +16,6 @@ import yaml
 from ingroup import (
     corpora,
     human_evaluation,
-    keywords,
     lexicon,
     paths,
     questions,
@@ -48,7 +47,7 @@ CHOICES = {
     "FORM": social_groups.FORMS,
     "CALLS": ("together", "separate"),
     "INCOMPLETE": ("drop", "mean"),
-    "DOCUMENTS": keywords.WAYS,
+    "DOCUMENTS": ("sound", "released"),
     "KEYBERT": ("package", "hub"),
     "DTYPE": ("auto", "float32", "bfloat16", "float16"),
 }

@@ -45,15 +45,19 @@ def phrases() -> list[str]:
 def _texts(group: str, prompt: str, form: str) -> list[str]:
     """All wordings of one prompt."""
     texts = []
-    for ablation in social_groups.ablations():
-        if prompt.startswith("ORIGINAL") and "CoT" in ablation:
-            continue
+    for ablation in _ablations(prompt):
         chats = [
             social_groups.messages(group, prompt, ablation, form),
             *social_groups.separate_messages(group, prompt, ablation, form).values(),
         ]
         texts += [chat[0]["content"] for chat in chats]
     return texts
+
+
+def _ablations(prompt: str) -> list[str]:
+    """Those that the prompt has: ORIGINAL has no chain of thought to leave out."""
+    original = prompt.startswith("ORIGINAL")
+    return [name for name in social_groups.ablations() if not (original and "CoT" in name)]
 
 
 def _pieces(text: str, group: str) -> list[str]:
@@ -146,7 +150,8 @@ class Planted:
         people = social_groups.text(group, form="grammatical")
         chosen = list(traits)[self._rank.get(people, 0) % len(traits)]
         traits[chosen] *= keywords["emphasis"]
-        name, construct = prompt.split("/")[1], _prompt(prompt).construct
+        asked, name = _prompt(prompt), prompt.split("/")[1]
+        construct = asked.construct
         if construct in ("Emotion", "Behavior"):
             kind = {"Emotion": "feelings", "Behavior": "verbs"}[construct]
             rated = {word: self.rating(group, prompt, word) for word in self.lists[kind]}
@@ -155,7 +160,6 @@ class Planted:
             return {"status": keywords["status"][place.cluster]}
         if construct in ("Social-Structure", "Competition-others"):
             return {"burden": {"burden": 1}}
-        asked = _prompt(prompt)
         overall = self.rating(group, prompt, "Rating")
         ends = {"good": overall - asked.low + 0.01, "bad": asked.high - overall + 0.01}
         return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
@@ -235,7 +239,7 @@ class Examples:
             prompt = self.original[int(rng.integers(len(self.original)))]
         else:
             prompt = str(rng.choice(extended, p=[0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]))
-        ablations = social_groups.ablations()[:: 2 if prompt.startswith("ORIGINAL") else 1]
+        ablations = _ablations(prompt)
         ablation = ablations[0] if rng.random() < 0.6 else str(rng.choice(ablations))
         form = social_groups.FORMS[int(rng.random() < 0.25)]
         chats = social_groups.separate_messages(group, prompt, ablation, form)
