@@ -235,7 +235,7 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> E
     asked = _parts(_groups().group[0], prompt, ablation, "printed")
     if part not in ("", *asked):
         raise StimulusError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
-    about = (prompts("EXTENDED") | prompts("ORIGINAL"))[prompt]
+    about = _known()[prompt]
     read = {part} if part else set(asked)
     own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
     words = [word for word in about.words if word not in own] if "ratings" in read else []
@@ -248,7 +248,7 @@ def _parts(
     group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Texts of the parts that are asked, filled."""
-    known, texts = prompts("EXTENDED") | prompts("ORIGINAL"), _templates()
+    known, texts = _known(), _templates()
     if prompt not in known:
         raise StimulusError(f"unknown prompt {prompt!r}, expected one out of {', '.join(known)}.")
     if ablation not in texts["ablations"]:
@@ -285,6 +285,12 @@ def _replaced(template: str, replacements: Mapping[str, str]) -> str:
     for old, new in replacements.items():
         template = template.replace(old, new)
     return template
+
+
+@cache
+def _known() -> dict[str, Prompt]:
+    """The prompts of both versions by name."""
+    return prompts("EXTENDED") | prompts("ORIGINAL")
 
 
 @cache
