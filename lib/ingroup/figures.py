@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -49,6 +50,28 @@ _STYLE = {
 def use_style() -> None:
     """Set the one style of all figures in matplotlib's rcParams."""
     mpl.rcParams.update(_STYLE)
+
+
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """A table that a notebook wrote, with the floats that it held to the last bit.
+
+    Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
+    asking a model. (pandas' own reader is off by a bit now and then.)
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where the tables are, :attr:`ingroup.paths.Outputs.tables`.
+    name : str
+        File name without ``.csv``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the file; an empty cell of a column of numbers is NaN, one of texts is NaN
+        too.
+    """
+    return pd.read_csv(folder / f"{name}.csv", float_precision="round_trip")
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
