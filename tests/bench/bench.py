@@ -88,7 +88,7 @@ def draw(table: pd.DataFrame) -> None:
             (-4, -5.5),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
-            fontsize=4.2,
+            fontsize=5,
             color="#555555",
             ha="right",
             va="center",

@@ -116,10 +116,12 @@ def test_tokens_of_a_large_study_do_not_overflow():
 
 
 def test_failures_are_told_with_their_reasons(responses):
-    assert failures(responses) == "3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"
-    assert failures(responses[:2]) == ""
+    assert failures([responses]) == "3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"
+    assert failures([responses[:2]]) == ""
     many = pd.DataFrame({"finish_reason": "failed", "error": [*"aaabbbccddeeeee"]})
-    assert failures(many) == ("15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)")
+    told = "15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)"
+    assert failures([many]) == told
+    assert failures([many[:4], many[4:]]) == told
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(tmp_path, capsys):

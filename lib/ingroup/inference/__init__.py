@@ -8,6 +8,7 @@ from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import make_engine
 from ingroup.inference.generation import (
     failures,
+    fill,
     find_model,
     generate,
     manifest,
@@ -16,6 +17,7 @@ from ingroup.inference.generation import (
     usage,
     with_rewrites,
 )
+from ingroup.inference.reading import parts
 from ingroup.inference.share import Share, ShareDone, all_shares
 from ingroup.inference.store import Store, StoreError
 
@@ -30,11 +32,13 @@ __all__ = [
     "StoreError",
     "all_shares",
     "failures",
+    "fill",
     "find_model",
     "generate",
     "make_engine",
     "manifest",
     "open_store",
+    "parts",
     "response_folder",
     "usage",
     "with_rewrites",

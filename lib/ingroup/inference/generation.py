@@ -1,7 +1,8 @@
 """From design to responses: ask an engine what a store does not hold yet."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from ingroup.inference.engine import (
     Reply,
     Sampling,
 )
+from ingroup.inference.reading import parts
 from ingroup.inference.share import Share, Waiting
 from ingroup.inference.store import Store
 
@@ -66,9 +68,9 @@ def response_folder(study: str, corpus: str, model: str, engine: str, setting: s
     return paths.RESPONSES.joinpath(*(part.strip("/").replace("/", "--") for part in parts))
 
 
-def generate(
+def fill(
     design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> pd.DataFrame | Waiting:
+) -> Store | Waiting:
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     Trials whose call failed in an earlier run are asked again, many to a batch, where the engine
@@ -91,9 +93,9 @@ def generate(
 
     Returns
     -------
-    pandas.DataFrame
-        All responses, as :meth:`ingroup.inference.store.Store.read` gives them. For a share that
-        is done before the others a :class:`ingroup.inference.share.Waiting` instead.
+    Store
+        The same, which now lacks nothing: read it in :func:`ingroup.inference.reading.parts`. For
+        a share that is done before the others a :class:`ingroup.inference.share.Waiting` instead.
 
     Raises
     ------
@@ -107,34 +109,51 @@ def generate(
     if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
         with store.writing() as lacks:
             again = lacks.failed if engine.asks_again else []
-            own, todo = (
+            own, lacking = (
                 sum(stop - start for start, stop in map(store.bounds, numbers))
                 for numbers in (store.own, lacks.missing)
             )
             with tqdm(
                 total=own,
-                initial=own - todo - len(again),
+                initial=own - lacking - len(again),
                 desc=title,
                 unit=" prompts",
                 mininterval=5,
             ) as progress:
-                parts = [range(*store.bounds(shard)) for shard in lacks.missing]
-                for place, replies in _replies(design, parts, engine, sampling):
+                todo = [range(*store.bounds(shard)) for shard in lacks.missing]
+                for place, replies in _replies(design, todo, engine, sampling):
                     store.write(lacks.missing[place], replies)
                     progress.update(len(replies))
-                parts = list(store.batches(again))
-                for place, replies in _replies(design, parts, engine, sampling):
-                    store.write_again(parts[place], replies)
+                todo = list(store.batches(again))
+                for place, replies in _replies(design, todo, engine, sampling):
+                    store.write_again(todo[place], replies)
                     progress.update(len(replies))
-    read = partial(_read, store, title)
-    return Waiting(store, title, read) if store.elsewhere() else read()
+    filled = partial(_filled, store, title)
+    return Waiting(store, title, filled) if store.elsewhere() else filled()
 
 
-def _read(store: Store, title: str) -> pd.DataFrame:
-    responses = store.read()
-    if sentence := failures(responses):
+def _filled(store: Store, title: str) -> Store:
+    if sentence := failures(parts(store, columns=["error"])):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
-    return responses
+    return store
+
+
+def generate(
+    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
+) -> pd.DataFrame | Waiting:
+    """:func:`fill` a store and read it as one table, which has to fit into memory.
+
+    Parameters, exceptions and shares are those of :func:`fill`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All responses, as :meth:`ingroup.inference.store.Store.read` gives them.
+    """
+    filled = fill(design, engine, store, sampling, title)
+    if isinstance(filled, Waiting):
+        return filled._replace(read=lambda: filled.read().read())
+    return filled.read()
 
 
 def _replies(
@@ -164,16 +183,21 @@ def _replies(
             yield place, ask(prompts, sampling)
 
 
-def failures(responses: pd.DataFrame) -> str:
-    """How many calls failed and the three most frequent reasons, as a sentence; empty if none."""
-    errors = responses.error[responses.finish_reason == FAILED].astype(str)
-    if errors.empty:
+def failures(responses: Iterable[pd.DataFrame]) -> str:
+    """How many calls failed and the three most frequent reasons, as a sentence; empty if none.
+
+    ``responses`` come in parts, as from :func:`ingroup.inference.reading.parts`.
+    """
+    prompts, counts = 0, Counter()
+    for part in responses:
+        prompts += len(part)
+        counts.update(part.error[part.finish_reason == FAILED].astype(str))
+    if not counts:
         return ""
-    counts = errors.value_counts()
-    reasons = [f"{count:,} x {reason}" for reason, count in counts.head(3).items()]
-    others = counts.iloc[3:].sum()
+    reasons = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
+    others = counts.total() - sum(count for _, count in counts.most_common(3))
     reasons += [f"{others:,} x something else"] if others else []
-    return f"{len(errors):,} of {len(responses):,} prompts failed ({'; '.join(reasons)})"
+    return f"{counts.total():,} of {prompts:,} prompts failed ({'; '.join(reasons)})"
 
 
 def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0) -> pd.DataFrame:

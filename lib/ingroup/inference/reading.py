@@ -1,6 +1,6 @@
 """A store read in parts: a table of millions of responses is never there as a whole."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -10,7 +10,11 @@ SHARDS = 16  # to a part; with shards of 4,096 trials a part takes a few megabyt
 
 
 def parts(
-    store: Store, start: int = 0, stop: int | None = None, shards: int = SHARDS
+    store: Store,
+    start: int = 0,
+    stop: int | None = None,
+    shards: int = SHARDS,
+    columns: Sequence[str] = (),
 ) -> Iterator[pd.DataFrame]:
     """Responses to trials ``start`` to ``stop`` of a store, a few shards at a time.
 
@@ -18,7 +22,7 @@ def parts(
     ----------
     store : Store
         Where every shard of this range is there and whole.
-    start, stop : int
+    start, stop, columns
         As for :meth:`ingroup.inference.store.Store.read`.
     shards : int
         How many to a part, at least 1.
@@ -39,7 +43,7 @@ def parts(
     first = start
     while first < stop:
         last = min(first - first % size + size, stop)  # a part ends where a shard does
-        part = store.read(first, last)
+        part = store.read(first, last, columns)
         part["trial"] += first - start
         yield part
         first = last

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
-
 if TYPE_CHECKING:
     from ingroup.inference.store import Store
 
@@ -52,7 +50,7 @@ WHOLE = Share()
 
 
 class Waiting(NamedTuple):
-    """Stands for the table of a store of which other shares are not done; see :func:`all_shares`.
+    """Stands for a store of which other shares are not done, or its table; see :func:`all_shares`.
 
     Attributes
     ----------
@@ -61,16 +59,16 @@ class Waiting(NamedTuple):
     title : str
         What the store is about, for the sentence.
     read : callable
-        Gives the table, once all shares are done.
+        Gives the store or its table, once all shares are done.
     """
 
     store: "Store"
     title: str
-    read: Callable[[], pd.DataFrame]
+    read: Callable[[], Any]
 
 
-def all_shares(tables: Mapping[Any, pd.DataFrame | Waiting]) -> dict[Any, pd.DataFrame]:
-    """The tables themselves, where every share of each is done by now.
+def all_shares(tables: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The tables (or stores) themselves, where every share of each is done by now.
 
     A run without a share gets them as they are. Of the runs with one, the last to end finds all
     there and goes on; the others end here.
@@ -78,7 +76,7 @@ def all_shares(tables: Mapping[Any, pd.DataFrame | Waiting]) -> dict[Any, pd.Dat
     Parameters
     ----------
     tables : mapping
-        To results of :func:`ingroup.inference.generation.generate`.
+        To results of :func:`ingroup.inference.generation.generate` or ``fill``.
 
     Raises
     ------

@@ -260,15 +260,24 @@ class Store:
             name = f"{self.path(shard).stem}.again-{number}.parquet"
             shards.write(self.folder / name, asked, answers)
 
-    def read(self, start: int = 0, stop: int | None = None) -> pd.DataFrame:
+    def read(
+        self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
+    ) -> pd.DataFrame:
         """Responses to trials ``start`` to ``stop``, ordered; ``trial`` counts from ``start``.
+
+        Parameters
+        ----------
+        start, stop : int
+            First trial, and the one behind the last; all unless given.
+        columns : sequence of str
+            Which of ``SCHEMA`` to read beside ``trial`` and ``finish_reason``; all unless given.
 
         Returns
         -------
         pandas.DataFrame
-            Columns of ``SCHEMA``; ``text``, ``finish_reason`` and ``error`` are categories,
-            ``text`` is missing where a call failed. ``top_logprobs`` is there only where the
-            sampling asked for it, and stays an Arrow column.
+            Columns of ``SCHEMA`` in its order; ``text``, ``finish_reason`` and ``error`` are
+            categories, ``text`` is missing where a call failed. ``top_logprobs`` is there only
+            where the sampling asked for it, and stays an Arrow column.
 
         Raises
         ------
@@ -276,15 +285,14 @@ class Store:
             Where a shard of this range is missing or damaged.
         """
         stop = self.trials if stop is None else stop
-        columns = [
-            name
-            for name in SCHEMA.names
-            if name != "top_logprobs" or "sampling_logprobs" in self.manifest
-        ]
+        needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
+        if "sampling_logprobs" not in self.manifest:
+            needed.discard("top_logprobs")
+        read = [name for name in SCHEMA.names if name in needed]
         wanted = range(start // self.shard_size, -(-stop // self.shard_size))
         tables, supplements = [], self._supplements()
         for shard in wanted:
-            table, damaged = self._load(shard, supplements.get(shard, {}).values(), columns)
+            table, damaged = self._load(shard, supplements.get(shard, {}).values(), read)
             if damaged:
                 raise StoreError(f"{damaged[0]} is damaged; run the generation again")
             if table is None:
