@@ -258,7 +258,7 @@ def draw(table: pd.DataFrame) -> None:
     left.plot(millions, table.seconds, "o-", markersize=4, label="seconds")
     left.plot(millions, table.cpu_seconds, "s:", markersize=3, label="CPU seconds, summed")
     left.set_ylabel("seconds")
-    left.legend(frameon=False, loc="lower right")
+    left.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.85))
     right.plot(millions, table.memory_mb, "o-", markersize=4)
     right.set_ylabel("peak memory (MB)")
     for ax, limit in ((left, LIMITS["seconds"]), (right, LIMITS["memory_mb"])):
