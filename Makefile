@@ -48,7 +48,7 @@ DONE  := $(OUT)/notebooks
 READY     := $(VENV)/.ready
 RUN_READY ?= $(READY)
 ifneq ($(ENGINE_WORKERS)$(RAY_ADDRESS),)
-RUN_READY += $(VENV)/.ray
+RUN_READY += $(firstword $(subst /, ,$(RUN_PY)) $(VENV))/.ray
 endif
 RUN_PY    ?= $(PY)
 
@@ -56,7 +56,7 @@ NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 .PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures bench \
-	bench-scale lint clean calibrant lock notebooks again $(NUMBERS)
+	bench-scale bench-gpu lint clean calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -96,7 +96,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 # the data it reads, the profile.
 lib = $(1:%=lib/ingroup/%.py)
 INFERENCE := $(call lib,$(addprefix inference/,__init__ address backlog chat_completion cluster engine \
-	engines generation lock logits openai_engine prompts recordings replay_engine share shards \
+	engines generation lock logits openai_engine prompts recordings reading replay_engine share shards \
 	store transformers_engine vllm_engine weights))
 COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
 
@@ -127,7 +127,7 @@ NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/
 # such a run always runs.
 AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 # A parameter may be one of some notebooks only where all are asked for.
-all notebooks figures: SHARED := --shared
+all notebooks: SHARED := --shared
 
 define notebook
 $(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON) $(AGAIN)
@@ -144,9 +144,8 @@ repeat: $(RUN_READY)  ## ask a sample (EVENTS=4) of a finished run again: flip r
 	@$(RUN_PY) -m ingroup.repeat 10_empathy_gap --profile $(PROFILE) --run $(RUN) \
 		--events $(EVENTS) $(PARAMETERS)
 
-figures: $(RUN_READY)  ## redraw the figures; responses that are stored are not asked again
-	@rm -f $(NOTEBOOKS:%=$(DONE)/%.ipynb)
-	@$(MAKE) --no-print-directory notebooks
+figures: $(READY)  ## redraw every figure from the tables of the last run, without asking a model
+	@$(PY) -m ingroup.redraw --run $(RUN)
 
 topics: $(RUN_READY)  ## new GIEBench questions about each identity, by MODEL=...: build/giebench/topics.csv
 	@$(RUN_PY) -m ingroup.construction topics $(PARAMETERS)
@@ -190,9 +189,10 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
-$(VENV)/.ray: pyproject.toml $(READY)
-	@echo "Adding Ray to $(VENV) ..."
-	@$(UV) pip install --quiet --python $(PY) --editable '.[ray]'
+$(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
+	@echo "Adding Ray to $* ..."
+	@$(UV) pip install --quiet --python $*/bin/python \
+		"$$(sed -n 's/^ray = \["\(ray==[^"]*\)"\]/\1/p' pyproject.toml)"
 	@touch $@
 
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths, stragglers (needs free cores)
@@ -203,6 +203,9 @@ bench: $(READY) $(VLLM)/.ready  ## speed against named baselines, written to bui
 
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
 	@$(PY) tests/bench/scale.py
+
+bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
+	@$(RUN_PY) tests/bench/gpu.py
 
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
