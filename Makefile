@@ -106,6 +106,9 @@ STUDY     := $(call lib,corpora stimuli scenarios questions social_groups texts 
 MODELS    := $(wildcard data/models/calibrant*/*.json data/models/calibrant*/*.safetensors \
 	data/models/calibrant*/planted.yaml data/published/*.csv $(if $(MODEL),$(MODEL)/*.safetensors))
 
+NEEDS_00_map := $(INFERENCE) $(STUDY) $(call lib,ratings permutation helpfulness \
+	drafts human_evaluation lexicon stereotypes) data/glossary.csv \
+	$(wildcard notebooks/profiles/*.yaml data/published/*.csv data/published/*/* data/stimuli/*/* data/sample/*)
 NEEDS_10_empathy_gap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,ratings permutation bootstrap expectation calibrant/empathy_gap calibrant/narratives) \
 	$(wildcard data/stimuli/empathy_gap/* data/sample/narratives.tsv data/published/empathy_gap/* $(CORPUS))
@@ -128,6 +131,13 @@ NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/
 AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 # A parameter may be one of some notebooks only where all are asked for.
 all notebooks: SHARED := --shared
+
+# The map reports what ran: in a run of all it comes last, alone it always looks again.
+ifneq ($(filter all notebooks report,$(MAKECMDGOALS)),)
+NEEDS_00_map += $(filter-out %/00_map.ipynb,$(NOTEBOOKS:%=$(DONE)/%.ipynb))
+else
+NEEDS_00_map += again
+endif
 
 define notebook
 $(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON) $(AGAIN)
