@@ -7,7 +7,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from ingroup import parameters, paths, run, scenarios
+from ingroup import parameters, paths, redraw, run, scenarios
 
 HEADINGS = [
     "Question", "Parameters", "Stimuli", "Generation", "Parsing", "Statistics", "Figures",
@@ -25,6 +25,18 @@ def cells(file, kind):
 def test_a_study_has_the_nine_headings(file):
     text = "\n".join(cell.source for cell in cells(file, "markdown"))
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == HEADINGS
+
+
+@pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
+def test_a_notebook_ends_with_something_to_try_and_an_exercise_whose_solution_is_folded(file):
+    *_, question, solution = nbformat.read(file, as_version=4).cells
+    assert question.source.startswith("### Exercise")
+    assert solution.metadata.tags == ["solution"]
+    assert solution.metadata.jupyter.source_hidden
+    assert solution.source.splitlines()[0].startswith("# ")
+    assert solution.source.splitlines()[-1] == "answer"
+    text = "\n".join(cell.source for cell in cells(file, "markdown"))
+    assert re.search("^##+ Try it$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
@@ -52,6 +64,16 @@ def executed(notebook, **given):
     assert not [o for o in outputs if "Warning" in "".join(o.get("text", []))]
 
 
+def answer_to(notebook):
+    """The exercise's answer, as the executed solution shows it."""
+    (cell,) = (
+        cell
+        for cell in nbformat.read(paths.executed(notebook, "test"), as_version=4).cells
+        if "solution" in cell.metadata.get("tags", [])
+    )
+    return cell.outputs[-1].data["text/plain"]
+
+
 def figures_of(study):
     """Names of the figures that are there as PDF and PNG."""
     pdf, png = (
@@ -70,6 +92,10 @@ def test_the_empathy_gap_runs_from_prompt_to_figure():
     assert (gaps[gaps.model == "calibrant"].p_two_sided < 0.05).all()
     counts = pd.read_csv(tables / "responses.csv")
     assert counts[["ok", "refused", "unparsable", "failed", "missing"]].sum().sum() == 2 * 881 * 2
+    (delta,) = gaps[(gaps.model == "calibrant") & (gaps.category == "Religion")].delta
+    assert float(re.search(r"-?[\d.]+(?=\)?$)", answer_to("10_empathy_gap"))[0]) == (
+        pytest.approx(delta, abs=1e-9)
+    )
 
 
 def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
@@ -83,6 +109,12 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
     assert counts.sum(axis=1).tolist() == [8 * 4 * (11 + 8 + 8)] * 3
     assert len(pd.read_csv(tables / "table01_02_03_bias.csv")) == 12 * 3
     assert len(pd.read_csv(tables / "table12_13_14_repeatability.csv")) == 12 + 3
+    bias = pd.read_csv(tables / "table01_02_03_bias.csv").query("model == 'calibrant' and run == 1")
+    beside = pd.read_csv(tables / "bias_beside_brittleness.csv")
+    both = bias.merge(beside, on=["model", "run", "category", "group"], suffixes=("", "_beside"))
+    asked = both[both.significant_holm & ~both.exceeds].group
+    shown = answer_to("20_biased_samaritan")
+    assert [group for group in bias.group if f" {group} " in shown] == asked.tolist()
 
 
 def test_giebench_runs_from_prompt_to_figure(tmp_path):
@@ -97,6 +129,21 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     assert accuracy.n.tolist() == [6, 6, 12] * 3 * 2
     # Male and Female, and the three pairs of incomes: six and four items each, at both prompts.
     assert pd.read_csv(tables / "table03_07_mismatch.csv").n.tolist() == [4, 4, 4, 6] * 2
+    own = accuracy[(accuracy.model == "calibrant") & (accuracy.category == "Overall")]
+    own = own.set_index("prompt")
+    gains = [own.right / own.n, own.right / (own.n - own.without)]
+    gains = [100 * (share["ID"] - share["Raw"]) for share in gains]
+    numbers = re.findall(r"-?\d+\.\d+$", answer_to("30_giebench"), re.MULTILINE)
+    assert [float(number) for number in numbers] == pytest.approx(gains, abs=1e-4)
+
+    # Its figures come back from the tables, byte for byte; of other studies test_redraw looks at
+    # what the cells need.
+    files = sorted((FOLDER / "figures" / "giebench").iterdir())
+    drawn = {file: file.read_bytes() for file in files}
+    for file in files:
+        file.unlink()
+    redraw.redraw("30_giebench", "test")
+    assert {file: file.read_bytes() for file in files} == drawn
 
 
 def test_stereomap_runs_from_prompt_to_figure():
