@@ -105,6 +105,23 @@ def test_counts_are_pinned(findings):
     assert found == PINNED.strip().splitlines()
 
 
+def test_the_exercise_finds_the_largest_contradictions(findings):
+    """Its solution against a plain loop: units of the last printed digit between two numbers."""
+    units = []
+    for row in findings[findings.verdict == "contradicts"].itertuples():
+        try:
+            printed, recomputed = float(row.printed), float(row.recomputed)
+        except ValueError:
+            continue
+        units.append(abs(printed - recomputed) * 10 ** len(row.printed.partition(".")[2]))
+    wanted = sorted(units, reverse=True)[:5]
+    executed = json.loads(paths.executed("50_audit", "test-audit").read_text("utf8"))["cells"]
+    (solution,) = (c for c in executed if "solution" in c["metadata"].get("tags", []))
+    shown = "".join(solution["outputs"][-1]["data"]["text/plain"]).splitlines()
+    found = [float(line.split()[-1]) for line in shown[-5:]]
+    assert found == pytest.approx(wanted, abs=0.006)
+
+
 def test_findings_are_as_promised(audit, findings):
     assert findings.columns.to_list() == COLUMNS
     assert set(findings["verdict"]) <= set(VERDICTS)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import nbformat
 import pandas as pd
@@ -52,6 +53,12 @@ def test_a_notebook_is_committed_clean_and_readable(file):
 
 
 FOLDER = paths.BUILD / "runs" / "test"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_old():
+    """No figure or table of an earlier run of these tests is there."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def executed(notebook, **given):
@@ -165,3 +172,11 @@ def test_stereomap_runs_from_prompt_to_figure():
     replies = pd.read_csv(tables / "responses.csv")
     asked = 12 * (7 * 2 + 3 * 2) + 5 * 21 * 2  # ORIGINAL has five of these groups
     assert replies.drop(columns=["model", "version", "ablation"]).to_numpy().sum() == 2 * asked
+    apart = pd.read_csv(tables / "table02_05_clusters.csv").query("version == 'EXTENDED'")
+    apart = apart.assign(difference=apart.difference.abs())
+    means = apart.groupby(["model", "way"]).difference.mean().unstack()
+    shown = re.findall(r"^(calibrant\S*) +([\d.]+) +([\d.]+)", answer_to("40_stereomap"), re.M)
+    assert {model: (float(same), float(other)) for model, same, other in shown} == {
+        row.Index: (pytest.approx(row[1], abs=1e-4), pytest.approx(row[2], abs=1e-4))
+        for row in means[["same rounds", "other rounds"]].itertuples()
+    }

@@ -71,7 +71,12 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
         The columns of the file; an empty cell of a column of numbers is NaN, one of texts is NaN
         too.
     """
-    return pd.read_csv(folder / f"{name}.csv", float_precision="round_trip")
+    return pd.read_csv(
+        folder / f"{name}.csv",
+        float_precision="round_trip",
+        keep_default_na=False,  # "null" is a word that a model may say
+        na_values=[""],
+    )
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
