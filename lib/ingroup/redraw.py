@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
+from ingroup.run import KERNEL
 
 TAGS = {"setup", "parameters", "figure"}
 
@@ -58,9 +59,7 @@ def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
         drawing(nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)),
         None,
         parameters=there["metadata"]["papermill"]["parameters"],
-        kernel_name="python3",
-        cwd=str(paths.ROOT),
-        progress_bar=False,
+        **KERNEL,
     )
 
 

@@ -18,6 +18,14 @@ from ingroup import paths
 from ingroup.inference.share import ShareDone
 from ingroup.parameters import ParameterError, command_line, parameters_of
 
+# How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
+KERNEL = {
+    "kernel_name": "python3",
+    "cwd": str(paths.ROOT),
+    "progress_bar": False,
+    "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
+}
+
 
 def execute(notebook: str, parameters: dict[str, Any]) -> Path:
     """Run a notebook from top to bottom and move the executed copy into place when it is whole.
@@ -40,10 +48,8 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
                 str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
                 str(unfinished),
                 parameters=parameters,
-                kernel_name="python3",
-                cwd=str(paths.ROOT),
-                progress_bar=False,
                 stderr_file=sys.stderr,  # progress bars; what a cell prints stays in the notebook
+                **KERNEL,
             )
             break
         except (DeadKernelError, RuntimeError) as error:

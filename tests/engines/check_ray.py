@@ -201,7 +201,8 @@ def test_a_lost_last_worker_is_a_sentence_and_the_store_goes_on(tmp_path, alone)
     assert text.endswith("answers that are stored stay, run again to go on behind them")
     assert "\n" not in text
     killed = Counter(shard for _, shard in calls(tmp_path / "log"))
-    assert killed[9] == 2 * (1 + RESTARTS)
+    # Each worker falls so often in a row; who answers another shard in between counts anew.
+    assert 2 * (1 + RESTARTS) <= killed[9] < 2 * (1 + RESTARTS) + SHARDS
     stored = sorted((tmp_path / "store").glob("part-*"))
     assert len(stored) == SHARDS - 1, "the others were done before"
     log = tmp_path / "log of the second"

@@ -67,7 +67,8 @@ class Cluster:
         self, factory: Callable[[], Engine], workers: int, address: str = "", gpus: int = 1
     ):
         self._factory, self._workers = factory, workers
-        self._ray = _connect(address)
+        self._address = address
+        _, self._own = _connect(address)
         there = int(self._ray.cluster_resources().get("GPU", 0))
         self._gpus = gpus if there else 0
         if self._room() < workers:
@@ -82,6 +83,11 @@ class Cluster:
         self._falls: Counter[int] = Counter()
         self._reason = ""
         self._about: tuple[dict[str, str], bool] | None = None
+
+    @property
+    def _ray(self) -> Any:
+        """Ray, connected anew where :meth:`close` has ended it."""
+        return _connect(self._address)[0]
 
     def _room(self) -> float:
         """For how many workers the cluster has GPUs."""
@@ -195,14 +201,20 @@ class Cluster:
         self._reason = text.strip().split("\n")[0].rstrip(".")
 
     def close(self) -> None:
-        """End the workers; they are started anew when something is asked again."""
+        """End the workers; they are started anew when something is asked again.
+
+        A Ray that this cluster started or reached ends as well: left to the end of a notebook it
+        would be killed there, and say so at length.
+        """
         for actor in self._actors.values():
             self._ray.kill(actor)
         self._actors, self._asked, self._idle = {}, {}, set()
+        if self._own:
+            self._ray.shutdown()
 
 
-def _connect(address: str) -> Any:
-    """Ray, connected; a connection that is there is used."""
+def _connect(address: str) -> tuple[Any, bool]:
+    """Ray, connected, and whether it was not before; a connection that is there is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at the import
     try:
         import ray
@@ -211,7 +223,8 @@ def _connect(address: str) -> Any:
             "ENGINE_WORKERS and RAY_ADDRESS need Ray, which is not installed: "
             ".venv/bin/uv pip install -e '.[ray]'"
         ) from error
-    if not ray.is_initialized():
+    new = not ray.is_initialized()
+    if new:
         try:
             host, _, port = address.split("://")[-1].rpartition(":")
             if host:  # Ray itself would try for five minutes
@@ -226,4 +239,4 @@ def _connect(address: str) -> Any:
                 if address
                 else f"Ray cannot start on this machine ({reason})"
             ) from error
-    return ray
+    return ray, new
