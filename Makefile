@@ -55,7 +55,7 @@ RUN_PY    ?= $(PY)
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures bench \
+.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures report test-report bench \
 	bench-scale bench-gpu lint clean calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -66,11 +66,14 @@ help:  ## this list
 	@echo "Parameters of a notebook: make 10 MODEL=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
-all: notebooks  ## run every notebook, draw every figure, end with a summary
+all: notebooks report  ## run every notebook, draw every figure, write the report, end with a summary
 	@echo; echo "What ran:"; cat $(DONE)/*.txt
 	@echo "Figures: $(if $(filter default,$(RUN)),figures/,$(OUT)/figures/)   tables: $(OUT)/tables/   executed notebooks: $(DONE)/"
 
 notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
+
+report: $(READY) $(if $(filter all,$(MAKECMDGOALS)),notebooks)  ## pages of what ran: build/report/index.html, opens without a net
+	@$(PY) -m ingroup.report --run '$(RUN)'
 
 # ---- environment -------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 all notebooks: SHARED := --shared
 
 # The map reports what ran: in a run of all it comes last, alone it always looks again.
-ifneq ($(filter all notebooks report,$(MAKECMDGOALS)),)
+ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
 NEEDS_00_map += $(filter-out %/00_map.ipynb,$(NOTEBOOKS:%=$(DONE)/%.ipynb))
 else
 NEEDS_00_map += again
@@ -199,6 +202,14 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
+$(VENV)/.browser: pyproject.toml $(READY)
+	@$(UV) pip install --quiet --python $(PY) \
+		"$$(sed -n 's/^browser = \["\(playwright==[^"]*\)"\]/\1/p' pyproject.toml)"
+	@touch $@
+
+test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
+	@RUN='$(RUN)' $(PY) -m pytest -rs tests/report/check_report.py
+
 $(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
 	@echo "Adding Ray to $* ..."
 	@$(UV) pip install --quiet --python $*/bin/python \
@@ -224,5 +235,5 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/runs build/bench.json build/bench_scale.json .pytest_cache .ruff_cache .hypothesis
+	@rm -rf build/notebooks build/tables build/report build/runs build/bench.json build/bench_scale.json .pytest_cache .ruff_cache .hypothesis
 	@if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi

@@ -50,8 +50,8 @@ def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
         ``figures`` and ``tables``, both existing folders.
     """
     places = Outputs(
-        (FIGURES if run == DEFAULT_RUN else _run(run) / "figures") / study,
-        _run(run) / "tables" / study,
+        (FIGURES if run == DEFAULT_RUN else run_folder(run) / "figures") / study,
+        run_folder(run) / "tables" / study,
     )
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
@@ -60,10 +60,11 @@ def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
     """Where the executed copy of a notebook goes; its folder is made if it is missing."""
-    folder = _run(run) / "notebooks"
+    folder = run_folder(run) / "notebooks"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{notebook}.ipynb"
 
 
-def _run(run: str) -> Path:
+def run_folder(run: str) -> Path:
+    """Where a run writes all that is not committed: ``build/``, or ``build/runs/<run>``."""
     return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run

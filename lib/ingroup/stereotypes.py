@@ -230,7 +230,7 @@ def coverage(found: pd.DataFrame, by: str | None = None, distinct: bool = False)
     groups = reached.groupby(table[by], sort=False)
     rows = (100 * groups.mean()).assign(n=groups.size()).reset_index()
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
-    rows["step"] = rows.stage.map(STEPS.index) + 1
+    rows["step"] = rows.stage.map(STEPS.index).astype(int) + 1  # without a keyword it has no type
     rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")
     return rows[["step", "stage", "printed_stage", by, "coverage_pct", "n"]]
 
