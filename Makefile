@@ -127,6 +127,11 @@ NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	stereotypes calibrant/stereomap) data/models/calibrant/keywords.yaml \
 	$(wildcard data/stimuli/stereomap/* data/sample/stereotype_dictionary.csv data/published/stereomap/* \
 	$(DICTIONARY) $(MAPPINGS) $(SHEETS))
+NEEDS_60_synthesis := $(INFERENCE) $(STUDY) $(MODELS) \
+	$(call lib,reread portrait multiverse ratings permutation bootstrap helpfulness accuracy \
+	content_model calibrant/empathy_gap calibrant/biased_samaritan calibrant/giebench \
+	calibrant/stereomap calibrant/narratives) $(wildcard data/stimuli/*/* data/stimuli/*.csv \
+	data/sample/* data/published/stereomap/* $(DONE)/[1-4]0_*.ipynb)
 NEEDS_50_audit := $(call lib,published audit figures) $(wildcard data/published/* data/published/*/*)
 
 # A server's failed calls are asked again, recordings may have changed, and a share waits for others:
@@ -135,6 +140,10 @@ AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 # A parameter may be one of some notebooks only where all are asked for.
 all notebooks: SHARED := --shared
 
+# The synthesis reads what the studies of this run stored; in a run of all they come first.
+ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
+NEEDS_60_synthesis += $(foreach n,10 20 30 40,$(filter %/$(n)_%,$(NOTEBOOKS:%=$(DONE)/%.ipynb)))
+endif
 # The map reports what ran: in a run of all it comes last, alone it always looks again.
 ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
 NEEDS_00_map += $(filter-out %/00_map.ipynb,$(NOTEBOOKS:%=$(DONE)/%.ipynb))

@@ -180,3 +180,48 @@ def test_stereomap_runs_from_prompt_to_figure():
         row.Index: (pytest.approx(row[1], abs=1e-4), pytest.approx(row[2], abs=1e-4))
         for row in means[["same rounds", "other rounds"]].itertuples()
     }
+
+
+def test_the_synthesis_reads_what_the_four_ran():
+    """After the runs above, which are small: two events, eight scenarios, twelve questions."""
+    executed("60_synthesis", N_RESAMPLES="200", CLUSTER_SEEDS="2")
+    studies = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
+    names = {"portrait", "portrait_control", "agreement", "multiverse_shares"}
+    assert names | {f"multiverse_{study}" for study in studies} <= figures_of("synthesis")
+    tables = FOLDER / "tables" / "synthesis"
+    pairs = pd.read_csv(tables / "agreement.csv")
+    assert pairs.groupby("model").size().tolist() == [15, 15]
+    shares = pd.read_csv(tables / "multiverse_shares.csv")
+    own, control = (shares[shares.model == name] for name in ("calibrant", "calibrant-null"))
+    # The product of the choices; the second study ran twice, its control once.
+    paths_of = own.groupby("study").paths.unique().map(list).to_dict()
+    assert paths_of == dict(zip(studies, ([96], [512], [360], [128]), strict=True))
+    assert set(control[control.study == "biased_samaritan"].paths) == {256}
+    assert own[own.study == "empathy_gap"].stands.tolist() == [100] * 3
+    assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3
+
+
+def test_the_map_knows_every_figure_and_says_what_has_not_run():
+    executed("00_map")
+    assert len(figures_of("map")) == 4
+    ran = pd.read_csv(FOLDER / "tables" / "map" / "what_ran.csv", index_col="notebook")
+    assert set(ran.index) | {"00_map"} == {file.stem for file in ALL}
+    assert ran.loc["50_audit", "what it is"] == "not yet: make 50"
+    assert ran.loc["10_empathy_gap", "model"] == "calibrant"
+    drawn = pd.read_csv(FOLDER / "tables" / "map" / "figures.csv")
+    assert drawn[["notebook", "below"]].notna().all(axis=None)
+    share = float(re.search(r"0?\.\d+", answer_to("00_map"))[0])
+    assert 0.01 <= share <= 0.12  # 5 % are expected of 200 matrices without a gap
+
+
+def test_commands_in_the_prose_are_there():
+    """Every `make something` of a notebook or page is a target of the Makefile."""
+    makefile = (paths.ROOT / "Makefile").read_text("utf8")
+    known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    known |= {file.name[:2] for file in ALL}
+    pages = [paths.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "docs/running.md")]
+    texts = [page.read_text("utf8") for page in pages]
+    texts += ["\n".join(c.source for c in cells(file, "markdown")) for file in ALL]
+    said = {word for text in texts for word in re.findall(r"(?:`|^)make ([a-z0-9-]+)", text, re.M)}
+    assert said
+    assert said <= known, said - known

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from ingroup import paths, report, report_pages
+from ingroup import paths, report, report_html, report_index, report_pages
 
 CALIBRANT = {"MODEL": "calibrant", "ENGINE": "transformers", "CONTROL": "calibrant-null"}
 
@@ -99,16 +99,16 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
 
 def test_verdicts_of_the_forms_that_tables_have():
     told = pd.DataFrame({"verdict": ["differs", None]})
-    assert report.verdicts(told).tolist() == ["differs", ""]
+    assert report_index.verdicts(told).tolist() == ["differs", ""]
     inside = pd.DataFrame({"inside": [True, False]})
     expected = ["planted in the interval", "planted outside the interval"]
-    assert report.verdicts(inside).tolist() == expected
+    assert report_index.verdicts(inside).tolist() == expected
     both = pd.DataFrame(
         {"x": [1.0, 2.0, 3.0], "x_planted": [1.0, 2.5, 9.0], "low": [0, 1, 2], "high": [4, 3, 4]}
     )
     expected = ["the planted number", "planted in the interval", "planted outside"]
-    assert report.verdicts(both).tolist() == expected
-    assert report.verdicts(both.drop(columns="low")) is None
+    assert report_index.verdicts(both).tolist() == expected
+    assert report_index.verdicts(both.drop(columns="low")) is None
 
 
 def test_verdicts_are_counted_by_study_and_model(project):
@@ -126,7 +126,7 @@ def test_verdicts_are_counted_by_study_and_model(project):
         tables / "b" / "planted_versus_here.csv", index=False
     )
     pages = [report.Page(file) for file in sorted((project / "build/notebooks").glob("*.ipynb"))]
-    found = report.versus(pages, tables)
+    found = report_index.versus(pages, tables)
     assert found["heading"] == "Printed or planted versus here"
     assert found["rows"] == [["A", "m", "printed", "yes", 2, 3], ["A", "m", "printed", "no", 1, 3]]
     (whole,) = found["tables"]
@@ -141,10 +141,10 @@ def test_the_audit_is_summed_by_paper(tmp_path):
     pd.DataFrame(rows, columns=["paper", "check", "findings", "contradicts"]).to_csv(
         tmp_path / "audit" / "summary.csv", index=False
     )
-    found = report.audit(tmp_path)["audit"]
+    found = report_index.audit(tmp_path)["audit"]
     assert found["totals"] == [["p", 7, 1], ["q", 5, 2], ["all", 12, 3]]
     assert found["rows"] == rows
-    assert report.audit(tmp_path / "none")["audit"] is None
+    assert report_index.audit(tmp_path / "none")["audit"] is None
 
 
 # ---- the whole folder ----------------------------------------------------------------------------
@@ -288,9 +288,9 @@ def test_another_runs_figures_are_its_own(linked, project):
 
 def test_relinking_leaves_the_text_alone():
     rendered = '<p title="t"><a href="x" title="t">one</a> href="x" <img alt="p" src="y"></p>'
-    given_back = report_pages.relink(rendered, str.upper, lambda address: None)
+    given_back = report_html.relink(rendered, str.upper, lambda address: None)
     assert given_back == '<p title="t"><a href="X" title="t">one</a> href="x" p</p>'
-    gone = report_pages.relink('<a href="x">one</a>', lambda address: None, str)
+    gone = report_html.relink('<a href="x">one</a>', lambda address: None, str)
     assert gone == "<a>one</a>"
 
 
@@ -309,11 +309,11 @@ def test_relinking_leaves_the_text_alone():
     ],
 )
 def test_formulas_are_mathml_or_stay_readable(latex, expected):
-    assert expected in report_pages.formula(latex)
+    assert expected in report_html.formula(latex)
 
 
 def test_a_formula_keeps_the_point_behind_it():
-    rendered = report_pages.prose("The gap $x$. A $5 bill.", set())
+    rendered = report_html.prose("The gap $x$. A $5 bill.", set())
     assert re.search(r"<mi>x</mi></mrow></math>\.</span> A \$5 bill\.", rendered)
 
 
@@ -330,7 +330,7 @@ def test_a_formula_keeps_the_point_behind_it():
     ],
 )
 def test_a_picture_is_described_by_what_stands_above_it(source, expected):
-    found = report_pages.describe(report_pages.prose(source, set()))
+    found = report_html.describe(report_html.prose(source, set()))
     assert found == (expected or "Two runs of the same questions (Table 12).")
 
 
@@ -353,7 +353,7 @@ def test_tables_of_pandas_lose_their_style_and_keep_their_spans():
     frame = pd.DataFrame({"x": [1.5, 2.0]}, pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
     for source in (frame._repr_html_(), frame.style.to_html()):
         assert "<style" in source
-        cleaned = report_pages.output_html(source)
+        cleaned = report_html.output_html(source)
         assert "style" not in cleaned
         assert cleaned.count('<div class="scroll"><table>') == cleaned.count("</table></div>") == 1
         assert 'rowspan="2"' in cleaned
@@ -395,7 +395,7 @@ _PIECES += ["noscript", "template", "![CDATA[", "iframe", "mtext", "title", "xli
 @given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
 def test_no_text_becomes_a_tag_or_attribute_that_does_something(text):
     for source in (text, f"<{text}>", f"<table><tr><td>{text}</td></tr></table>"):
-        found = _Tags(report_pages.output_html(source))
+        found = _Tags(report_html.output_html(source))
         harmful = {
             "script",
             "img",

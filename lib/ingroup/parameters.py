@@ -53,8 +53,9 @@ CHOICES = {
 }
 AT_LEAST_ONE = (
     *("N_RESAMPLES", "BATCH_SIZE", "GPUS", "ENGINE_WORKERS", "IN_FLIGHT", "RUNS", "MAX_TOKENS"),
-    *("ROUNDS", "CLUSTERS", "N_INIT"),
+    *("ROUNDS", "CLUSTERS", "N_INIT", "CLUSTER_SEEDS"),
 )
+SERVED = ("openai", "replay")  # engines to which a model is a name
 NOT_NEGATIVE = ("N_EVENTS", "SEED", "PRICE_IN", "PRICE_OUT", "ABLATION_ROUNDS", "CLUSTER_SEED")
 
 
@@ -276,12 +277,15 @@ def _check_stereomap(values: dict[str, Any]) -> None:
 
 def _demonstrates(values: dict[str, Any]) -> bool:
     """Whether the run is a calibrant's, whose control is then asked beside it."""
-    return _engine_is_local(values) and is_calibrant(values["MODEL"])
+    return values.get("ENGINE") not in SERVED and is_calibrant(values["MODEL"])
 
 
 def _engine_is_local(values: dict[str, Any]) -> bool:
-    """Whether the model itself is loaded: a server's or a recorded model is only a name."""
-    return values.get("ENGINE") not in ("openai", "replay")
+    """Whether the model itself is loaded: a server's or a recorded model is only a name.
+
+    So it is in a notebook without ENGINE, which reads what others asked.
+    """
+    return "ENGINE" in values and values["ENGINE"] not in SERVED
 
 
 def _model_exists(model: str) -> bool:
