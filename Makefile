@@ -128,7 +128,7 @@ NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(wildcard data/stimuli/stereomap/* data/sample/stereotype_dictionary.csv data/published/stereomap/* \
 	$(DICTIONARY) $(MAPPINGS) $(SHEETS))
 NEEDS_60_synthesis := $(INFERENCE) $(STUDY) $(MODELS) \
-	$(call lib,reread portrait multiverse ratings permutation bootstrap helpfulness accuracy \
+	$(call lib,reread portrait effects multiverse claims ratings permutation bootstrap helpfulness accuracy \
 	content_model calibrant/empathy_gap calibrant/biased_samaritan calibrant/giebench \
 	calibrant/stereomap calibrant/narratives) $(wildcard data/stimuli/*/* data/stimuli/*.csv \
 	data/sample/* data/published/stereomap/* $(DONE)/[1-4]0_*.ipynb)
