@@ -101,7 +101,7 @@ lib = $(1:%=lib/ingroup/%.py)
 INFERENCE := $(call lib,$(addprefix inference/,__init__ address backlog chat_completion cluster engine \
 	engines generation lock logits openai_engine prompts recordings reading replay_engine share shards \
 	store transformers_engine vllm_engine weights))
-COMMON    := $(call lib,__init__ paths parameters run) notebooks/profiles/$(PROFILE).yaml $(RUN_READY)
+COMMON    := $(call lib,__init__ paths parameters run) $(wildcard notebooks/profiles/$(PROFILE).yaml) $(RUN_READY)
 
 # Prompts, designs and parsing of all studies hang together: a design knows every study's stimuli.
 STUDY     := $(call lib,corpora stimuli scenarios questions social_groups texts factorial design parsing \
@@ -156,6 +156,7 @@ $(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON) $(AGAIN)
 	@$(RUN_PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS) $$(SHARED)
 $(firstword $(subst _, ,$(1))): $(DONE)/$(1).ipynb
 	@cat $(DONE)/$(1).txt
+	$(if $(filter default,$(RUN)),,@echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
 endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 

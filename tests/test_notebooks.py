@@ -206,7 +206,7 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run():
     assert len(figures_of("map")) == 4
     ran = pd.read_csv(FOLDER / "tables" / "map" / "what_ran.csv", index_col="notebook")
     assert set(ran.index) | {"00_map"} == {file.stem for file in ALL}
-    assert ran.loc["50_audit", "what it is"] == "not yet: make 50"
+    assert ran.loc["50_audit", "what it is"] == "not in this run"
     assert ran.loc["10_empathy_gap", "model"] == "calibrant"
     drawn = pd.read_csv(FOLDER / "tables" / "map" / "figures.csv")
     assert drawn[["notebook", "below"]].notna().all(axis=None)

@@ -35,7 +35,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; it takes MODEL, ENGINE, CONTROL"),
+        ({"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; did you mean MODEL\\?"),
         ({"RUN": "x"}, "10_empathy_gap has no parameter RUN"),
         ({"N_EVENTS": "many"}, "N_EVENTS must be a whole number, found 'many'"),
         ({"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, found '2.5'"),
@@ -67,6 +67,10 @@ def test_given_values_come_before_the_profile_before_the_notebook():
             "SYSTEM is for an engine that loads the model, found ENGINE=openai",
         ),
         ({"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
+        (
+            {"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": "no"},
+            "RECORDINGS: there is nothing at 'no'",
+        ),
         ({"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
         ({"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transformers"),
         (
@@ -185,7 +189,7 @@ def test_a_dictionary_in_another_encoding_is_one_sentence(tmp_path):
         ({"MODEL": "organisation/model"}, ""),
         ({"MODEL": "organisation/model", "CONTROL": "calibrant-null"}, "calibrant-null"),
         ({"ENGINE": "openai", "MODEL": "any name a server knows"}, ""),
-        ({"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": "x"}, ""),
+        ({"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": str(paths.DATA)}, ""),
     ],
 )
 def test_the_control_belongs_to_the_calibrant(given, control):
@@ -196,7 +200,7 @@ def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run()
     with pytest.raises(parameters.ParameterError, match="50_audit has no parameter N_EVENTS"):
         parameters.merged("50_audit", "demo", {"N_EVENTS": "4"})
     assert "N_EVENTS" not in parameters.merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
-    with pytest.raises(parameters.ParameterError, match="50_audit has no parameter NEVENTS"):
+    with pytest.raises(parameters.ParameterError, match="no parameter NEVENTS; it takes FOLDER"):
         parameters.merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 

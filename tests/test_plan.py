@@ -4,6 +4,7 @@ import json
 import math
 import re
 import tracemalloc
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -231,6 +232,7 @@ def notebook_asks(values, tmp_path, monkeypatch):
         "make_engine": lambda *rest, **options: Silent(),
         "open_store": lambda folder, asked, *rest, **share: opened.update({folder: asked}),
         "generate": lambda *rest: [],
+        "fill": lambda *rest: SimpleNamespace(trials=0),
         "with_rewrites": lambda events, replies: events.assign(
             third_person_text=events.first_person_text
         ),
@@ -241,7 +243,7 @@ def notebook_asks(values, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "FIGURES", tmp_path)
     names = {}
     for cell in nbformat.read(paths.NOTEBOOKS / f"{NOTEBOOK}.ipynb", 4).cells:
-        if cell.cell_type == "code" and "responses" not in names:
+        if cell.cell_type == "code" and "stores" not in names:
             exec(cell.source, names)
             if "parameters" in cell.metadata.get("tags", []):
                 names |= values
@@ -377,8 +379,14 @@ def test_what_is_stored_is_not_asked(part, capsys, monkeypatch):
     ("given", "reason"),
     [
         ({"ENGINE": "openai", "MODEL": "gpt-x"}, "with ENGINE=openai the server makes the tokens."),
-        ({"ENGINE": "replay", "RECORDINGS": "x"}, "with ENGINE=replay no model is asked."),
-        ({"MODEL": "nobody/nothing"}, "the model 'nobody/nothing' cannot be loaded: .*"),
+        (
+            {"ENGINE": "replay", "RECORDINGS": str(paths.DATA)},
+            "with ENGINE=replay no model is asked.",
+        ),
+        (
+            {"MODEL": "nobody/nothing"},
+            "the model 'nobody/nothing' cannot be loaded, and there is .*",
+        ),
     ],
 )
 def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):

@@ -265,7 +265,7 @@ def load_events(
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
         raise CorpusError(
             f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
-            f"{len(events)}."
+            f"{len(events)} (N_EVENTS=0 takes all)."
         )
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
     return events.loc[turn.index[:n_events].sort_values()].reset_index(drop=True)

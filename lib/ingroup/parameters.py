@@ -6,6 +6,7 @@ They are checked before a kernel starts, so that a wrong one costs nothing.
 import argparse
 import ast
 import difflib
+import glob
 import re
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,9 @@ def merged(
             continue
         if name not in defaults or name == "RUN":
             names = ", ".join(name for name in defaults if name != "RUN")
-            raise ParameterError(f"{notebook} has no parameter {name}; it takes {names or 'none'}")
+            near = difflib.get_close_matches(name.upper(), defaults, 1)
+            says = f"did you mean {near[0]}?" if near else f"it takes {names or 'none'}"
+            raise ParameterError(f"{notebook} has no parameter {name}; {says}")
         values[name] = converted(name, text, defaults[name])
     values["RUN"] = run
     if "CONTROL" in values and "CONTROL" not in given and not _demonstrates(values):
@@ -181,9 +184,10 @@ def _check_models(values: dict[str, Any]) -> None:
     for name in ("MODEL", "CONTROL", "REWRITER"):
         model = values.get(name)
         if model and _engine_is_local(values) and not _model_exists(model):
+            known = ", ".join(sorted(f.parent.name for f in paths.MODELS.glob("*/config.json")))
             raise ParameterError(
-                f"{name} {model!r} is neither a model in data/models, nor a folder with a "
-                "config.json, nor a hub name such as organisation/name"
+                f"{name} {model!r} is neither a model in data/models ({known}), nor a folder with "
+                "a config.json, nor a hub name such as organisation/name"
             )
     if values.get("ENGINE") == "replay":
         if not values["RECORDINGS"]:
@@ -197,6 +201,8 @@ def _check_models(values: dict[str, Any]) -> None:
             )
         if values.get("RATING") == "expected":
             raise ParameterError("RATING=expected needs probabilities, which recordings lack")
+        if not glob.glob(values["RECORDINGS"]):
+            raise ParameterError(f"RECORDINGS: there is nothing at {values['RECORDINGS']!r}")
     elif values.get("RECORDINGS"):
         raise ParameterError(f"RECORDINGS is for ENGINE=replay, found ENGINE={values['ENGINE']}")
     if values.get("BASE_URL"):

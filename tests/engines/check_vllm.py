@@ -230,7 +230,7 @@ def test_what_cannot_start_is_one_sentence(tmp_path, chats):
         assert len(str(raised.value)) < 500
     with pytest.raises(EngineError, match="no model folder"):
         VLLMEngine(str(tmp_path / "nothing"))
-    with pytest.raises(EngineError, match="'nobody/nothing' cannot be loaded: "):
+    with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
         VLLMEngine("nobody/nothing")
 
 

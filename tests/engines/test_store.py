@@ -121,7 +121,7 @@ def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan,
 def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
     run(plan, tmp_path, Parrot())
     other = design.empathy_gap(corpora.load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
-    with pytest.raises(StoreError, match="holds answers with prompts"):
+    with pytest.raises(StoreError, match=r"holds answers to other prompts .*\(mv .*\.before"):
         run(other, tmp_path, Parrot())
     warm = Sampling(temperature=1.0, seed=3)
     with pytest.raises(StoreError, match="holds answers with sampling_seed None"):

@@ -105,6 +105,13 @@ class Store:
             raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
+            if old != new and name == "prompts":
+                raise StoreError(
+                    f"{self.folder} holds answers to other prompts than this run has: an identity, "
+                    "a text, an event or a template has changed since; nothing was changed: put it "
+                    f"back, or move the folder away (mv {self.folder} {self.folder}.before) and "
+                    "run again to ask anew"
+                )
             if old != new:
                 raise StoreError(
                     f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "

@@ -45,7 +45,10 @@ class Weights:
             return loader(self.model, revision=self.revision, trust_remote_code=False, **options)
         except (OSError, ValueError) as error:
             reason = str(error).strip().split("\n")[0]
-            raise EngineError(f"the model {self.model!r} cannot be loaded: {reason}") from error
+            here = "" if Path(self.model).is_dir() else ", and there is no such folder"
+            raise EngineError(
+                f"the model {self.model!r} cannot be loaded{here}: {reason}"
+            ) from error
 
     def identity(self) -> dict[str, str]:
         """Model, and its commit on the hub or the hash of local weights."""
