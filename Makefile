@@ -33,6 +33,12 @@ ifneq ($(filter %_KEY %_TOKEN,$(GIVEN)),)
 $(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN)))
 endif
 
+# The default run's notebooks go two at a time: each is busy on one core for half of its time.
+# (A model of yours may fill the machine: then one after another, unless you say -j.)
+ifeq ($(GIVEN),)
+MAKEFLAGS += --jobs=2
+endif
+
 # A run is one set of parameters. The default run writes the committed figures; any other has a
 # folder of its own below build/runs, so that trying something overwrites nothing.
 empty :=
