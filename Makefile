@@ -72,13 +72,17 @@ help:  ## this list
 	@echo "Parameters of a notebook: make 10 MODEL=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
-all: notebooks report  ## run every notebook, draw every figure, write the report, end with a summary
+all: notebooks $(OUT)/report/index.html  ## run every notebook, draw every figure, write the report, end with a summary
 	@echo; echo "What ran:"; cat $(DONE)/*.txt
 	@echo "Figures: $(if $(filter default,$(RUN)),figures/,$(OUT)/figures/)   tables: $(OUT)/tables/   executed notebooks: $(DONE)/"
 
 notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 
-report: $(READY) $(if $(filter all,$(MAKECMDGOALS)),notebooks)  ## pages of what ran: build/report/index.html, opens without a net
+$(OUT)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $(wildcard lib/ingroup/report*.py \
+		lib/ingroup/templates/report/*)
+	@$(PY) -m ingroup.report --run '$(RUN)'
+
+report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
 	@$(PY) -m ingroup.report --run '$(RUN)'
 
 # ---- environment -------------------------------------------------------------------------------

@@ -126,6 +126,15 @@ def test_calls_leave_no_thread_and_no_loop(serve, monkeypatch):
     assert threading.active_count() <= threads + 3  # those of the server here
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a terminal; a shell's background job ignores it from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_calls(serve):
     def script(call, before):
         if call.prompt == "How, 5?":
