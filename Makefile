@@ -152,7 +152,7 @@ all notebooks: SHARED := --shared
 
 # The synthesis reads what the studies of this run stored; in a run of all they come first.
 ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
-NEEDS_60_synthesis += $(foreach n,10 20 30 40,$(filter %/$(n)_%,$(NOTEBOOKS:%=$(DONE)/%.ipynb)))
+NEEDS_60_synthesis += $(foreach n,10 20 30 40,$(patsubst %,$(DONE)/%.ipynb,$(filter $(n)_%,$(NOTEBOOKS))))
 endif
 # The map reports what ran: in a run of all it comes last, alone it always looks again.
 ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)

@@ -72,12 +72,28 @@ def modules_of(notebook):
     return {str(file.relative_to(paths.ROOT)) for file in found}
 
 
+def needs(notebook, *goals):
+    """What make waits for before it runs a notebook."""
+    rules = subprocess.run(
+        ["make", "-npq", "-C", str(paths.ROOT), *goals], capture_output=True, text=True, check=False
+    ).stdout
+    (found,) = re.findall(rf"^build/notebooks/{notebook}\.ipynb: (.*)$", rules, re.MULTILINE)
+    return found.split()
+
+
+def test_in_a_run_of_all_the_synthesis_follows_the_studies_and_the_map_everything():
+    """Two notebooks run at a time, so the order must not rest on their names."""
+    names = sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+    copies = {name: f"build/notebooks/{name}.ipynb" for name in names}
+    studies = [copies[name] for name in names if re.match("[1-4]0_", name)]
+    assert len(studies) == 4
+    assert set(studies) <= set(needs("60_synthesis", "all"))
+    others = {copy for name, copy in copies.items() if name != "00_map"}
+    assert others <= set(needs("00_map", "all"))
+
+
 @pytest.mark.parametrize("notebook", sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")))
 def test_make_knows_every_module_a_notebook_depends_on(notebook):
-    rules = subprocess.run(
-        ["make", "-npq", "-C", str(paths.ROOT)], capture_output=True, text=True, check=False
-    ).stdout
-    (needs,) = re.findall(rf"^build/notebooks/{notebook}\.ipynb: (.*)$", rules, re.MULTILINE)
-    known = {need for need in needs.split() if need.startswith("lib/")}
+    known = {need for need in needs(notebook) if need.startswith("lib/")}
     assert modules_of(notebook) - known == set()
     assert known - modules_of(notebook) <= {"lib/ingroup/parameters.py", "lib/ingroup/run.py"}
