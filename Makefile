@@ -61,8 +61,8 @@ RUN_PY    ?= $(PY)
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures report test-report bench \
-	bench-scale bench-gpu lint clean calibrant lock notebooks again $(NUMBERS)
+.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures report \
+	test-report bench bench-scale bench-gpu lint clean calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -151,11 +151,9 @@ AGAIN := $(if $(filter openai replay,$(ENGINE))$(SHARD),again)
 all notebooks: SHARED := --shared
 
 # The synthesis reads what the studies of this run stored; in a run of all they come first.
-ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
-NEEDS_60_synthesis += $(foreach n,10 20 30 40,$(patsubst %,$(DONE)/%.ipynb,$(filter $(n)_%,$(NOTEBOOKS))))
-endif
 # The map reports what ran: in a run of all it comes last, alone it always looks again.
 ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
+NEEDS_60_synthesis += $(foreach n,10 20 30 40,$(patsubst %,$(DONE)/%.ipynb,$(filter $(n)_%,$(NOTEBOOKS))))
 NEEDS_00_map += $(filter-out %/00_map.ipynb,$(NOTEBOOKS:%=$(DONE)/%.ipynb))
 else
 NEEDS_00_map += again
@@ -222,9 +220,12 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
 
+# What pyproject.toml pins for an extra of one package.
+extra = $$(sed -n 's/^$(1) = \["\([^"]*\)"\]/\1/p' pyproject.toml)
+
 $(VENV)/.browser: pyproject.toml $(READY)
 	@$(UV) pip install --quiet --python $(PY) \
-		"$$(sed -n 's/^browser = \["\(playwright==[^"]*\)"\]/\1/p' pyproject.toml)"
+		"$(call extra,browser)"
 	@touch $@
 
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
@@ -233,7 +234,7 @@ test-report: $(VENV)/.browser  ## the report of the last run in a headless Chrom
 $(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
 	@echo "Adding Ray to $* ..."
 	@$(UV) pip install --quiet --python $*/bin/python \
-		"$$(sed -n 's/^ray = \["\(ray==[^"]*\)"\]/\1/p' pyproject.toml)"
+		"$(call extra,ray)"
 	@touch $@
 
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths, stragglers (needs free cores)

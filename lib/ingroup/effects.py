@@ -34,7 +34,7 @@ def measure(
     confidence: float = 0.95,
     together: bool = True,
 ) -> Measure:
-    """Standardised effect of each group with its interval: see the module for the formula.
+    """Standardised effect of each group with its interval; :mod:`ingroup.portrait` has the formula.
 
     The interval is the percentile bootstrap's over items; SD is held fixed. Of few items the
     percentiles are too close together, so that those of the expanded interval are taken (Hesterberg
@@ -45,7 +45,7 @@ def measure(
     Parameters
     ----------
     items : DataFrame
-        Items by groups; see the module.
+        Items by groups; see :mod:`ingroup.portrait`.
     sd : float
         In the unit of the items. Where it is 0 all answers were the same, and so are the effects.
     rng : numpy.random.Generator

@@ -50,7 +50,7 @@ def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
         ``figures`` and ``tables``, both existing folders.
     """
     places = Outputs(
-        (FIGURES if run == DEFAULT_RUN else run_folder(run) / "figures") / study,
+        figure_folder(run) / study,
         run_folder(run) / "tables" / study,
     )
     for place in places:
@@ -63,6 +63,11 @@ def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
     folder = run_folder(run) / "notebooks"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{notebook}.ipynb"
+
+
+def figure_folder(run: str) -> Path:
+    """Where a run's figures go: ``figures/``, which is committed, or its own folder's."""
+    return FIGURES if run == DEFAULT_RUN else run_folder(run) / "figures"
 
 
 def run_folder(run: str) -> Path:

@@ -4,7 +4,6 @@
 ``make plan`` calls. It loads a tokenizer and no model, and neither makes nor moves a file.
 """
 
-import json
 import math
 import re
 import sys
@@ -21,7 +20,7 @@ from ingroup.inference.engine import EngineError
 from ingroup.inference.generation import SHARD_SIZE, find_model, response_folder
 from ingroup.inference.prefix import BLOCK_SIZE, tokens
 from ingroup.inference.prompts import Prompter
-from ingroup.inference.store import FORMAT
+from ingroup.inference.store import FORMAT, StoreError, read_manifest
 from ingroup.parameters import ParameterError, command_line, converted, parameters_of
 
 SAMPLE = 1_000  # trials that are tokenized, over all parts of a plan
@@ -97,9 +96,9 @@ def stored(folder: Path, expected: Mapping[str, Any]) -> tuple[set[int], str]:
     if not file.exists():
         return set(), f"{folder} holds shards but no manifest.json; move it away."
     try:
-        there = dict(json.loads(file.read_text("utf8")))
-    except (ValueError, TypeError):
-        return set(), f"{file} is not readable as JSON; move its folder away."
+        there = read_manifest(file)
+    except StoreError as error:
+        return set(), f"{error}."
     for name, value in expected.items():
         if there.get(name) != value:
             return set(), (

@@ -178,7 +178,6 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         )
         (fresh / page.file).write_text(text, "utf8")
 
-    figures = paths.FIGURES if folder == paths.BUILD else folder / "figures"
     main = next((page for page in pages if page.banner.kind != "none"), pages[0])
     others = [page for page in pages if page.banner != main.banner]
     done = {page.name for page in pages}
@@ -193,7 +192,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         unfinished=[
             f"{name} has not run in this run: make {name[:2]} runs it." for name in sorted(left)
         ],
-        files=report_index.copies(folder, figures, fresh),
+        files=report_index.copies(folder, paths.figure_folder(run), fresh),
         **report_index.audit(folder / "tables"),
     )
     (fresh / "index.html").write_text(text, "utf8")

@@ -20,6 +20,7 @@ from ingroup import corpora, design, paths, questions, ratings, scenarios, socia
 from ingroup.design import Design
 from ingroup.inference import Store, StoreError, response_folder, with_rewrites
 from ingroup.inference.reading import parts
+from ingroup.inference.store import read_manifest
 from ingroup.parsing import Rule, parse_rating, parse_ratings, parse_verdict
 
 Values = Mapping[str, Any]
@@ -56,10 +57,7 @@ def stored(folder: Path, plan: Design) -> Store:
     file = folder / "manifest.json"
     if not file.exists():
         raise StoreError(f"{folder} holds no answers; run the study again")
-    try:
-        manifest = dict(json.loads(file.read_text("utf8")))
-    except (ValueError, TypeError) as error:
-        raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
+    manifest = read_manifest(file)
     if manifest.get("prompts") != plan.fingerprint:
         raise StoreError(
             f"{folder} holds answers to other prompts than the study would ask now; run it again"

@@ -210,7 +210,9 @@ class Cluster:
             self._ray.kill(actor)
         self._actors, self._asked, self._idle = {}, {}, set()
         if self._own:
-            self._ray.shutdown()
+            import ray  # an extra; not `self._ray`, which would start what has ended already
+
+            ray.shutdown()
 
 
 def _connect(address: str) -> tuple[Any, bool]:

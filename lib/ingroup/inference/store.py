@@ -50,6 +50,20 @@ class State(NamedTuple):
     damaged: list[Path]
 
 
+def read_manifest(file: Path) -> dict[str, Any]:
+    """What a store's ``manifest.json`` says.
+
+    Raises
+    ------
+    StoreError
+        Where it is no JSON object.
+    """
+    try:
+        return dict(json.loads(file.read_text("utf8")))
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
+
+
 class Store:
     """The responses of one model to one setting of one study.
 
@@ -99,10 +113,7 @@ class Store:
                 shards.replace(file, text)
 
     def _check(self, file: Path) -> None:
-        try:
-            there = dict(json.loads(file.read_text("utf8")))
-        except (ValueError, TypeError) as error:
-            raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
+        there = read_manifest(file)
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
             if old != new and name == "prompts":
