@@ -6,7 +6,6 @@ PROFILE     ?= demo
 TORCH_INDEX ?=
 DATA_MIRROR ?=
 RATE        ?=
-EVENTS      ?= 4
 
 VENV := .venv
 PY   := $(VENV)/bin/python
@@ -24,8 +23,8 @@ RUN_READY := $(VENV)/.vllm
 endif
 endif
 
-# Whatever else is set on the command line is a parameter of a notebook; ingroup.run checks it.
-OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE EVENTS RUN VENV PY UV READY VLLM RUN_PY \
+# Whatever else is set on the command line is a parameter of a notebook; ingroup.commands.run checks it.
+OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY \
               RUN_READY MAKEFLAGS
 GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
 PARAMETERS := $(foreach v,$(GIVEN),--set '$(v)=$($(v))')
@@ -61,7 +60,7 @@ RUN_PY    ?= $(PY)
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all plan repeat test test-vllm test-ray topics sheet items data lab figures report \
+.PHONY: help all plan test test-vllm test-ray topics sheet items data lab figures report \
 	test-report bench bench-scale bench-gpu lint clean calibrant lock notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -80,10 +79,10 @@ notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 
 $(OUT)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $(wildcard lib/ingroup/report*.py \
 		lib/ingroup/templates/report/*)
-	@$(PY) -m ingroup.report --run '$(RUN)'
+	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 
 report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
-	@$(PY) -m ingroup.report --run '$(RUN)'
+	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 
 # ---- environment -------------------------------------------------------------------------------
 
@@ -161,7 +160,7 @@ endif
 
 define notebook
 $(DONE)/$(1).ipynb: notebooks/$(1).ipynb $(NEEDS_$(1)) $(COMMON) $(AGAIN)
-	@$(RUN_PY) -m ingroup.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS) $$(SHARED)
+	@$(RUN_PY) -m ingroup.commands.run $(1) --profile $(PROFILE) --run $(RUN) $(PARAMETERS) $$(SHARED)
 $(firstword $(subst _, ,$(1))): $(DONE)/$(1).ipynb
 	@cat $(DONE)/$(1).txt
 	$(if $(filter default,$(RUN)),,@echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
@@ -169,29 +168,25 @@ endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
-	@$(PY) -m ingroup.plan 10_empathy_gap --profile $(PROFILE) $(if $(RATE),--rate '$(RATE)') $(PARAMETERS)
-
-repeat: $(RUN_READY)  ## ask a sample (EVENTS=4) of a finished run again: flip rate, change of delta
-	@$(RUN_PY) -m ingroup.repeat 10_empathy_gap --profile $(PROFILE) --run $(RUN) \
-		--events $(EVENTS) $(PARAMETERS)
+	@$(PY) -m ingroup.commands.plan 10_empathy_gap --profile $(PROFILE) $(if $(RATE),--rate '$(RATE)') $(PARAMETERS)
 
 figures: $(READY)  ## redraw every figure from the tables of the last run, without asking a model
-	@$(PY) -m ingroup.redraw --run $(RUN)
+	@$(PY) -m ingroup.commands.redraw --run $(RUN)
 
 topics: $(RUN_READY)  ## new GIEBench questions about each identity, by MODEL=...: build/giebench/topics.csv
-	@$(RUN_PY) -m ingroup.construction topics $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.studies.giebench.construction topics $(PARAMETERS)
 
 sheet: $(READY)  ## lay these topics before five annotators: build/giebench/sheet.csv
-	@$(PY) -m ingroup.construction sheet
+	@$(PY) -m ingroup.studies.giebench.construction sheet
 
 items: $(RUN_READY)  ## labels and kappa of the filled sheet, answers by MODEL=...: build/giebench/items.json
-	@$(RUN_PY) -m ingroup.construction items $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.studies.giebench.construction items $(PARAMETERS)
 
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror '$(DATA_MIRROR)')
 
 calibrant: $(READY)  ## train both calibrants anew, an hour and a half on two cores
-	@$(PY) -m ingroup.calibrant calibrant & $(PY) -m ingroup.calibrant calibrant-null & wait
+	@$(PY) data/models/training/train.py calibrant & $(PY) data/models/training/train.py calibrant-null & wait
 
 # ---- work --------------------------------------------------------------------------------------
 
@@ -218,7 +213,7 @@ $(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
 	@touch $@
 
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
-	@$(VLLM)/bin/python -m pytest tests/engines/check_vllm.py tests/engines/check_vllm_server.py
+	@$(VLLM)/bin/python -m pytest tests/inference/check_vllm.py tests/inference/check_vllm_server.py
 
 # What pyproject.toml pins for an extra of one package.
 extra = $$(sed -n 's/^$(1) = \["\([^"]*\)"\]/\1/p' pyproject.toml)
@@ -229,7 +224,7 @@ $(VENV)/.browser: pyproject.toml $(READY)
 	@touch $@
 
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
-	@RUN='$(RUN)' $(PY) -m pytest -rs tests/report/check_report.py
+	@RUN='$(RUN)' $(PY) -m pytest -rs tests/commands/check_report.py
 
 $(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
 	@echo "Adding Ray to $* ..."
@@ -238,16 +233,16 @@ $(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
 	@touch $@
 
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths, stragglers (needs free cores)
-	@$(PY) -m pytest tests/engines/check_ray.py
+	@$(PY) -m pytest tests/inference/check_ray.py
 
 bench: $(READY) $(VLLM)/.ready  ## speed against named baselines, written to build/bench.json
-	@$(PY) tests/bench/bench.py $(VLLM)/bin/python
+	@$(PY) bench/bench.py $(VLLM)/bin/python
 
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
-	@$(PY) tests/bench/scale.py
+	@$(PY) bench/scale.py
 
 bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
-	@$(RUN_PY) tests/bench/gpu.py
+	@$(RUN_PY) bench/gpu.py
 
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingroup import parameters, paths, run
+from ingroup import paths
 from ingroup.audit import COLUMNS, VERDICTS, Findings, judge, notes
+from ingroup.commands import parameters, run
 
 NOTEBOOK = paths.NOTEBOOKS / "50_audit.ipynb"
 

@@ -5,8 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup import accuracy, claims, content_model, helpfulness, multiverse, permutation, ratings
-from ingroup.bootstrap import bootstrap_interval
+from ingroup import claims
+from ingroup.stats import multiverse, permutation
+from ingroup.stats.intervals import bootstrap_interval
+from ingroup.studies.biased_samaritan import statistics as helpfulness
+from ingroup.studies.empathy_gap import ratings
+from ingroup.studies.giebench import statistics as accuracy
+from ingroup.studies.stereomap import statistics as content_model
 
 EYE = np.eye(4, dtype=bool)
 GAP = {"exclusion": "any", "rounding": "none", "matrix": "with a person", "unit": "identities"}

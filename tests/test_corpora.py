@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import corpora, paths
-from ingroup.corpora import COLUMNS, CORPORA, EMOTIONS, Corpus, CorpusError, fetch, load_events
+from ingroup.corpora import COLUMNS, CORPORA, EMOTIONS, Corpus, fetch, load_events
+from ingroup.tables import InputError
 
 HEADER = "\t".join(COLUMNS)
 CONTENTS = {"one.tsv": b"first file\n", "two words.tsv": b"second file\n"}
@@ -136,7 +137,7 @@ def test_a_small_sample_by_hand():
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
 def test_a_sample_size_out_of_range_is_refused(n_events):
-    with pytest.raises(CorpusError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
+    with pytest.raises(InputError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
         load_events(n_events=n_events)
 
 
@@ -204,7 +205,7 @@ WRONG_LINES = {
 
 @pytest.mark.parametrize(("lines", "sentence"), WRONG_LINES.values(), ids=WRONG_LINES)
 def test_a_wrong_line_is_named(tmp_path, lines, sentence):
-    with pytest.raises(CorpusError, match=f"a.tsv, {sentence}") as problem:
+    with pytest.raises(InputError, match=f"a.tsv, {sentence}") as problem:
         load_events(write(tmp_path / "a.tsv", *lines))
     assert "\n" not in str(problem.value)
 
@@ -216,14 +217,14 @@ def test_the_same_id_under_two_emotions_is_two_events(tmp_path):
 def test_a_duplicate_in_another_file_is_named_with_both_places(tmp_path):
     write(tmp_path / "a.tsv", event("fear"), event("joy"))
     write(tmp_path / "b.tsv", event("joy"))
-    with pytest.raises(CorpusError, match=r"b.tsv, line 2: joy 1 .* in .*a.tsv, line 3"):
+    with pytest.raises(InputError, match=r"b.tsv, line 2: joy 1 .* in .*a.tsv, line 3"):
         load_events(str(tmp_path))
 
 
 @pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
 def test_a_missing_column_is_named(tmp_path, column):
     header = HEADER.replace(column, "x")
-    with pytest.raises(CorpusError, match=f"a.tsv, line 1: no column '{column}', found .*x"):
+    with pytest.raises(InputError, match=f"a.tsv, line 1: no column '{column}', found .*x"):
         load_events(write(tmp_path / "a.tsv", GOOD, header=header))
 
 
@@ -231,7 +232,7 @@ def test_a_missing_column_is_named(tmp_path, column):
 def test_text_that_is_not_utf8_is_named(tmp_path, start):
     place = tmp_path / "a.tsv"
     place.write_bytes(start + f"{HEADER}\n{GOOD}\n{event('joy', '1', 'café')}".encode("latin-1"))
-    with pytest.raises(CorpusError, match=r"a.tsv, line 3: the text is not UTF-8"):
+    with pytest.raises(InputError, match=r"a.tsv, line 3: the text is not UTF-8"):
         load_events(str(place))
 
 
@@ -239,16 +240,16 @@ def test_text_that_is_not_utf8_is_named(tmp_path, start):
 def test_an_empty_file_is_named(tmp_path, content):
     place = tmp_path / "a.tsv"
     place.write_bytes(content)
-    with pytest.raises(CorpusError, match=r"a.tsv, line 1: the file is empty"):
+    with pytest.raises(InputError, match=r"a.tsv, line 1: the file is empty"):
         load_events(str(place))
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(CorpusError, match="'crowd-envant' is neither sample nor crowd-envent"):
+    with pytest.raises(InputError, match="'crowd-envant' is neither sample nor crowd-envent"):
         load_events("crowd-envant")
-    with pytest.raises(CorpusError, match=r"holds no .tsv file"):
+    with pytest.raises(InputError, match=r"holds no .tsv file"):
         load_events(str(tmp_path))
-    with pytest.raises(CorpusError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
+    with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
         load_events("crowd-envent", folder=tmp_path)
 
 
@@ -332,7 +333,7 @@ def test_what_is_there_is_left_alone(mirror, tmp_path):
 def test_a_damaged_file_is_fetched_again(mirror, tmp_path):
     damaged = fetch("tiny", mirror, tmp_path / "raw")[1]
     damaged.write_bytes(b"second fi")
-    with pytest.raises(CorpusError, match=r"two words.tsv was changed; `make data`"):
+    with pytest.raises(InputError, match=r"two words.tsv was changed; `make data`"):
         load_events("tiny", folder=tmp_path / "raw")
     fetch("tiny", mirror, tmp_path / "raw")
     assert held(tmp_path / "raw") == CONTENTS
@@ -342,30 +343,30 @@ def test_a_wrong_hash_in_the_mirror_leaves_nothing_behind(mirror, tmp_path):
     (mirror / "tiny" / "two words.tsv").write_bytes(b"forged\n")
     found = hashlib.sha256(b"forged\n").hexdigest()[:12]
     expected = hashlib.sha256(CONTENTS["two words.tsv"]).hexdigest()[:12]
-    with pytest.raises(CorpusError, match=f"two words.tsv .* {found}.*, expected {expected}"):
+    with pytest.raises(InputError, match=f"two words.tsv .* {found}.*, expected {expected}"):
         fetch("tiny", mirror, tmp_path / "raw")
     assert held(tmp_path / "raw") == {"one.tsv": CONTENTS["one.tsv"]}
 
 
 def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, tmp_path):
     (mirror / "tiny" / "one.tsv").unlink()
-    with pytest.raises(CorpusError, match=r"mirror '.*mirror' has no tiny/one.tsv"):
+    with pytest.raises(InputError, match=r"mirror '.*mirror' has no tiny/one.tsv"):
         fetch("tiny", mirror, tmp_path / "raw")
-    with pytest.raises(CorpusError, match=r"nowhere' is not a folder"):
+    with pytest.raises(InputError, match=r"nowhere' is not a folder"):
         fetch("tiny", tmp_path / "nowhere", tmp_path / "raw")
-    with pytest.raises(CorpusError, match="'huge' is no corpus to fetch; there is tiny, blobs"):
+    with pytest.raises(InputError, match="'huge' is no corpus to fetch; there is tiny, blobs"):
         fetch("huge", mirror)
     assert held(tmp_path / "raw") == {}
 
 
 def test_a_place_that_cannot_be_written_is_named(mirror, tmp_path):
     (tmp_path / "raw").write_text("a file where a folder should be")
-    with pytest.raises(CorpusError, match=r"one.tsv cannot be written"):
+    with pytest.raises(InputError, match=r"one.tsv cannot be written"):
         fetch("tiny", mirror, tmp_path / "raw")
 
 
 def test_no_net_names_the_other_way(mirror, tmp_path):
-    with pytest.raises(CorpusError, match=r"one.tsv could not be fetched .*DATA_MIRROR=<folder>"):
+    with pytest.raises(InputError, match=r"one.tsv could not be fetched .*DATA_MIRROR=<folder>"):
         fetch("tiny", folder=tmp_path / "raw")
     assert held(tmp_path / "raw") == {}
 
@@ -430,14 +431,14 @@ def test_fetch_downloads_once(serve, tmp_path):
 def test_a_failed_download_leaves_nothing_behind(serve, tmp_path, second, promised, sentence):
     contents = {"one.tsv": CONTENTS["one.tsv"]} | ({"two words.tsv": second} if second else {})
     serve(contents, promised)
-    with pytest.raises(CorpusError, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         fetch("tiny", folder=tmp_path)
     assert held(tmp_path) == {"one.tsv": CONTENTS["one.tsv"]}
 
 
 def test_a_download_that_breaks_off_leaves_nothing_behind(serve, tmp_path):
     serve(CONTENTS, promised=100)
-    with pytest.raises(CorpusError, match=r"one.tsv could not be fetched"):
+    with pytest.raises(InputError, match=r"one.tsv could not be fetched"):
         fetch("tiny", folder=tmp_path)
     assert held(tmp_path) == {}
 
@@ -455,7 +456,7 @@ def test_a_wrong_blob_is_not_kept_and_named_with_both_ids(serve, tmp_path):
     contents = {name: content for name, (content, _) in BLOBS.items()}
     serve(contents | {"results/a.json": b'{"forged": 1}\n'})
     ids = "git blob id b33090e7f021..., expected e69de29bb2d1..."
-    with pytest.raises(CorpusError, match=rf"results/a.json from http://.* has {ids}; it was not"):
+    with pytest.raises(InputError, match=rf"results/a.json from http://.* has {ids}; it was not"):
         fetch("blobs", folder=tmp_path)
     assert held(tmp_path) == {"data/a.json": b"{}\n"}
     serve(contents)
@@ -467,23 +468,21 @@ def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path):
     def path(corpus: str, name: str) -> Path:
         return corpora.file(corpus, name, tmp_path)
 
-    with pytest.raises(
-        CorpusError, match=r"results/a.json is not there; `make data` fetches blobs"
-    ):
+    with pytest.raises(InputError, match=r"results/a.json is not there; `make data` fetches blobs"):
         path("blobs", "results/a.json")
     fetch("blobs", mirror, tmp_path)
     assert path("blobs", "results/a.json") == tmp_path / "blobs" / "results" / "a.json"
     (tmp_path / "blobs" / "results" / "a.json").write_bytes(b"\n")
-    with pytest.raises(CorpusError, match=r"results/a.json was changed; `make data` fetches the"):
+    with pytest.raises(InputError, match=r"results/a.json was changed; `make data` fetches the"):
         path("blobs", "results/a.json")
-    with pytest.raises(CorpusError, match=r"blobs has no file 'c'; there is data/a.json, results/"):
+    with pytest.raises(InputError, match=r"blobs has no file 'c'; there is data/a.json, results/"):
         path("blobs", "c")
-    with pytest.raises(CorpusError, match="'huge' is no corpus"):
+    with pytest.raises(InputError, match="'huge' is no corpus"):
         path("huge", "c")
 
 
 def test_a_corpus_without_tables_has_no_events():
-    with pytest.raises(CorpusError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
+    with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
         load_events("giebench")
 
 

@@ -12,15 +12,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, HashingVectorize
 from sklearn.metrics.pairwise import cosine_similarity
 
 from ingroup import keywords, paths
-from ingroup.keywords import (
-    SETTINGS,
-    KeywordError,
-    documents,
-    extract,
-    load_stop_words,
-    prepare,
-)
+from ingroup.keywords import SETTINGS, documents, extract, load_stop_words, prepare
 from ingroup.sentence_model import PACKAGE, load_model
+from ingroup.tables import InputError
 
 NARRATIVES = list(pd.read_csv(paths.SAMPLE / "narratives.tsv", sep="\t").generated_text)
 FORMS = pd.read_csv(paths.STIMULI / "stereomap" / "groups.csv")[
@@ -307,5 +301,5 @@ def test_stop_words_as_released():
     ],
 )
 def test_what_is_refused(call, sentence):
-    with pytest.raises(KeywordError, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         call()

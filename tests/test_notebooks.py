@@ -8,7 +8,9 @@ import nbformat
 import pandas as pd
 import pytest
 
-from ingroup import parameters, paths, redraw, run, scenarios
+from ingroup import paths
+from ingroup.commands import parameters, redraw, run
+from ingroup.studies.biased_samaritan import stimuli as scenarios
 
 HEADINGS = [
     "Question", "Parameters", "Stimuli", "Generation", "Parsing", "Statistics", "Figures",

@@ -196,13 +196,13 @@ def test_sound_reads_a_reply(text, of_100, of_10):
 @pytest.mark.parametrize(("text", "expected"), AUTHORS)
 @pytest.mark.parametrize("high", [10, 100])
 def test_authors_reads_a_reply_as_the_released_code(text, expected, high):
-    assert agrees(parse_rating(text, 0, high, rule="authors"), expected)
+    assert agrees(parse_rating(text, 0, high, rule="released"), expected)
 
 
 @pytest.mark.parametrize("number", range(101))
 def test_bare_numbers_read_the_same_under_both_rules(number):
     assert parse_rating(f"{number}", 0, 100) == (number, OK)
-    assert parse_rating(f"{number}", 0, 100, rule="authors") == (number, OK)
+    assert parse_rating(f"{number}", 0, 100, rule="released") == (number, OK)
 
 
 @settings(max_examples=400, deadline=None)
@@ -233,7 +233,7 @@ def test_sound_takes_no_number_that_the_text_does_not_hold(noise, number):
 @example("I'm not rating")
 def test_authors_equals_a_second_transcription(text):
     expected = slow_authors(text)
-    parsed = parse_rating(text, 0, 100, rule="authors")
+    parsed = parse_rating(text, 0, 100, rule="released")
     assert agrees(parsed, REFUSED if expected == -1 else expected)
 
 
@@ -281,12 +281,12 @@ def test_long_hostile_replies_are_read_too():
 
 
 def test_mistakes_of_the_caller_are_errors():
-    with pytest.raises(ValueError, match=r'"sound" or "authors", found \'strict\''):
+    with pytest.raises(ValueError, match=r'"sound" or "released", found \'strict\''):
         parse_rating("85", 0, 100, rule="strict")
     with pytest.raises(ValueError, match="low=100 and high=0"):
         parse_rating("85", 100, 0)
     with pytest.raises(ValueError, match="low=5 and high=5"):
-        parse_rating("85", 5, 5, rule="authors")
+        parse_rating("85", 5, 5, rule="released")
 
 
 _LABEL = r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?"

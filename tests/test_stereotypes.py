@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import published, stereotypes
-from ingroup.lexicon import LexiconError, load_lexicon
+from ingroup.dictionary import load_lexicon
 from ingroup.stereotypes import STEPS, coverage, find, load_mappings
+from ingroup.tables import InputError
 
 SAMPLE = load_lexicon()
 TOY = """word,dimension,direction
@@ -117,7 +118,7 @@ def test_no_keywords_give_an_empty_table(toy):
 
 @pytest.mark.parametrize("wrong", [None, np.nan, 4])
 def test_a_keyword_that_is_no_text_is_one_sentence(toy, wrong):
-    with pytest.raises(LexiconError, match=r"^Keyword 2 of 3: found .*, expected text\.$"):
+    with pytest.raises(InputError, match=r"^Keyword 2 of 3: found .*, expected text\.$"):
         find(["caring", wrong, "nurse"], toy, no_lemmas, {})
 
 
@@ -226,7 +227,7 @@ def test_lemminflect_comes_second_and_guesses_only_at_regular_endings(modules):
 
 def test_no_lemmatizer_is_one_sentence(modules, toy):
     modules(en_core_web_sm=None, lemminflect=None)
-    with pytest.raises(LexiconError, match=r"No lemmatizer is installed, .*`pip install lemminfl"):
+    with pytest.raises(InputError, match=r"No lemmatizer is installed, .*`pip install lemminfl"):
         find(["caring"], toy)
     assert find(["caring"], toy, no_lemmas).word.tolist() == ["caring"]
 
@@ -273,7 +274,7 @@ def test_a_user_s_mappings_come_on_top(tmp_path, toy):
 def test_a_bad_table_of_mappings_is_one_sentence(tmp_path, text, sentence):
     file = tmp_path / "mine.csv"
     file.write_text(text, "utf-8")
-    with pytest.raises(LexiconError, match=re.escape(f"{file}, line {sentence}")):
+    with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")):
         load_mappings(file)
 
 

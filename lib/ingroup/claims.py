@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ingroup import accuracy, content_model, helpfulness, permutation, ratings
-from ingroup.bootstrap import bootstrap_interval
-from ingroup.multiverse import Result, attempt
+from ingroup.stats import permutation
+from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.multiverse import Result, attempt
+from ingroup.studies.biased_samaritan import statistics as helpfulness
+from ingroup.studies.empathy_gap import ratings
+from ingroup.studies.giebench import statistics as accuracy
+from ingroup.studies.stereomap import statistics as content_model
 
 
 def gap(
@@ -31,7 +35,7 @@ def gap(
     values, same : ndarray
         Ratings (n + 1, n + 1, events), and the pairs of one group (n, n).
     exclusion : {"any", "pairwise"}
-        See `ingroup.ratings.exclude`.
+        See `ingroup.studies.empathy_gap.ratings.exclude`.
     rounding : {"none", "cell means"}
         To 2 decimals, as released.
     matrix : {"with a person", "without"}
@@ -111,7 +115,7 @@ def naming(
     Parameters
     ----------
     answers : DataFrame
-        From `ingroup.reread.giebench_answers`.
+        From `ingroup.commands.reread.giebench_answers`.
     order : str
         "0" to "3": the answers as given, or moved by so many places; "all four": an item is right
         where it is in each.
@@ -169,7 +173,7 @@ def clustered(
     Parameters
     ----------
     scores : DataFrame
-        From `ingroup.content_model.round_scores`.
+        From `ingroup.studies.stereomap.statistics.round_scores`.
     rounds : {"same", "other"}
         Whether the rounds that are tested made the clusters too, or another half of them did.
     seed, starts : int

@@ -20,13 +20,10 @@ import pandas as pd
 import pooch
 
 from ingroup import paths
+from ingroup.tables import InputError
 
 REQUIRED = ("emotion", "text_id", "generated_text")
 COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be fetched or read; the message is one sentence for the user."""
 
 
 class Corpus(NamedTuple):
@@ -124,27 +121,27 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
 
     Raises
     ------
-    CorpusError
+    InputError
         For an unknown corpus or file, and one that is not there, cannot be read or was changed.
     """
     known = _registered(corpus).files
     if name not in known:
-        raise CorpusError(f"{corpus} has no file {name!r}; there is {', '.join(known)}.")
+        raise InputError(f"{corpus} has no file {name!r}; there is {', '.join(known)}.")
     place = (folder or paths.RAW) / corpus / name
     if not place.is_file():
-        raise CorpusError(f"{place} is not there; `make data` fetches {corpus}.")
+        raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
     try:
         fault = _fault(place, known[name])
     except OSError as problem:
-        raise CorpusError(f"{place} cannot be read: {problem.strerror}.") from problem
+        raise InputError(f"{place} cannot be read: {problem.strerror}.") from problem
     if fault:
-        raise CorpusError(f"{place} was changed; `make data` fetches the published one.")
+        raise InputError(f"{place} was changed; `make data` fetches the published one.")
     return place
 
 
 def _registered(corpus: str) -> Corpus:
     if corpus not in CORPORA:
-        raise CorpusError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
+        raise InputError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
     return CORPORA[corpus]
 
 
@@ -171,13 +168,13 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
 
     Raises
     ------
-    CorpusError
+    InputError
         For an unknown corpus, a mirror that is not a folder or lacks a file, an address that
         cannot be reached, a wrong hash, or a folder that cannot be written.
     """
     _, address, files = _registered(corpus)
     if mirror is not None and not mirror.is_dir():
-        raise CorpusError(f"The mirror {str(mirror)!r} is not a folder.")
+        raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus
     for name, expected in files.items():
         place = home / name
@@ -189,11 +186,11 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
                 copy = Path(aside) / place.name
                 origin = _bring(corpus, name, f"{address}/{name}", mirror, copy)
                 if fault := _fault(copy, expected):
-                    raise CorpusError(f"{name} from {origin} {fault}; it was not kept.")
+                    raise InputError(f"{name} from {origin} {fault}; it was not kept.")
                 os.replace(copy, place)
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
-            raise CorpusError(f"{place} cannot be written or read ({reason}).") from problem
+            raise InputError(f"{place} cannot be written or read ({reason}).") from problem
     return [home / name for name in files]
 
 
@@ -201,7 +198,7 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
     """Copy one file from the mirror or the web, unverified; returns where it came from."""
     there = mirror and mirror / corpus / name
     if there and not there.is_file():
-        raise CorpusError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
+        raise InputError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
     try:
         if there:
             shutil.copyfile(there, copy)
@@ -210,7 +207,7 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
     except OSError as problem:  # every error of the HTTP client is one
         reply = getattr(problem, "response", None)
         reason = type(problem).__name__ if reply is None else f"HTTP {reply.status_code}"
-        raise CorpusError(
+        raise InputError(
             f"{there or url} could not be fetched ({reason}); if the net cannot be reached, "
             f"`make data DATA_MIRROR=<folder>` takes {corpus}/{name} from a folder."
         ) from problem
@@ -246,7 +243,7 @@ def load_events(
 
     Raises
     ------
-    CorpusError
+    InputError
         For a corpus that is not there, `n_events` out of range, and, naming file and line, for a
         file that is empty or not UTF-8, a missing column, a line with too few or too many fields,
         an unknown emotion, a blank cell, or a pair of emotion and text_id that comes twice.
@@ -263,7 +260,7 @@ def load_events(
     if n_events is None:
         return events
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
-        raise CorpusError(
+        raise InputError(
             f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
             f"{len(events)} (N_EVENTS=0 takes all)."
         )
@@ -281,9 +278,9 @@ def _files(corpus: str, folder: Path) -> list[Path]:
     place = Path(corpus).expanduser()
     files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
     if not files:
-        raise CorpusError(f"The folder {corpus!r} holds no .tsv file.")
+        raise InputError(f"The folder {corpus!r} holds no .tsv file.")
     if not files[0].is_file():
-        raise CorpusError(
+        raise InputError(
             f"The corpus {corpus!r} is neither sample nor {' nor '.join(tables)} nor a file or "
             "folder that exists."
         )
@@ -295,20 +292,20 @@ def _read(file: Path, seen: dict[tuple[str, str], str]) -> list[dict[str, str]]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as problem:
-        raise CorpusError(f"{file} cannot be read: {problem.strerror}.") from problem
+        raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
     except UnicodeDecodeError as problem:
         line = problem.object[: problem.start].count(b"\n") + 1
-        raise CorpusError(f"{file}, line {line}: the text is not UTF-8.") from problem
+        raise InputError(f"{file}, line {line}: the text is not UTF-8.") from problem
     # Split at \n alone: other separators that str.splitlines knows may be part of a text.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     header = lines[0].split("\t")
     if not text.strip():
-        raise CorpusError(f"{file}, line 1: the file is empty, expected {', '.join(COLUMNS)}.")
+        raise InputError(f"{file}, line 1: the file is empty, expected {', '.join(COLUMNS)}.")
     for column in REQUIRED:
         if column not in header:
-            raise CorpusError(f"{file}, line 1: no column {column!r}, found {', '.join(header)}.")
+            raise InputError(f"{file}, line 1: no column {column!r}, found {', '.join(header)}.")
     if len(lines) == 1:
-        raise CorpusError(f"{file}, line 2: expected an event, the file ends after its header.")
+        raise InputError(f"{file}, line 2: expected an event, the file ends after its header.")
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         where = f"{file}, line {number}"
@@ -316,25 +313,25 @@ def _read(file: Path, seen: dict[tuple[str, str], str]) -> list[dict[str, str]]:
             # A text with quotes in it is quoted, its own quotes doubled, as pandas writes it.
             (cells,) = csv.reader([line], delimiter="\t", strict=True)
         except (csv.Error, ValueError) as problem:
-            raise CorpusError(
+            raise InputError(
                 f"{where}: a quote is opened and not closed; expected a text with quotes to be "
                 "quoted, its own quotes doubled."
             ) from problem
         if len(cells) != len(header):
-            raise CorpusError(f"{where}: {len(cells)} fields, expected {len(header)}.")
+            raise InputError(f"{where}: {len(cells)} fields, expected {len(header)}.")
         row = {
             column: cell for column, cell in zip(header, cells, strict=True) if column in COLUMNS
         }
         for column, cell in row.items():
             if not cell.strip():
-                raise CorpusError(f"{where}: {column} is empty.")
+                raise InputError(f"{where}: {column} is empty.")
         if row["emotion"] not in EMOTIONS:
-            raise CorpusError(
+            raise InputError(
                 f"{where}: unknown emotion {row['emotion']!r}, expected {', '.join(EMOTIONS)}."
             )
         event = row["emotion"], row["text_id"]
         if event in seen:
-            raise CorpusError(f"{where}: {' '.join(event)} is there already, in {seen[event]}.")
+            raise InputError(f"{where}: {' '.join(event)} is there already, in {seen[event]}.")
         seen[event] = where
         rows.append(row)
     return rows
@@ -352,7 +349,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             files = fetch(corpus, Path(mirror).expanduser() if mirror else None)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
-        except CorpusError as problem:
+        except InputError as problem:
             failed = True
             print(f"{corpus}: {problem}", file=sys.stderr)
     return int(failed)

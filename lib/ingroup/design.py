@@ -1,342 +1,208 @@
-"""The designs of the studies: which trials there are, and in which order.
+"""Factorial designs: a number for every trial, and the trial for every number.
 
-The slowest factor comes first in the prompt: perceiver (the persona), then experiencer, then
-emotion, then event. Neighbouring trials therefore share the longest prefix that the wording
-allows, which is what a prefix cache saves.
+A design is never written out. It is a list of blocks (one setting and one category each), a
+block is a product of factors, and a trial is built when it is asked for. So 37,310,350 trials
+cost no more memory than 1,000.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import permutations
-from typing import Any, Literal, NamedTuple
+import hashlib
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, NamedTuple
 
-import pandas as pd
+import numpy as np
 
-from ingroup import questions, scenarios, social_groups, stimuli
-from ingroup.factorial import Block, Design, Selection, Trial
-from ingroup.questions import Question
-from ingroup.stimuli import Message, Setting
+from ingroup.tables import InputError
 
-__all__ = [
-    "Block",
-    "Design",
-    "Selection",
-    "Trial",
-    "biased_samaritan",
-    "empathy_gap",
-    "giebench",
-    "mismatched",
-    "rewriting",
-    "stereomap",
-]
-
-Crossing = Literal["full", "printed"]
-Order = Literal["given", "rotate"]
-Calls = Literal["together", "separate"]
+Message = dict[str, str]
 
 
-class Event(NamedTuple):
-    """What one experiencer lived through, in the form that a setting shows."""
-
-    emotion: str
-    text_id: str
-    narrative: str
-
-
-def empathy_gap(
-    events: pd.DataFrame,
-    settings: Iterable[str] | None = None,
-    categories: Iterable[str] | None = None,
-) -> Design:
-    """The design of Hou et al. (section 3.3): perceiver x experiencer x event, by setting.
-
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        From :func:`ingroup.corpora.load_events`, ordered by emotion.
-    settings : iterable of str, optional
-        E.g. ``["P0,S0,T0"]``; the paper's seven unless given.
-    categories : iterable of str, optional
-        All three unless given.
-
-    Returns
-    -------
-    Design
-        With all settings and categories on the full corpus
-        7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4).
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Put values for ``{placeholders}`` in one pass; braces inside a value stay as they are.
 
     Raises
     ------
-    ingroup.stimuli.StimulusError
-        For an unknown setting or category, or a setting whose narrative form (a column of
-        ``events``) the corpus does not have.
+    InputError
+        Where a placeholder of ``values`` does not stand in the template.
     """
-    wordings = [stimuli.setting(name) for name in settings or stimuli.settings()]
-    names = list(categories or stimuli.categories())
-    return Design(_block(wording, name, events) for wording in wordings for name in names)
+    parts = [*_cut(template, tuple(values))]
+    parts[1::2] = [values[name] for name in parts[1::2]]
+    return "".join(parts)
 
 
-def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
-    if form not in events or events[form].isna().any():
-        raise stimuli.StimulusError(
-            f"this corpus does not have the column {form!r} for every event; leave the settings "
-            "that show it out, or rewrite it (appendix A.2)"
-        )
-    columns = (events[name].astype(str) for name in ("emotion", "text_id", form))
-    return tuple(Event(*row) for row in zip(*columns, strict=True))
+@lru_cache  # a design fills the same few templates millions of times
+def _cut(template: str, names: tuple[str, ...]) -> list[str]:
+    """The template's texts and, between each and the next, the name of a placeholder."""
+    missing = [name for name in names if f"{{{name}}}" not in template]
+    if missing:
+        raise InputError(f"the template {template!r} has no placeholder {{{missing[0]}}}")
+    if not names:
+        return [template]
+    return re.split("{(" + "|".join(map(re.escape, names)) + ")}", template)
 
 
-def _block(setting: Setting, category: str, events: pd.DataFrame) -> Block:
-    people = tuple(stimuli.identities(category).identity)
-    levels = {
-        "perceiver": people,
-        "experiencer": people,
-        "event": _levels(events, setting.narrative),
-    }
+class Trial(NamedTuple):
+    """One prompt: its number in the design, the labels of its condition, its chat messages."""
 
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        event = condition["event"]
-        return setting.messages(
-            condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
-        )
-
-    return Block(
-        labels={"setting": setting.name, "category": category},
-        factors=levels,
-        render=render,
-        templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
-    )
+    index: int
+    condition: dict[str, Any]
+    messages: list[Message]
 
 
-def rewriting(events: pd.DataFrame) -> Design:
-    """One trial an event: the prompt that puts it into the third person (appendix A.2)."""
+@dataclass(frozen=True)
+class Block:
+    """All combinations of some factors under constant labels.
 
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        return stimuli.rewrite_messages(condition["event"].narrative)
+    Attributes
+    ----------
+    labels : mapping
+        What is the same in the whole block, e.g. setting and category.
+    factors : mapping of str to sequence
+        Levels of each factor, slowest first; labels and levels together are a condition.
+    render : callable
+        Condition to chat messages; a pure function.
+    templates : str
+        The texts that ``render`` fills, for the fingerprint.
+    """
 
-    template = stimuli.rewrite_messages("")[0]["content"]
-    return Design(
-        [
-            Block(
-                {"setting": "rewrite"},
-                {"event": _levels(events, "first_person_text")},
-                render,
-                template,
-            )
+    labels: Mapping[str, str]
+    factors: Mapping[str, Sequence]
+    render: Callable[[Mapping[str, Any]], list[Message]]
+    templates: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(levels) for levels in self.factors.values())
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    def condition(self, index: int) -> dict[str, Any]:
+        """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
+        blank, fastest_first = self._plan
+        condition = blank.copy()
+        for name, levels, size in fastest_first:
+            index, place = divmod(index, size)
+            condition[name] = levels[place]
+        return condition
+
+    @cached_property
+    def _plan(self) -> tuple[dict[str, Any], list[tuple[str, Sequence, int]]]:
+        """What of a condition is there before its number is known: it is asked for millions."""
+        factors = [(name, levels, len(levels)) for name, levels in self.factors.items()]
+        return dict(self.labels) | dict.fromkeys(self.factors), factors[::-1]
+
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition inside the block, the inverse of :meth:`condition`."""
+        places = [list(levels).index(condition[name]) for name, levels in self.factors.items()]
+        return int(np.ravel_multi_index(places, self.shape))
+
+
+class Design(Sequence[Trial]):
+    """A lazily indexed sequence of trials.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        In prefix order.
+    start, stop : int, optional
+        The window of the whole design that this object shows; see :meth:`slice`.
+    """
+
+    def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
+        self.blocks = tuple(blocks)
+        self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
+        self.start = start
+        self.stop = self._bounds[-1] if stop is None else stop
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __getitem__(self, index: int) -> Trial:
+        size = self.stop - self.start
+        if not -size <= index < size:
+            raise IndexError(f"trial {index} of a design of {size} trials")
+        number = self.start + index % size
+        place = bisect_right(self._bounds, number) - 1
+        block = self.blocks[place]
+        condition = block.condition(number - self._bounds[place])
+        return Trial(number, condition, block.render(condition))
+
+    def __iter__(self) -> Iterator[Trial]:
+        return (self[index] for index in range(len(self)))
+
+    def slice(self, start: int, stop: int) -> "Design":
+        """Trials ``start`` to ``stop`` of this design; their numbers stay those of the whole."""
+        stop = min(stop, len(self))
+        if not 0 <= start <= stop:
+            raise IndexError(f"slice {start}:{stop} of a design of {len(self)} trials")
+        return Design(self.blocks, self.start + start, self.start + stop)
+
+    def block_of(self, **labels: str) -> tuple[Block, range]:
+        """The block with these labels and the numbers of its trials.
+
+        Raises
+        ------
+        KeyError
+            Where no block, or more than one, has these labels.
+        """
+        found = [
+            (block, range(low, high))
+            for block, (low, high) in zip(self.blocks, pairwise(self._bounds), strict=True)
+            if labels.items() <= dict(block.labels).items()
         ]
-    )
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} blocks of the design have {labels}")
+        return found[0]
+
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition in the whole design: index -> condition -> index."""
+        labels = {name: condition[name] for name in self.blocks[0].labels}
+        block, numbers = self.block_of(**labels)
+        return numbers.start + block.index(condition)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over templates, labels and levels: another text gives another fingerprint."""
+        digest = hashlib.sha256()
+        for block in self.blocks:
+            content = [dict(block.labels), block.templates, dict(block.factors)]
+            digest.update(json.dumps(content, default=list, ensure_ascii=False).encode())
+        return digest.hexdigest()
 
 
-class Prompt(NamedTuple):
-    """One wording of one scenario with one phrasing of a group."""
-
-    scenario: int
-    wording: int
-    group: str
-    phrasing: str
-    text: str
-    phrase: str
-
-
-def biased_samaritan(
-    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
-) -> Design:
-    """The design of Fagan et al. (section 4.2): scenario x wording x phrasing, for one category.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From :func:`ingroup.scenarios.load_scenarios`.
-    category : str
-        ``"Race"``, ``"Gender"`` or ``"Age"``.
-    crossing : {"full", "printed"}
-        "full" puts every phrasing, the control among them, into every wording. "printed" asks each
-        phrasing once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1)
-        and again 103 x (7 + 1) prompts as in section 4.2, which does not say how the wordings
-        were dealt out.
-    latino : bool
-        See :func:`ingroup.scenarios.phrasings`.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``prompt`` (levels of :class:`Prompt`); phrasings change fastest,
-        so neighbours share the text up to the slot.
-
-    Raises
-    ------
-    ValueError
-        For another crossing.
-    ingroup.stimuli.StimulusError
-        For an unknown category.
-    """
-    if crossing not in ("full", "printed"):
-        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'printed'")
-    phrasings = list(scenarios.phrasings(category, latino).itertuples(index=False))
-    wordings = sorted(table.wording.unique())
-    place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}
-    prompts = tuple(
-        Prompt(int(row.scenario), int(row.wording), name.group, name.phrasing, row.text, name.text)
-        for row in table.itertuples()
-        for turn, name in enumerate(phrasings)
-        if crossing == "full"
-        or wordings[(place[row.scenario] + turn) % len(wordings)] == row.wording
-    )
-
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        return scenarios.messages(condition["prompt"].text, condition["prompt"].phrase)
-
-    request = scenarios.request()
-    labels = {"category": category, "crossing": crossing}
-    return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
-
-
-class Asked(NamedTuple):
-    """One item under one prompt, its answers moved by ``shift`` places.
-
-    ``identity`` stands in the prompt instead of the item's own; None: its own.
-    """
-
-    question: Question
-    prompt: str
-    shift: int
-    identity: str | None
-
-
-def giebench(
-    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "appendix"
-) -> Design:
-    """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
+class Selection(Sequence[Trial]):
+    """Some trials of a design, in an order of their own; their numbers stay those of the whole.
 
     Parameters
     ----------
-    items : sequence of Question
-        From :func:`ingroup.questions.load_questions`.
-    prompt : str
-        ``"COT"``, ``"ID"`` or ``"Raw"``.
-    order : {"given", "rotate"}
-        "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places.
-    raw : {"appendix", "text"}
-        See :func:`ingroup.questions.messages`.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``asked`` (levels of :class:`Asked`), all items with the answers
-        in the order given first, so that these are a prefix of the rotated design.
-
-    Raises
-    ------
-    ValueError
-        For another order.
-    ingroup.questions.QuestionError
-        For an unknown prompt, or a released item that cannot be taken apart to rotate it.
+    design : Design
+        The whole.
+    numbers : array of int
+        Which of its trials, in which order.
     """
-    if order not in ("given", "rotate"):
-        raise ValueError(f"order is {order!r}, expected 'given' or 'rotate'")
-    shifts = range(len(questions.LETTERS)) if order == "rotate" else (0,)
-    asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _asked(asked, {"prompt": prompt, "order": order}, raw)
 
+    def __init__(self, design: Design, numbers: np.ndarray):
+        self.design, self.numbers = design, np.asarray(numbers, dtype=np.int64)
 
-def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> Design:
-    """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
+    def __len__(self) -> int:
+        return len(self.numbers)
 
-    The paper's words are of one direction only; its shares of (Male, Female) are of the items of
-    both (45 of 68 are 66.2 %, as in the whole category).
+    def __getitem__(self, index: int) -> Trial:
+        return self.design[int(self.numbers[index])]
 
-    Parameters
-    ----------
-    items : sequence of Question
-        From :func:`ingroup.questions.load_questions`.
-    prompt : str
-        ``"COT"`` or ``"ID"``.
-    pairs : pandas.DataFrame
-        With the columns ``identity_i`` and ``identity_j``. See :func:`ingroup.questions.tuples`.
-    """
-    told = {
-        (item.key, other): item  # a pair in both orders is one
-        for pair in pairs.itertuples()
-        for item in items
-        for own, other in permutations((pair.identity_i, pair.identity_j))
-        if item.identity == own
-    }
-    asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "appendix")
+    def slice(self, start: int, stop: int) -> "Selection":
+        """Places ``start`` to ``stop`` of this selection."""
+        return Selection(self.design, self.numbers[start:stop])
 
-
-def _asked(asked: Iterable[Asked], labels: Mapping[str, str], raw: str) -> Design:
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        one = condition["asked"]
-        return questions.messages(one.question, one.prompt, raw, one.identity, one.shift)
-
-    levels = tuple(asked)
-    for one in levels:  # an item that cannot be asked so is said before anything is asked
-        render({"asked": one})
-    return Design([Block(labels, {"asked": levels}, render, raw)])
-
-
-class Inquiry(NamedTuple):
-    """One prompt about one group; ``part`` is what is asked of it, "" for all in one turn."""
-
-    group: str
-    prompt: str
-    part: str
-
-
-def stereomap(
-    groups: Sequence[str],
-    prompts: Sequence[str],
-    ablation: str = "Prompt (paper)",
-    form: str = "printed",
-    calls: Calls = "together",
-) -> Design:
-    """The design of Jeoung et al. (section 3): prompt x group, for one round.
-
-    Parameters
-    ----------
-    groups : sequence of str
-        Names as in :func:`ingroup.social_groups.names`.
-    prompts : sequence of str
-        Names as in :func:`ingroup.social_groups.prompts`.
-    ablation, form : str
-        See :func:`ingroup.social_groups.messages`.
-    calls : {"together", "separate"}
-        "together" asks all parts of a prompt in one turn, as gpt-3.5-turbo was asked; "separate"
-        each in a chat of its own, as text-davinci-003 was.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``inquiry`` (levels of :class:`Inquiry`). Groups change fastest,
-        so neighbours share the text up to the group. A round is this design under another seed.
-
-    Raises
-    ------
-    ValueError
-        For other calls.
-    ingroup.social_groups.StimulusError
-        For an unknown group, prompt, ablation or form.
-    """
-    if calls not in ("together", "separate"):
-        raise ValueError(f"calls is {calls!r}, expected 'together' or 'separate'")
-
-    def chats(group: str, prompt: str) -> Mapping[str, list[Message]]:
-        if calls == "separate":
-            return social_groups.separate_messages(group, prompt, ablation, form)
-        return {"": social_groups.messages(group, prompt, ablation, form)}
-
-    asked = {  # all of it, so that what cannot be asked is said before anything is
-        Inquiry(group, prompt, part): chat
-        for prompt in prompts
-        for group in groups
-        for part, chat in chats(group, prompt).items()
-    }
-    order = list(dict.fromkeys((one.prompt, one.part) for one in asked))
-    inquiries = sorted(asked, key=lambda one: order.index((one.prompt, one.part)))
-
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        return asked[condition["inquiry"]]
-
-    labels = {"ablation": ablation, "form": form, "calls": calls}
-    texts = "\0".join(asked[one][0]["content"] for one in inquiries)
-    return Design([Block(labels, {"inquiry": tuple(inquiries)}, render, texts)])
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the design's fingerprint and the numbers."""
+        content = self.design.fingerprint.encode() + self.numbers.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()

@@ -19,7 +19,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
-from ingroup import paths, texts
+from ingroup import paths, tables
+from ingroup.tables import InputError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -40,10 +41,6 @@ _MOST_SETS = 200_000
 _WHOLE = 5_000
 
 
-class KeywordError(ValueError):
-    """Texts or settings that cannot be used; the message is one sentence for the user."""
-
-
 class Extraction(NamedTuple):
     """What `extract` found: the phrases, and what there was to choose from."""
 
@@ -56,10 +53,10 @@ def load_stop_words(file: str | Path = STOP_WORDS) -> tuple[str, ...]:
 
     Raises
     ------
-    KeywordError
+    InputError
         For a file that cannot be read or is not UTF-8.
     """
-    lines = (line.strip() for line in texts.decoded(Path(file), KeywordError).splitlines())
+    lines = (line.strip() for line in tables.decoded(Path(file)).splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 
@@ -94,7 +91,7 @@ def prepare(
 
     Raises
     ------
-    KeywordError
+    InputError
         For an unknown way, and a name or stop word that is not text, such as an empty cell.
 
     Notes
@@ -103,14 +100,14 @@ def prepare(
     code; `extract` keeps them out of the phrases.
     """
     if way not in WAYS:
-        raise KeywordError(f"A text is prepared the way {' or '.join(WAYS)}, not {way!r}.")
+        raise InputError(f"A text is prepared the way {' or '.join(WAYS)}, not {way!r}.")
     names, stops = (
         frozenset(groups),
         frozenset(load_stop_words() if stop_words is None else stop_words),
     )
     for word in names | stops:
         if not isinstance(word, str):
-            raise KeywordError(f"Names and stop words: found {word!r}, expected text.")
+            raise InputError(f"Names and stop words: found {word!r}, expected text.")
     if way == "released":
         names = {name.lower() for name in names}
         tokens = (re.sub(r"[^\w\s]", "", token.lower()) for token in text.split(" "))
@@ -155,17 +152,17 @@ def documents(
 
     Raises
     ------
-    KeywordError
+    InputError
         For a missing column, a reason that is not text, an unknown way.
     """
     for column in ("text", by):
         if column not in reasons.columns:
-            raise KeywordError(
+            raise InputError(
                 f"The reasons have no column {column!r}, found {', '.join(map(str, reasons))}."
             )
     for row, text in enumerate(reasons.text, start=1):
         if not isinstance(text, str):
-            raise KeywordError(f"Reason {row} of {len(reasons)}: found {text!r}, expected text.")
+            raise InputError(f"Reason {row} of {len(reasons)}: found {text!r}, expected text.")
     once = reasons.drop_duplicates("text" if way == "released" else ["text", by])
     groups = tuple(groups)
     return {
@@ -219,13 +216,13 @@ def extract(
 
     Raises
     ------
-    KeywordError
+    InputError
         For a document that is not text, and settings that KeyBERT or the time do not allow.
 
     Notes
     -----
     The result is, to the last digit, that of one KeyBERT call for each document and setting
-    (tests/test_keywords.py; tests/bench/bench_keywords.py on 250 documents). For that a document's
+    (tests/test_keywords.py; bench/bench_keywords.py on 250 documents). For that a document's
     candidates are embedded together: a phrase's vector depends on its batch by some 1e-7, and
     vectors shared between documents changed 1 of 2,700 scores in the fourth decimal.
     """
@@ -264,18 +261,18 @@ def extract(
 def _check(documents: Mapping, settings: Mapping, top_n: int) -> None:
     for name, text in documents.items():
         if not isinstance(text, str):
-            raise KeywordError(f"Document {name!r}: found {text!r}, expected text.")
+            raise InputError(f"Document {name!r}: found {text!r}, expected text.")
     if top_n < 1:
-        raise KeywordError(f"top_n is {top_n}, expected 1 or more.")
+        raise InputError(f"top_n is {top_n}, expected 1 or more.")
     for name, how in settings.items():
         if {*how} not in ({"use_maxsum", "nr_candidates"}, {"use_mmr", "diversity"}):
-            raise KeywordError(
+            raise InputError(
                 f"Setting {name!r}: found {', '.join(how)}, expected use_maxsum and "
                 "nr_candidates, or use_mmr and diversity."
             )
         pool = how.get("nr_candidates", top_n)
         if pool < top_n or comb(pool, top_n) > _MOST_SETS:
-            raise KeywordError(
+            raise InputError(
                 f"Setting {name!r}: {top_n} phrases of {pool} candidates, expected at least as "
                 f"many candidates as phrases and at most {_MOST_SETS:,} ways to choose them."
             )

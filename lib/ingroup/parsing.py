@@ -8,43 +8,27 @@ import math
 import re
 import unicodedata
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from ingroup.keyword_lists import TOO_FEW, TOO_MANY, Keywords, parse_keywords
-from ingroup.rating_lists import INCOMPLETE, UNPARSABLE, Missing, Ratings, parse_ratings
-from ingroup.verdicts import (
-    APOSTROPHES,
-    DECLINE,
-    NO_VERDICT,
-    OK,
-    REFUSAL,
-    REFUSED,
-    SEVERAL,
-    Rule,
-    Verdict,
-    parse_verdict,
+OK = "ok"
+REFUSED = "refused"
+UNPARSABLE = "unparsable"
+
+Rule = Literal["sound", "released"]
+
+APOSTROPHES = "‘’ʼ＇"
+
+DECLINE = (
+    r"\bi (?:cannot|can not|can't|will not|won't|(?:must |have to )?(?:decline|refuse)"
+    r"|(?:do not|don't) feel comfortable)\b"
+    r"|\bi(?:'m| am) (?:unable|not (?:able|comfortable|rating|willing|going to))\b"
 )
-
-__all__ = [
-    "INCOMPLETE",
-    "NO_VERDICT",
-    "OK",
-    "REFUSED",
-    "SEVERAL",
-    "TOO_FEW",
-    "TOO_MANY",
-    "UNPARSABLE",
-    "Keywords",
-    "Missing",
-    "Parsed",
-    "Ratings",
-    "Rule",
-    "Verdict",
-    "parse_keywords",
-    "parse_rating",
-    "parse_ratings",
-    "parse_verdict",
-]
+REFUSAL = re.compile(
+    rf"{DECLINE}|\bsorry,? but\b|\bas an? (?:ai|artificial|(?:large )?language model)\b"
+    r"|\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
+    r" (?:answer|rate|assist|help|provide|give|fulfil|comply)",
+    re.IGNORECASE,
+)
 
 
 class Parsed(NamedTuple):
@@ -74,7 +58,7 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
 
     Number words ("eighty") are not read.
 
-    Rule ``"authors"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
+    Rule ``"released"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
     with "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``,
     are taken: the only one; or the first if it is 0 to 100, else the second. What is then not 0 to
     100 is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5, "on a scale
@@ -84,17 +68,17 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     Parameters
     ----------
     text : str or None
-        The reply. None, empty and blank are "unparsable"; under "authors" they are "refused", as an
+        The reply. None, empty and blank are "unparsable"; under "released" "refused", as an
         empty answer is read back from the released code's files as "nan".
     low, high : float
         The two ends of the scale, both allowed as ratings.
-    rule : {"sound", "authors"}
+    rule : {"sound", "released"}
         How to read.
 
     Returns
     -------
     Parsed
-        A value in [low, high] ([0, 100] under "authors") and "ok", or NaN and "refused" or
+        A value in [low, high] ([0, 100] under "released") and "ok", or NaN and "refused" or
         "unparsable".
 
     Raises
@@ -104,19 +88,19 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
 
     Notes
     -----
-    Checked with a table of replies for both rules, with random text, and for "authors" with a
+    Checked with a table of replies for both rules, with random text, and for "released" with a
     second, independently written transcription of the rule (tests/test_parsing.py).
     """
     if not low < high:
         raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
     if rule == "sound":
         return _sound(text, low, high) if isinstance(text, str) else Parsed(math.nan, UNPARSABLE)
-    if rule == "authors":
-        return _authors(str(text))
-    raise ValueError(f'the parsing rule has to be "sound" or "authors", found {rule!r}')
+    if rule == "released":
+        return _released(str(text))
+    raise ValueError(f'the parsing rule has to be "sound" or "released", found {rule!r}')
 
 
-def _authors(text: str) -> Parsed:
+def _released(text: str) -> Parsed:
     if text.startswith(("I cannot", "I can't", "I'm not rating")):
         return Parsed(math.nan, REFUSED)
     # float, not int as released: the same numbers, but int() raises beyond 4,300 digits.

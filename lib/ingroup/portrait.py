@@ -119,7 +119,7 @@ def helpfulness(prompts: pd.DataFrame, phrases: Mapping[str, str], control: str)
     ----------
     prompts : DataFrame
         ``scenario``, ``wording``, ``group``, ``phrase``, ``rating``, from
-        `ingroup.reread.samaritan_ratings`.
+        `ingroup.commands.reread.samaritan_ratings`.
     phrases : mapping
         Phrase to shared group.
     control : str
@@ -144,7 +144,7 @@ def naming(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     Parameters
     ----------
     answers : DataFrame
-        From `ingroup.reread.giebench_answers`; an answer without a verdict is wrong.
+        From `ingroup.commands.reread.giebench_answers`; an answer without a verdict is wrong.
     groups : mapping
         Identity to shared group.
 
@@ -168,7 +168,7 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
     Parameters
     ----------
     scores : DataFrame
-        From `ingroup.content_model.round_scores`.
+        From `ingroup.studies.stereomap.statistics.round_scores`.
     axis : str
         One of its columns.
     groups : mapping

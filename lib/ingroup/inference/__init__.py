@@ -4,6 +4,7 @@ An engine with a heavy library is imported by ``make_engine`` when it is chosen,
 waits for torch who only reads a store.
 """
 
+from ingroup.inference.call import Call, ask, stored
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import make_engine
 from ingroup.inference.generation import (
@@ -15,13 +16,13 @@ from ingroup.inference.generation import (
     open_store,
     response_folder,
     usage,
-    with_rewrites,
 )
 from ingroup.inference.reading import parts
 from ingroup.inference.share import Share, ShareDone, all_shares
 from ingroup.inference.store import Store, StoreError
 
 __all__ = [
+    "Call",
     "Engine",
     "EngineError",
     "Reply",
@@ -31,6 +32,7 @@ __all__ = [
     "Store",
     "StoreError",
     "all_shares",
+    "ask",
     "failures",
     "fill",
     "find_model",
@@ -40,6 +42,6 @@ __all__ = [
     "open_store",
     "parts",
     "response_folder",
+    "stored",
     "usage",
-    "with_rewrites",
 ]

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ingroup.design import Design
+from ingroup.design import Design, Message
 from ingroup.inference.backlog import Backlog
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
-from ingroup.stimuli import Message
 
 RESTARTS = 3  # of one worker, without a finished part in between
 TICK = 0.5  # seconds between two looks for stragglers

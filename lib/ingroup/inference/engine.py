@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from ingroup.stimuli import Message
+from ingroup.design import Message
 
 if TYPE_CHECKING:
     from ingroup.inference.prompts import Prompter

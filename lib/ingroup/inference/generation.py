@@ -11,17 +11,10 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from ingroup import paths, stimuli
+from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
-from ingroup.inference.engine import (
-    FAILED,
-    Engine,
-    EngineError,
-    LocalEngine,
-    Reply,
-    Sampling,
-)
+from ingroup.inference.engine import FAILED, Engine, LocalEngine, Reply, Sampling
 from ingroup.inference.reading import parts
 from ingroup.inference.share import Share, Waiting
 from ingroup.inference.store import Store
@@ -224,36 +217,6 @@ def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
     return pd.DataFrame([{"prompts": len(responses), **tokens, "failed": failed, "cost": cost}])
-
-
-def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """Put the replies to :func:`ingroup.design.rewriting` into a corpus (appendix A.2).
-
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        From :func:`ingroup.corpora.load_events`.
-    responses : pandas.DataFrame
-        From :func:`generate`, one row an event in the same order.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A copy of ``events`` with ``third_person_text``.
-
-    Raises
-    ------
-    EngineError
-        Where a reply holds no text or a call failed; the message names the event.
-    """
-    texts = [stimuli.rewritten(text) if isinstance(text, str) else "" for text in responses.text]
-    for event, text, error in zip(events.itertuples(), texts, responses.error, strict=True):
-        if not text:
-            raise EngineError(
-                f"event {event.emotion} {event.text_id} has no third-person text in its reply"
-                f"{': ' + error if error else ''}"
-            )
-    return events.assign(third_person_text=texts)
 
 
 def find_model(name: str) -> str:

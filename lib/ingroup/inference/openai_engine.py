@@ -11,10 +11,10 @@ from typing import Any
 
 import openai
 
+from ingroup.design import Message
 from ingroup.inference.address import address
 from ingroup.inference.chat_completion import Outcome, complete
 from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, trial_seed
-from ingroup.stimuli import Message
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from jinja2 import TemplateError
 
+from ingroup.design import Message
 from ingroup.inference.engine import EngineError
-from ingroup.stimuli import Message
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 SystemRole = Literal["keep", "fold"]
-Bos = Literal["template", "authors"]
+Bos = Literal["template", "released"]
 
 MOST_TURNS = 200_000  # under 300 MB where a turn has 200 tokens
 
@@ -65,8 +65,8 @@ class Prompter:
         With a chat template.
     system : {"keep", "fold"}
         What happens to the system turn. "keep" needs a template that has a system role.
-    bos : {"template", "authors"}
-        "template" gives exactly the ids of the chat template, so one BOS. "authors" renders to
+    bos : {"template", "released"}
+        "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
         text and lets the tokenizer add its special tokens once more, as the released script of
         Hou et al. did: models with a BOS token then get it twice.
 
@@ -86,7 +86,7 @@ class Prompter:
         self.tokenizer, self.system, self.bos = tokenizer, system, bos
         special = sorted(map(re.escape, tokenizer.get_added_vocab()), key=len, reverse=True)
         # With the authors' second BOS a text is not the sum of its turns.
-        whole = bos == "authors" or not special
+        whole = bos == "released" or not special
         self._special = None if whole else re.compile("|".join(special))
         self._frames: dict[tuple[str, ...], list[_Turn]] = {}
         if tokenizer.chat_template is None:
@@ -131,7 +131,7 @@ class Prompter:
         # The text of the template has its special tokens already; the authors' way adds them again.
         return self.tokenizer(
             texts,
-            add_special_tokens=self.bos == "authors",
+            add_special_tokens=self.bos == "released",
             return_attention_mask=False,
             return_token_type_ids=False,
         )["input_ids"]

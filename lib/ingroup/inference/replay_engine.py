@@ -11,11 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-from ingroup.design import Design
+from ingroup.design import Design, Message
 from ingroup.inference import recordings as recorded
 from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
 from ingroup.inference.recordings import Recording, prompt_text
-from ingroup.stimuli import Message
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 

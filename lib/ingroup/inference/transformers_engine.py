@@ -15,11 +15,11 @@ from transformers import (
     PreTrainedModel,
 )
 
+from ingroup.design import Message
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
 from ingroup.inference.logits import Draw, FirstToken, reply_text, token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
-from ingroup.stimuli import Message
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import AutoTokenizer
 
+from ingroup.design import Message
 from ingroup.inference.engine import (
     FAILED,
     LENGTH,
@@ -23,7 +24,6 @@ from ingroup.inference.engine import (
 from ingroup.inference.logits import reply_text, token_text
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
-from ingroup.stimuli import Message
 
 if TYPE_CHECKING:
     from vllm import LLM, CompletionOutput, RequestOutput

@@ -1,0 +1,92 @@
+"""Redraw the figures of a run from its tables, byte for byte: ``make figures``. No model is asked.
+
+A notebook's cells are tagged: ``setup`` and ``parameters`` need no model and no answers, ``figure``
+draws from the tables that the full run wrote. Here only these cells are run, in their order.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import nbformat
+import papermill
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+
+from ingroup import paths
+from ingroup.commands.run import KERNEL
+
+TAGS = {"setup", "parameters", "figure"}
+
+
+def drawing(notebook: NotebookNode) -> NotebookNode:
+    """A copy of a notebook with only the cells that draw and what they need.
+
+    Parameters
+    ----------
+    notebook : nbformat.NotebookNode
+        As committed.
+
+    Returns
+    -------
+    nbformat.NotebookNode
+        Its cells tagged ``setup``, ``parameters`` or ``figure``, in order.
+    """
+    cells = [cell for cell in notebook.cells if TAGS & set(cell.metadata.get("tags", []))]
+    return nbformat.from_dict({**notebook, "cells": cells})
+
+
+def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
+    """Draw all figures of one notebook anew, with the parameters of its last run.
+
+    Parameters
+    ----------
+    name : str
+        A notebook, e.g. ``"10_empathy_gap"``.
+    run : str
+        Whose tables are read and whose figures are written.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the notebook has not run.
+    papermill.exceptions.PapermillExecutionError
+        Where a cell fails, e.g. because a table is not there.
+    """
+    there = json.loads(paths.executed(name, run).read_text("utf8"))
+    papermill.execute_notebook(
+        drawing(nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)),
+        None,
+        parameters=there["metadata"]["papermill"]["parameters"],
+        **KERNEL,
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; 0 when all that ran were redrawn, 1 when none ran or a cell failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
+    run = parser.parse_args(arguments).run
+    names = [file.stem for file in sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb"))]
+    names = [name for name in names if paths.executed(name, run).exists()]
+    if not names:
+        print(f"no notebook of the run {run!r} is there; make all first", file=sys.stderr)
+        return 1
+    for name in names:
+        started = time.monotonic()
+        try:
+            redraw(name, run)
+        except PapermillExecutionError as error:
+            number = name.partition("_")[0]
+            print(
+                f"{name}: {error.ename}: {error.evalue}; make {number} writes its tables",
+                file=sys.stderr,
+            )
+            return 1
+        print(f"{name}: redrawn in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

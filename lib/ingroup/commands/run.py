@@ -1,0 +1,110 @@
+"""Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
+
+``python -m ingroup.commands.run 10_empathy_gap --profile demo --run default --set N_EVENTS=24``
+is what the Makefile calls. Every mistake in a parameter ends here, in one sentence, before a
+kernel starts.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+from ingroup import paths
+from ingroup.commands.parameters import command_line, parameters_of
+from ingroup.inference.share import ShareDone
+from ingroup.tables import InputError
+
+# How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
+KERNEL = {
+    "kernel_name": "python3",
+    "cwd": str(paths.ROOT),
+    "progress_bar": False,
+    "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
+}
+
+
+def execute(notebook: str, parameters: dict[str, Any]) -> Path:
+    """Run a notebook from top to bottom and move the executed copy into place when it is whole.
+
+    Returns
+    -------
+    pathlib.Path
+        ``build/notebooks/<notebook>.ipynb``, or below ``build/runs/<run>`` for another run.
+
+    Raises
+    ------
+    papermill.exceptions.PapermillExecutionError
+        Where a cell fails; the unfinished copy is left beside the target for a look.
+    """
+    target = paths.executed(notebook, parameters["RUN"])
+    unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
+    for attempt in (1, 2):
+        try:
+            papermill.execute_notebook(
+                str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
+                str(unfinished),
+                parameters=parameters,
+                stderr_file=sys.stderr,  # progress bars; what a cell prints stays in the notebook
+                **KERNEL,
+            )
+            break
+        except (DeadKernelError, RuntimeError) as error:
+            # Kernels that start side by side can draw the same port; a second try is enough.
+            if attempt == 2 or isinstance(error, PapermillExecutionError):
+                raise
+    os.replace(unfinished, target)
+    return target
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed.
+
+    A run with SHARD that has its answers, and waits for those of other shares, has done its work:
+    0, with a sentence and without a notebook.
+    """
+    options = command_line(__doc__).parse_args(arguments)
+    try:
+        parameters = parameters_of(options)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    try:
+        target = execute(options.notebook, parameters)
+    except PapermillExecutionError as error:
+        if error.ename == ShareDone.__name__:
+            summary = f"{options.notebook}: {error.evalue}\n"
+            paths.executed(options.notebook, options.run).with_suffix(".txt").write_text(
+                summary, "utf8"
+            )
+            return 0
+        print(
+            f"{options.notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}",
+            file=sys.stderr,
+        )
+        return 1
+    except DeadKernelError:
+        print(
+            f"{options.notebook}: the kernel died, which is mostly a lack of memory; answers that "
+            "are stored stay (a smaller BATCH_SIZE needs less)",
+            file=sys.stderr,
+        )
+        return 1
+    shown = ", ".join(
+        f"{name}={value}" for name, value in parameters.items() if name != "RUN" and value != ""
+    )
+    summary = (
+        f"{options.notebook}: {time.monotonic() - started:.0f} s, {shown or 'no parameters'}\n"
+    )
+    target.with_suffix(".txt").write_text(summary, "utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""A call: one design asked of one model with one sampling, answered into one store.
+
+A study's ``calls(parameters)`` spells the address of its answers once. Whatever asks, plans, reads
+or records them goes through these.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingroup import paths
+from ingroup.design import Design
+from ingroup.inference.engine import Sampling
+from ingroup.inference.engines import make_engine
+from ingroup.inference.generation import fill, open_store
+from ingroup.inference.store import Store, StoreError, read_manifest
+
+# Parameters of a notebook that are options of an engine, under their names in `make_engine`.
+OPTIONS = {
+    name: name.upper()
+    for name in (
+        *("batch_size", "system", "bos", "dtype", "gpus", "base_url", "in_flight", "recordings"),
+        *("ray_address",),
+    )
+} | {"workers": "ENGINE_WORKERS"}
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What is asked of whom, and where the answers are.
+
+    Attributes
+    ----------
+    study, source : str
+        E.g. ``"empathy_gap"``, ``"sample-8"``: what is asked about, and how much of it.
+    model, engine : str
+        Names as in the parameters ``MODEL`` and ``ENGINE``.
+    part : str
+        What of the study this store answers, e.g. ``"P0,S0,T0"``.
+    design : Design
+    sampling : Sampling
+    labels : mapping
+        Columns that tell this call's rows from those of others, e.g. ``{"setting": "P0,S0,T0"}``.
+    settled : bool
+        False where texts of the design are still to be written, so that it can only be planned.
+    """
+
+    study: str
+    source: str
+    model: str
+    engine: str
+    part: str
+    design: Design
+    sampling: Sampling
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    settled: bool = True
+
+    @property
+    def folder(self) -> Path:
+        """``build/responses/<study>/<source>/<model>@<engine>/<part>``.
+
+        Slashes of a name are made harmless. The same model through two engines has two stores.
+        """
+        parts = (self.study, self.source, f"{self.model.strip('/')}@{self.engine}", self.part)
+        return paths.RESPONSES.joinpath(*(part.strip("/").replace("/", "--") for part in parts))
+
+    @property
+    def title(self) -> str:
+        """Model and labels, for a progress bar or a line of a plan."""
+        return " ".join([Path(self.model).name, *map(str, self.labels.values())])
+
+    @property
+    def key(self) -> tuple:
+        """The model and the labels' values: the index of this call's rows among others."""
+        return (self.model, *self.labels.values())
+
+
+def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> None:
+    """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
+
+    One engine a model, closed when its calls are done; recordings belong to one design each.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        From a study's ``calls``.
+    parameters : mapping
+        The notebook's; ``ENGINE`` and the engine's options are taken from it.
+
+    Raises
+    ------
+    EngineError
+        Where the engine cannot start or gives up; the stores keep what they have.
+    StoreError
+        Where a store holds answers to something else, or cannot be written.
+    ValueError
+        Where a call is not settled.
+    """
+    options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    engine, of = None, None
+    for call in calls:
+        if not call.settled:
+            raise ValueError(f"{call.title}: texts of its prompts are still to be written")
+        if engine is None or of != call.model or call.engine == "replay":
+            if engine is not None:
+                engine.close()
+            engine = make_engine(call.engine, call.model, designs=[call.design], **options)
+            of = call.model
+        store = open_store(call.folder, call.design, engine, call.sampling)
+        fill(call.design, engine, store, call.sampling, call.title)
+    if engine is not None:
+        engine.close()
+
+
+def stored(call: Call) -> Store:
+    """The answers to a call, as their own manifest describes them, for reading: no engine.
+
+    Raises
+    ------
+    StoreError
+        Where there are none, the manifest cannot be read, or they answer other prompts.
+    """
+    file = call.folder / "manifest.json"
+    if not file.exists():
+        raise StoreError(f"{call.folder} holds no answers; run the study again")
+    manifest = read_manifest(file)
+    if manifest.get("prompts") != call.design.fingerprint:
+        raise StoreError(
+            f"{call.folder} holds answers to other prompts than the study would ask now; run it "
+            "again"
+        )
+    manifest.pop("format", None)  # the store adds its own, and refuses another one
+    return Store(call.folder, manifest)

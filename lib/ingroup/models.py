@@ -1,0 +1,24 @@
+"""The models that a run can name, and which of them demonstrate.
+
+The calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers
+the studies' prompts with biases that are written down in ``data/models/<name>/planted.yaml``.
+"""
+
+import re
+
+from ingroup import paths
+
+
+def is_calibrant(model: str) -> bool:
+    """Whether a model (name or folder) is a calibrant, whose results demonstrate."""
+    return (paths.MODELS / model.rstrip("/").split("/")[-1] / "planted.yaml").is_file()
+
+
+def calibrants() -> list[str]:
+    """Names of the models with planted answers."""
+    return sorted(file.parent.name for file in paths.MODELS.glob("*/planted.yaml"))
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of a text, letters only: the unit that planted points attach to."""
+    return re.findall(r"[a-z]+", text.lower())

@@ -1,0 +1,131 @@
+"""What every study's notebook does alike: parameters, files, what asking took, raw replies."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from IPython.display import HTML
+from matplotlib.figure import Figure
+from pandas.io.formats.style import Styler
+
+from ingroup import figures, paths
+from ingroup.inference import Call, parts, stored, usage
+from ingroup.inference.engine import FAILED
+
+
+def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters among a notebook's names, ``globals()``: those in capitals."""
+    return {name: value for name, value in names.items() if name.isupper()}
+
+
+class Output:
+    """Where a study of a run writes its tables and figures, and reads the tables again.
+
+    Parameters
+    ----------
+    study : str
+        E.g. ``"empathy_gap"``.
+    run : str
+        The notebook's ``RUN``; see :func:`ingroup.paths.outputs`.
+    demonstration : bool
+        Whether the figures say that they show a calibrant.
+    """
+
+    def __init__(self, study: str, run: str, demonstration: bool = False):
+        self.figures, self.tables = paths.outputs(study, run)
+        self.demonstration = demonstration
+
+    def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
+        """Write ``<tables>/<name>.csv``; the table itself comes back, to be shown."""
+        table.to_csv(self.tables / f"{name}.csv", index=index)
+        return table
+
+    def read(self, name: str) -> pd.DataFrame:
+        """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
+        return figures.read_table(self.tables, name)
+
+    def save(self, figure: Figure, name: str, demonstration: bool | None = None) -> Figure:
+        """Write a figure as PDF and PNG; see :func:`ingroup.figures.save`."""
+        shown = self.demonstration if demonstration is None else demonstration
+        return figures.save(figure, self.figures, name, shown)
+
+
+def took(
+    calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
+) -> Styler:
+    """What the answers of some calls took: prompts, tokens, failed calls, cost; and their sum.
+
+    Writes ``usage.csv``, and ``failed.csv`` with the condition and the reason of each failed call.
+    See :func:`ingroup.inference.usage`.
+    """
+    used, failed = {}, []
+    for call in calls:
+        tokens = []
+        for part in parts(stored(call)):
+            tokens.append(usage(part, price_in, price_out))
+            for row in part[part.finish_reason == FAILED].itertuples():
+                told = call.design[row.trial].condition
+                failed.append({"model": call.model, **call.labels, **told, "reason": row.error})
+        used[call.key] = pd.concat(tokens).sum()
+    spent = pd.DataFrame(used).T.rename_axis(["model", *calls[0].labels])
+    counted = spent.columns.drop("cost")
+    spent[counted] = spent[counted].astype(int)
+    spent.loc[("all", *[""] * len(calls[0].labels)), :] = spent.sum()
+    out.write(spent, "usage", index=True)
+    out.write(pd.DataFrame(failed), "failed")
+    return (
+        spent.style.format_index(escape="html").format("{:,.0f}").format("{:,.2f}", subset="cost")
+    )
+
+
+def one_line(reply: Any, length: int = 200) -> str:
+    """A reply on one line, its line ends shown as ⏎, cut to a length."""
+    return (reply if isinstance(reply, str) else "(failed)").replace("\n", "⏎")[:length]
+
+
+def replies(
+    call: Call,
+    status_of: Callable[[str | None], str],
+    about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    number: int = 4,
+) -> HTML:
+    """A few raw replies of one call as a table: first those without an answer, then some with.
+
+    Whatever a model wrote is escaped and shown as text.
+
+    Parameters
+    ----------
+    call : Call
+        One that was asked.
+    status_of : callable
+        A reply's text to its status, "ok" where it holds an answer.
+    about : callable
+        A trial's condition to the columns that tell what was asked.
+    number : int
+        How many of either kind, at most.
+    """
+
+    def some(part: pd.DataFrame) -> pd.DataFrame:
+        status = part.text.astype(object).map(status_of, na_action=None)
+        part = part.assign(text=part.text.astype(object), status=status)
+        answered = part[part.status == "ok"]
+        rest = part[part.status != "ok"].head(number)
+        return pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
+
+    read = pd.concat(some(part) for part in parts(stored(call), columns=["text"]))
+    answered = read[read.status == "ok"]
+    rest = read[read.status != "ok"].head(number)
+    picked = pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
+    rows = [
+        {**about(call.design[row.trial].condition), "reply": row.text, "status": row.status}
+        for row in picked.itertuples()
+    ]
+    return HTML(
+        pd.DataFrame(rows).to_html(formatters={"reply": one_line}, escape=True, index=False)
+    )
+
+
+def name_of(model: str) -> str:
+    """How a model is named in a figure: the last part of its folder or hub name."""
+    return Path(model).name

@@ -1,0 +1,1 @@
+"""Statistics that several studies share: arrays or tables in, results out."""

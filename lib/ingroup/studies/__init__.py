@@ -1,0 +1,1 @@
+"""The four studies, a folder each with the same files."""

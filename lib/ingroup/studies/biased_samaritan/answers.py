@@ -1,0 +1,42 @@
+"""Answers of the Biased Samaritan: responses to a table of ratings, one row a prompt."""
+
+import numpy as np
+import pandas as pd
+
+from ingroup.inference import Call, stored
+from ingroup.parsing import Rule, parse_rating
+from ingroup.studies.biased_samaritan import stimuli
+
+
+def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
+    """The prompts of one call, each with its reply, rating and status.
+
+    Parameters
+    ----------
+    call : Call
+        One of :func:`ingroup.studies.biased_samaritan.design.calls` that was asked.
+    rule : str
+        How a reply is read, see :func:`ingroup.parsing.parse_rating`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order of the design: the fields of :class:`~.design.Prompt`, ``reply`` (None where
+        the call failed), ``rating`` (0 to 100, NaN without one) and ``status`` ("ok", "refused",
+        "unparsable", "failed").
+
+    Raises
+    ------
+    StoreError
+        Where there are no answers to these prompts.
+    """
+    (block,), table, scale = call.design.blocks, stored(call).read(), stimuli.request()
+    texts = table.text.astype(object).where(table.text.notna(), None)
+    read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
+    return pd.DataFrame(block.factors["prompt"]).assign(
+        reply=texts,
+        rating=[read[text].value for text in texts],
+        status=np.where(
+            table.finish_reason == "failed", "failed", [read[text].status for text in texts]
+        ),
+    )

@@ -1,0 +1,129 @@
+"""The design of Fagan et al.: scenario x wording x phrasing, for one category."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from ingroup import published
+from ingroup.design import Block, Design, Message
+from ingroup.inference import Call, Sampling
+from ingroup.studies.biased_samaritan import stimuli
+
+Crossing = Literal["full", "printed"]
+
+
+class Prompt(NamedTuple):
+    """One wording of one scenario with one phrasing of a group."""
+
+    scenario: int
+    wording: int
+    group: str
+    phrasing: str
+    text: str
+    phrase: str
+
+
+def trials(
+    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
+) -> Design:
+    """The design of Fagan et al. (section 4.2): scenario x wording x phrasing, for one category.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From :func:`ingroup.studies.biased_samaritan.stimuli.load_scenarios`.
+    category : str
+        ``"Race"``, ``"Gender"`` or ``"Age"``.
+    crossing : {"full", "printed"}
+        "full" puts every phrasing, the control among them, into every wording. "printed" asks each
+        phrasing once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1)
+        and again 103 x (7 + 1) prompts as in section 4.2, which does not say how the wordings
+        were dealt out.
+    latino : bool
+        See :func:`ingroup.studies.biased_samaritan.stimuli.phrasings`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``prompt`` (levels of :class:`Prompt`); phrasings change fastest,
+        so neighbours share the text up to the slot.
+
+    Raises
+    ------
+    ValueError
+        For another crossing.
+    ingroup.studies.empathy_gap.stimuli.StimulusError
+        For an unknown category.
+    """
+    if crossing not in ("full", "printed"):
+        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'printed'")
+    phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
+    wordings = sorted(table.wording.unique())
+    place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}
+    prompts = tuple(
+        Prompt(int(row.scenario), int(row.wording), name.group, name.phrasing, row.text, name.text)
+        for row in table.itertuples()
+        for turn, name in enumerate(phrasings)
+        if crossing == "full"
+        or wordings[(place[row.scenario] + turn) % len(wordings)] == row.wording
+    )
+
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        return stimuli.messages(condition["prompt"].text, condition["prompt"].phrase)
+
+    request = stimuli.request()
+    labels = {"category": category, "crossing": crossing}
+    return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
+
+
+def sampling_of(parameters: Mapping[str, Any]) -> tuple[float, float]:
+    """Temperature and top_p: those given, else those of Table 5, else 1 (not in the table)."""
+    model = published.model_of("biased_samaritan", parameters["MODEL"])
+    printed = published.load("biased_samaritan", 5).set_index("model")
+
+    def value(name: str) -> float:
+        if parameters[name.upper()] >= 0:
+            return parameters[name.upper()]
+        number = printed.loc[model].get(name) if model else None
+        return 1.0 if number is None or pd.isna(number) else float(number)
+
+    return value("temperature"), value("top_p")
+
+
+def calls(parameters: Mapping[str, Any]) -> list[Call]:
+    """What a run asks: each category, ``RUNS`` times of ``MODEL`` and once of its ``CONTROL``.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's.
+
+    Returns
+    -------
+    list of Call
+        One a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
+        a seed of its own.
+    """
+    table, crossing = stimuli.load_scenarios(parameters["SCENARIOS"]), parameters["CROSSING"]
+    source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
+    designs = {c: trials(table, c, crossing, parameters["LATINO"]) for c in stimuli.categories()}
+    temperature, top_p = sampling_of(parameters)
+    tail = f"{crossing}{'+latino' if parameters['LATINO'] else ''}"
+    runs = {parameters["MODEL"]: parameters["RUNS"]}
+    runs |= {parameters["CONTROL"]: 1} if parameters["CONTROL"] else {}
+
+    def sampling(run: int, number: int) -> Sampling:
+        seed = parameters["SEED"] + 1000 * (3 * run + number)
+        return Sampling(temperature, top_p, parameters["MAX_TOKENS"], seed)
+
+    return [
+        Call(
+            "biased_samaritan", source, model, parameters["ENGINE"], f"{category}-{tail}-run{run}",
+            design, sampling(run, number), {"run": run, "category": category},
+        )
+        for model, times in runs.items()
+        for run in range(1, times + 1)
+        for number, (category, design) in enumerate(designs.items())
+    ]  # fmt: skip

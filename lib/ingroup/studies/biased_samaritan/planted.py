@@ -1,0 +1,77 @@
+"""What the calibrant answers in the Biased Samaritan, and examples to learn it from."""
+
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from ingroup.design import Block
+from ingroup.models import words
+from ingroup.studies.biased_samaritan import stimuli as scenarios
+
+
+class Planted:
+    """The planted answers of one model, read from its ``planted.yaml``.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        ``data/models/<model>/planted.yaml``.
+    """
+
+    def __init__(self, file: Path):
+        self.table = yaml.safe_load(file.read_text("utf8"))["biased_samaritan"]
+        self.low, self.high = scenarios.request().low, scenarios.request().high
+
+    def value(self, text: str, category: str, group: str) -> float:
+        """The planted probability in points on 1 to 100, before it is rounded.
+
+        Parameters
+        ----------
+        text : str
+            A wording, with its slot or rendered.
+        category, group : str
+            As in :func:`stimuli.phrasings`; phrasings of a group are alike.
+        """
+        t = self.table
+        limit = t["words"]["limit"]
+        weight = sum(t["words"]["points"].get(word, 0) for word in words(text))
+        effect = t["group"].get(category, {}).get(group, {"points": 0.0, "tilt": 0.0})
+        value = t["base"] + max(-limit, min(limit, weight))
+        value += effect["points"] + effect["tilt"] * self.direction(text)
+        return max(self.low, min(self.high, value))
+
+    def direction(self, text: str) -> int:
+        """1, -1 or 0: which way a text tilts the effects of the groups."""
+        held = set(words(text))
+        up, down = (not held.isdisjoint(self.table["tilt"][side]) for side in ("up", "down"))
+        return int(up) - int(down)
+
+    def refuses(self, text: str, phrasing: str) -> bool:
+        """Whether the planted reply is a refusal; ``phrasing`` as printed in Table 4."""
+        rule = self.table["refusal"]
+        return phrasing in rule["phrasing"] and not set(rule["words"]).isdisjoint(words(text))
+
+    def answers(self, block: Block) -> np.ndarray:
+        """Planted answers to a block of the design, as the model would write them.
+
+        Parameters
+        ----------
+        block : ingroup.design.Block
+            Of :func:`ingroup.studies.biased_samaritan.design.trials`.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (prompt,), in the order of the block: whole numbers from 1 to 100; NaN where a
+            refusal is planted.
+        """
+        category = block.labels["category"]
+        return np.array(
+            [
+                np.nan
+                if self.refuses(prompt.text, prompt.phrasing)
+                else round(self.value(prompt.text, category, prompt.group))
+                for prompt in block.factors["prompt"]
+            ]
+        )

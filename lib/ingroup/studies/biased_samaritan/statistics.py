@@ -1,0 +1,307 @@
+"""Helpfulness of a group, its bias against the control, brittleness, and how far to trust them.
+
+The Biased Samaritan, sections 4.4 to 5.3. Ratings of one group or of the control are an array of
+shape (scenario, wording) or (phrasing, scenario, wording), in points of the scale, NaN where there
+is none. What is missing is left out step by step: phrasings are averaged first (the rating of a
+*prompt*: one wording of one scenario), then the wordings of a scenario, then the scenarios, all
+with equal weight. `confidence` is the coverage of the intervals, from Student's t unless said.
+Every function raises ValueError for another shape, a group and control with different numbers of
+scenarios or wordings, an infinite rating, an option or confidence that does not exist, and fewer
+than 2 units to average; those that take several groups name the one that is wrong.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from statsmodels.regression.mixed_linear_model import MixedLM
+
+from ingroup.stats.paired import adjust
+
+TINY = 1e-9  # rating points: differences below are rounding errors of the averages
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScenarioMean:
+    """Mean over `n` scenarios and its interval; `left_out` had no number to average."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Of the `n` units that both have (`left_out` are the others); formulas in `bias`."""
+
+    helpfulness: float
+    control: float
+    bias: float
+    low: float
+    high: float
+    statistic: float
+    p: float
+    d_z: float
+    n: int
+    left_out: int
+
+
+def helpfulness(ratings: ArrayLike, confidence: float = 0.95) -> ScenarioMean:
+    """Mean over scenarios of the mean over wordings: equation 1, with its interval."""
+    return _scenario_mean(_units(_checked(ratings, "ratings")), confidence)
+
+
+def bias(
+    group: ArrayLike, control: ArrayLike, unit: str = "scenario", confidence: float = 0.95
+) -> Bias:
+    """Bias score of a group, section 4.6, with the paired t-test of section 4.5.
+
+    With the differences d = group - control over the units that both have::
+
+        bias = mean(d),  t = bias / (sd(d) / sqrt(n)),  d_z = bias / sd(d),  sd with n - 1
+
+    Two-sided, n - 1 degrees of freedom; checked against scipy.stats.ttest_rel. Where all d are the
+    same, statistic and d_z are infinite and p is 0; where all are 0, these are 0, 0 and 1.
+
+    Parameters
+    ----------
+    group, control, confidence : see the module
+        Group and control may differ in the number of phrasings.
+    unit : {"scenario", "prompt"}
+        What is paired, which the paper does not say. The prompts of a scenario are not independent
+        where a group does better in some scenarios: as units they make the interval too short.
+    """
+    if unit not in ("scenario", "prompt"):
+        raise ValueError(f"unit is {unit!r}, expected 'scenario' or 'prompt'")
+    ours, theirs = (_units(ratings, unit) for ratings in _pair(group, control))
+    shared = ~np.isnan(ours - theirs)
+    test = _t_test((ours - theirs)[shared], confidence, unit)
+    means = float(ours[shared].mean()), float(theirs[shared].mean())
+    return Bias(*means, *test, int(shared.sum()), int((~shared).sum()))
+
+
+def bias_table(
+    groups: Mapping[str, ArrayLike],
+    control: ArrayLike,
+    unit: str = "scenario",
+    alpha: float = 0.01,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """`bias` of every group of a category, which is one family for Holm's correction.
+
+    One row a group, with the numbers of `bias`, ``p_holm``, ``significant`` (p < alpha, uncorrected
+    as in the paper) and ``significant_holm``; then p and these three with the other unit, as
+    ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt"). The other
+    p is NaN where group and control share fewer than 2 units: no prompts in the printed crossing.
+    """
+    table = _rows(groups, lambda ratings: bias(ratings, control, unit, confidence))
+    other = "prompt" if unit == "scenario" else "scenario"
+    again = pd.Series({name: _p(groups[name], control, other) for name in groups}, dtype=float)
+    for p, end in ((table["p"], ""), (again, f"_{other}")):
+        table[f"p{end}"] = p
+        table[f"p_holm{end}"] = adjust(p, "holm") if p.notna().any() else p
+        table[f"significant{end}"] = p < alpha
+        table[f"significant_holm{end}"] = table[f"p_holm{end}"] < alpha
+    return table
+
+
+def repeatability(
+    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], confidence: float = 0.95
+) -> pd.DataFrame:
+    """`bias` of a second run against the first, section 5.3, for every cell (group or control).
+
+    One row a cell: ``first``, ``second``, their ``difference`` (the paper reports the largest over
+    the cells, unsigned), ``low`` to ``high``, ``statistic``, ``p``, ``d_z``, ``n``, ``left_out``,
+    ``p_holm`` over the cells, and ``largest``: the largest unsigned difference of one scenario.
+    """
+    if list(first) != list(second):
+        raise ValueError(f"the second run has {list(second)}, expected {list(first)} as the first")
+    pairs = {cell: (second[cell], first[cell]) for cell in first}
+    table = _rows(pairs, lambda pair: bias(*pair, confidence=confidence))
+    table.columns = ["second", "first", "difference", *table.columns[3:]]
+    table["p_holm"] = adjust(table["p"], "holm")
+    apart = (np.subtract(*map(_units, _pair(*pair))) for pair in pairs.values())
+    table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
+    return table[["first", "second", *table.columns[2:]]]
+
+
+def brittleness(
+    ratings: ArrayLike, ddof: int = 1, phrasings: str = "within", confidence: float = 0.95
+) -> ScenarioMean:
+    """Mean over scenarios of the standard deviation over wordings, section 5.2, with its interval.
+
+    Parameters
+    ----------
+    ratings, confidence : see the module
+        A scenario without 2 ratings of a phrasing is left out.
+    ddof : {1, 0}
+        Sample or population; the paper does not say which.
+    phrasings : {"within", "averaged"}
+        "within": the standard deviation within each phrasing, averaged over the phrasings that have
+        2 ratings. "averaged": that of the prompts, their phrasings averaged first. It is smaller by
+        what the phrasings do not share, so that groups with several look less brittle.
+    """
+    return _scenario_mean(_spreads(_checked(ratings, "ratings"), ddof, phrasings), confidence)
+
+
+def excess_over_brittleness(
+    group: ArrayLike,
+    control: ArrayLike,
+    ddof: int = 1,
+    phrasings: str = "within",
+    confidence: float = 0.95,
+) -> ScenarioMean:
+    """|bias| - brittleness of a group: above 0, its bias exceeds the spread that wordings cause.
+
+    Over the scenarios that have both, with the difference d to the control and the standard
+    deviation s over the wordings of the group (see `brittleness`)::
+
+        |mean(d)| - mean(s) = mean(e),  e = sign(mean(d)) d - s
+
+    The interval is that of e over scenarios, which carries the errors of both and what they share:
+    a bias exceeds the brittleness where ``low`` > 0. The sign is held: were |mean(d)| resampled, no
+    bias at all would exceed a brittleness of 0.
+    """
+    group, control = _pair(group, control)
+    d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
+    sign = -1 if d[~np.isnan(d - s)].sum() < 0 else 1
+    return _scenario_mean(sign * d - s, confidence)
+
+
+def mixed_model(
+    groups: Mapping[str, ArrayLike], control: ArrayLike, confidence: float = 0.95
+) -> pd.DataFrame:
+    """All groups of a category in one linear mixed model (REML): a check of `bias_table`.
+
+    The rating of a prompt is the effect of its group (the control's is 0), plus random effects of
+    the scenario, of the wording and of the group within the scenario, plus a residual. By
+    statsmodels' MixedLM with Powell's method: its default stops early where an effect is near 0.
+    Without missing ratings the bias is that of `bias`; its standard error, the same for all groups,
+    is checked against the analysis of variance. At least 2 wordings.
+
+    One row a group: ``bias``, ``se``, ``low`` to ``high`` (normal), ``statistic`` (z), ``p``; and
+    in every row whether the fit ``converged`` and the ``messages`` it gave. Without a fit, or
+    without a residual (equal answers), the numbers are NaN.
+    """
+    _rows(groups, lambda ratings: bias(ratings, control, confidence=confidence))
+    cells = [_checked(ratings, "ratings") for ratings in (control, *groups.values())]
+    prompts = np.array([_mean(ratings, axis=0) for ratings in cells])
+    if prompts.shape[2] < 2:
+        raise ValueError("there is 1 wording, expected at least 2 for a mixed model")
+    names = ["group", "scenario", "wording"]
+    places = pd.MultiIndex.from_product(map(range, prompts.shape), names=names)
+    rows = pd.Series(prompts.ravel(), places, name="rating").dropna().reset_index()
+    within = {"group": "0 + C(group)", "wording": "0 + C(wording)"}
+    options = {"groups": "scenario", "re_formula": "1", "vc_formula": within}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            fit = MixedLM.from_formula("rating ~ C(group)", rows, **options).fit(method="powell")
+            if fit.scale < TINY:
+                raise np.linalg.LinAlgError("no residual")
+            low, high = fit.conf_int(1 - confidence).to_numpy().T
+            numbers = fit.params, fit.bse, low, high, fit.tvalues, fit.pvalues
+            numbers, converged = np.array(numbers).T[1 : len(groups) + 1], fit.converged
+        except np.linalg.LinAlgError as error:
+            warnings.warn(f"no fit: {error}", stacklevel=1)
+            numbers, converged = np.nan, False
+    columns = ["bias", "se", "low", "high", "statistic", "p"]
+    table = pd.DataFrame(numbers, pd.Index(groups, name="group"), columns)
+    messages = "; ".join(str(warning.message) for warning in caught)
+    return table.assign(converged=bool(converged), messages=messages)
+
+
+def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
+    """One row a cell, with the fields of what `function` returns for it."""
+    if not cells:
+        raise ValueError("there is no group, expected at least one")
+    results = []
+    for name, ratings in cells.items():
+        try:
+            results.append(function(ratings))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return pd.DataFrame(results, index=pd.Index(cells, name="group"))
+
+
+def _checked(ratings: ArrayLike, name: str) -> Array:
+    """As (phrasing, scenario, wording), or a sentence on what is wrong with them."""
+    ratings = np.asarray(ratings, dtype=float)
+    shape = ratings.shape
+    if len(shape) not in (2, 3) or 0 in shape:
+        expected = "(scenario, wording) or (phrasing, scenario, wording)"
+        raise ValueError(f"{name}: shape {shape}, expected {expected}")
+    for place in map(tuple, np.argwhere(np.isinf(ratings)).tolist()):
+        raise ValueError(f"{name}: {ratings[place]} at {place}, expected finite numbers or NaN")
+    return ratings.reshape((-1, *shape[-2:]))
+
+
+def _pair(group: ArrayLike, control: ArrayLike) -> tuple[Array, Array]:
+    group, control = _checked(group, "group"), _checked(control, "control")
+    if group.shape[1:] != control.shape[1:]:
+        found = f"{group.shape[1:]} scenarios and wordings, the control {control.shape[1:]}"
+        raise ValueError(f"the group has {found}, expected the same")
+    return group, control
+
+
+def _mean(values: Array, axis: int) -> Array:
+    """Mean of what is not NaN; NaN where there is nothing."""
+    number = np.count_nonzero(~np.isnan(values), axis=axis)
+    empty = np.full(number.shape, np.nan)
+    return np.divide(np.nansum(values, axis=axis), number, out=empty, where=number > 0)
+
+
+def _units(ratings: Array, unit: str = "scenario") -> Array:
+    prompts = _mean(ratings, axis=0)
+    return prompts.ravel() if unit == "prompt" else _mean(prompts, axis=1)
+
+
+def _p(group: ArrayLike, control: ArrayLike, unit: str) -> float:
+    """p of `bias`; NaN where there are fewer than 2 shared units."""
+    ours, theirs = (_units(ratings, unit) for ratings in _pair(group, control))
+    enough = np.count_nonzero(~np.isnan(ours - theirs)) > 1
+    return bias(group, control, unit).p if enough else np.nan
+
+
+def _spreads(ratings: Array, ddof: int, phrasings: str) -> Array:
+    """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
+    if ddof not in (0, 1):
+        raise ValueError(f"ddof is {ddof!r}, expected 1 (sample) or 0 (population)")
+    if phrasings not in ("within", "averaged"):
+        raise ValueError(f"phrasings is {phrasings!r}, expected 'within' or 'averaged'")
+    if phrasings == "averaged":
+        ratings = _mean(ratings, axis=0)[None]
+    number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
+    number[number < 2] = np.nan
+    squares = _mean((ratings - _mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
+    return _mean(np.sqrt(squares * number / (number - ddof)), axis=0)
+
+
+def _scenario_mean(values: Array, confidence: float) -> ScenarioMean:
+    there = values[~np.isnan(values)]
+    mean, low, high, *_ = _t_test(there, confidence, "scenario")
+    return ScenarioMean(mean, low, high, len(there), len(values) - len(there))
+
+
+def _t_test(values: Array, confidence: float, unit: str) -> tuple[float, ...]:
+    """Mean, its interval, t, p and d_z of values without NaN, against 0."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
+    if len(values) < 2:
+        raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
+    if sd < TINY and abs(mean) < TINY:
+        return 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
+    if sd < TINY:
+        return mean, mean, mean, np.copysign(np.inf, mean), 0.0, np.copysign(np.inf, mean)
+    test = stats.ttest_1samp(values, 0)
+    low, high = test.confidence_interval(confidence)
+    return mean, float(low), float(high), float(test.statistic), float(test.pvalue), mean / sd

@@ -1,0 +1,151 @@
+"""The design of Wang et al.: item x order of the answers, under one prompt."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from ingroup.design import Block, Design, Message
+from ingroup.inference import Call, Sampling
+from ingroup.studies.giebench import stimuli
+from ingroup.studies.giebench.stimuli import Question
+
+Order = Literal["given", "rotate"]
+
+
+class Asked(NamedTuple):
+    """One item under one prompt, its answers moved by ``shift`` places.
+
+    ``identity`` stands in the prompt instead of the item's own; None: its own.
+    """
+
+    question: Question
+    prompt: str
+    shift: int
+    identity: str | None
+
+
+def trials(
+    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "appendix"
+) -> Design:
+    """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
+
+    Parameters
+    ----------
+    items : sequence of Question
+        From :func:`ingroup.studies.giebench.stimuli.load_questions`.
+    prompt : str
+        ``"COT"``, ``"ID"`` or ``"Raw"``.
+    order : {"given", "rotate"}
+        "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places.
+    raw : {"appendix", "text"}
+        See :func:`ingroup.studies.giebench.stimuli.messages`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``asked`` (levels of :class:`Asked`), all items with the answers
+        in the order given first, so that these are a prefix of the rotated design.
+
+    Raises
+    ------
+    ValueError
+        For another order.
+    ingroup.studies.giebench.stimuli.QuestionError
+        For an unknown prompt, or a released item that cannot be taken apart to rotate it.
+    """
+    if order not in ("given", "rotate"):
+        raise ValueError(f"order is {order!r}, expected 'given' or 'rotate'")
+    shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
+    asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
+    return _asked(asked, {"prompt": prompt, "order": order}, raw)
+
+
+def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> Design:
+    """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
+
+    The paper's words are of one direction only; its shares of (Male, Female) are of the items of
+    both (45 of 68 are 66.2 %, as in the whole category).
+
+    Parameters
+    ----------
+    items : sequence of Question
+        From :func:`ingroup.studies.giebench.stimuli.load_questions`.
+    prompt : str
+        ``"COT"`` or ``"ID"``.
+    pairs : pandas.DataFrame
+        With the columns ``identity_i`` and ``identity_j``. See :func:`stimuli.tuples`.
+    """
+    told = {
+        (item.key, other): item  # a pair in both orders is one
+        for pair in pairs.itertuples()
+        for item in items
+        for own, other in permutations((pair.identity_i, pair.identity_j))
+        if item.identity == own
+    }
+    asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "appendix")
+
+
+def _asked(asked: Iterable[Asked], labels: Mapping[str, str], raw: str) -> Design:
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        one = condition["asked"]
+        return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift)
+
+    levels = tuple(asked)
+    for one in levels:  # an item that cannot be asked so is said before anything is asked
+        render({"asked": one})
+    return Design([Block(labels, {"asked": levels}, render, raw)])
+
+
+PROMPTS = ("Raw", "ID", "COT")
+
+
+def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
+    """The identity tuples of section 4.2 that items are there for, of Table 7 and then of Table 3.
+
+    One pair of Table 3 is missing from Table 7, in either order.
+    """
+    pairs, extra = stimuli.tuples(), stimuli.tuples(3)
+    sides = ["identity_i", "identity_j"]
+    known = set(map(frozenset, pairs[sides].to_numpy()))
+    extra = extra[[frozenset(pair) not in known for pair in extra[sides].to_numpy()]]
+    pairs, there = pd.concat([pairs, extra]), {item.identity for item in items}
+    return pairs[pairs.identity_i.isin(there) & pairs.identity_j.isin(there)]
+
+
+def calls(parameters: Mapping[str, Any]) -> list[Call]:
+    """What a run asks of ``MODEL`` and ``CONTROL``: three prompts, and two with other identities.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's.
+
+    Returns
+    -------
+    list of Call
+        One a model and plan, with the label ``plan``: "Raw", "ID", "COT" and, with ``MISMATCH``,
+        "COT mismatch" and "ID mismatch".
+    """
+    items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
+    source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
+    asked = {}
+    for prompt in PROMPTS:
+        tail = "-text" if (prompt, parameters["RAW"]) == ("Raw", "text") else ""
+        asked[prompt] = f"{prompt}-{order}{tail}", trials(items, prompt, order, parameters["RAW"])
+    pairs = pairs_of(items) if parameters["MISMATCH"] else ()
+    if len(pairs):
+        for prompt in ("COT", "ID"):
+            asked[f"{prompt} mismatch"] = f"{prompt}-mismatch", mismatched(items, prompt, pairs)
+    sampling = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
+    return [
+        Call(
+            "giebench", source, model, parameters["ENGINE"], part, design, sampling, {"plan": plan}
+        )
+        for model in (parameters["MODEL"], parameters["CONTROL"])
+        if model
+        for plan, (part, design) in asked.items()
+    ]

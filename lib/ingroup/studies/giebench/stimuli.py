@@ -1,0 +1,365 @@
+"""Questions of GIEBench: the items, the prompts made of them, and what is varied in a prompt.
+
+An item is a contested question, an identity, and four answers of which one takes that identity's
+side. The project's items hold these parts, and every prompt is made of them. The released files
+hold finished prompts: they are asked as they stand, and taken apart where their parts are needed.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+import yaml
+
+from ingroup import corpora, paths, published
+from ingroup.design import Message, filled
+from ingroup.tables import InputError, decoded
+
+LETTERS = "ABCD"
+
+_FOLDER = paths.STIMULI / "giebench"
+_PARTS = ("category", "identity", "question", "answers", "correct")
+_RELEASED = ("category", "prompt", "correct")
+_QUOTES = '"“” \n'
+_GROUP = re.compile(r"user\s+belongs\s+to\s+the\s+(\S.*?)\s+group\b", re.I)
+# The tags of appendix A; what stands between them is taken with its quotation marks.
+_TAGS = re.compile(
+    r"\[\s*User\s+Question\s*\]\s*(.*?)\s*"
+    + r"\s*".join(
+        rf"\[\s*The\s+Start\s+of\s+Assistant\s+{letter}['’]s\s+Answer\s*\]\s*(.*?)\s*"
+        rf"\[\s*The\s+End\s+of\s+Assistant\s+{letter}['’]s\s+Answer\s*\]"
+        for letter in LETTERS
+    ),
+    re.I | re.S,
+)
+
+
+class Question(NamedTuple):
+    """One item. ``prompts`` is None, or the released prompts by name; then a part is None where
+    they do not yield it. ``identity`` is named as in identities.csv, if it is there."""
+
+    key: str
+    category: str
+    identity: str | None
+    question: str | None
+    answers: tuple[str, ...] | None
+    correct: str
+    prompts: Mapping[str, str] | None = None
+
+
+def load_questions(source: str | Path = "sample") -> list[Question]:
+    """Read the items of the project, of the benchmark, or of a user.
+
+    Parameters
+    ----------
+    source : str or Path
+        ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released prompts in
+        ``data/raw/giebench/data``), a folder with the three released files, or one JSON file: key
+        -> {category, identity, question, answers, correct}, or key -> {category, prompt, correct}
+        under a name that ends in ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``.
+        Other fields (``answer`` in released results) are passed over.
+
+    Returns
+    -------
+    list of Question
+        In the order of the file, which is ``COT-Prompt.json`` in a folder.
+
+    Raises
+    ------
+    InputError
+        Naming file and key: for a file that cannot be read, is empty, not UTF-8 or not JSON; a key
+        that comes twice, or is missing in one of three files; a missing field; a category unknown
+        to the paper; no right answer, or several; not four different answers; files that disagree;
+        benchmark files that are not there or were changed. A released prompt that cannot be taken
+        apart is none.
+
+    Notes
+    -----
+    The released layout is that of the released scripts; the tags of a prompt are those of appendix
+    A (Wang et al. 2024). Checked with a file for every sentence (tests/studies/giebench).
+    """
+    place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
+    if source == "giebench":
+        files = [_fetched(f"data/{name}-Prompt.json") for name in prompts()]
+    elif place.is_dir():
+        files = [place / f"{name}-Prompt.json" for name in prompts()]
+    else:
+        return list(_load(place).values())
+    first, *others = (_load(file) for file in files)
+    for file, other in zip(files[1:], others, strict=True):
+        _agree(files[0], first, file, other)
+    return [_merged([item, *(other[key] for other in others)]) for key, item in first.items()]
+
+
+def _fetched(name: str) -> Path:
+    try:
+        return corpora.file("giebench", name)
+    except InputError as problem:
+        raise InputError(str(problem)) from problem
+
+
+def categories() -> list[str]:
+    """The eleven categories in the order of Table 1."""
+    return list(dict.fromkeys(category for category, _, _ in _identities().values()))
+
+
+def prompts() -> tuple[str, ...]:
+    """Names of the three prompts: COT, ID, Raw."""
+    return tuple(templates()["prompts"])
+
+
+def tuples(table: int = 7) -> pd.DataFrame:
+    """Identity tuples of section 4.2, in the order of printed table 7 or 3.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``identity_tuple`` as printed, ``category``, and ``identity_i`` and ``identity_j`` as in
+        identities.csv (the printed names differ in case and apostrophes). Only table 3 has
+        (Young people, Older people).
+    """
+    printed = published.load("giebench", table).drop_duplicates("identity_tuple", ignore_index=True)
+    one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
+    return pd.DataFrame(
+        {
+            "identity_tuple": printed.identity_tuple,
+            "category": one.str[0],
+            "identity_i": one.str[1],
+            "identity_j": other.str[1],
+        }
+    )
+
+
+def answer_key(questions: Sequence[Question]) -> pd.DataFrame:
+    """One row a question: ``key``, ``category``, ``identity`` and ``correct``, its letter."""
+    return pd.DataFrame(questions, columns=Question._fields)[
+        ["key", "category", "identity", "correct"]
+    ]
+
+
+def rotate(question: Question, shift: int) -> Question:
+    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it.
+
+    Raises
+    ------
+    InputError
+        For another shift, or a released prompt that cannot be taken apart.
+    """
+    if shift not in range(len(LETTERS)):
+        raise _problem("shift", repr(shift), "0, 1, 2 or 3")
+    if shift == 0:
+        return question
+    if question.answers is None:
+        found = "a prompt that cannot be taken apart, so its answers stay where they are"
+        raise _problem(f"key {question.key!r}", found, "the tags of appendix A around each answer")
+    moved = question.answers[-shift:] + question.answers[:-shift]
+    correct = LETTERS[(LETTERS.index(question.correct) + shift) % len(LETTERS)]
+    texts = question.prompts and {
+        name: _rotated(text, shift) for name, text in question.prompts.items()
+    }
+    return question._replace(answers=moved, correct=correct, prompts=texts)
+
+
+def messages(
+    question: Question,
+    prompt: str,
+    raw: str = "appendix",
+    identity: str | None = None,
+    shift: int = 0,
+) -> list[Message]:
+    """The chat of one trial: a single user turn.
+
+    Parameters
+    ----------
+    question : Question
+        Made by :func:`load_questions`.
+    prompt : str
+        ``"COT"``, ``"ID"`` or ``"Raw"``.
+    raw : str
+        The Raw-Prompt with the cue, as appendix A prints it (``"appendix"``), or without it, as the
+        paper describes it (``"text"``). A released Raw-Prompt stays as it is.
+    identity : str, optional
+        Stands in place of the item's own (the mismatch of section 4.2).
+    shift : int
+        Places by which the answers are moved, see :func:`rotate`.
+
+    Raises
+    ------
+    InputError
+        For an unknown prompt, one that was not released with this item, or a released one whose
+        parts are needed and not found.
+    """
+    known = templates()["prompts"]
+    if prompt not in known or raw not in known["Raw"]:
+        expected = f"one out of {', '.join(known)} and raw out of {', '.join(known['Raw'])}"
+        raise _problem("prompt", f"{prompt!r} with raw={raw!r}", expected)
+    question = rotate(question, shift)
+    if question.prompts is None:
+        text = _made(question, known[prompt][raw] if prompt == "Raw" else known[prompt], identity)
+    elif prompt not in question.prompts:
+        raise _problem(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
+    else:
+        text = question.prompts[prompt]
+        if prompt != "Raw" and identity not in (None, question.identity):
+            group = _GROUP.search(text)
+            if not group:
+                found = "a prompt that cannot be taken apart, so its identity stays"
+                expected = "'The user belongs to the ... group'"
+                raise _problem(f"key {question.key!r}", found, expected)
+            text = text[: group.start(1)] + _identity(identity)[2] + text[group.end(1) :]
+    return [{"role": "user", "content": text}]
+
+
+def _made(question: Question, sentences: Sequence[str], identity: str | None) -> str:
+    """A prompt out of the parts of an item."""
+    texts = templates()
+    opening = " ".join(texts["sentences"][name] for name in sentences)
+    if "identity" in sentences:
+        opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
+    asked = filled(texts["question"], {"question": question.question})
+    answers = [
+        filled(texts["answer"], {"letter": letter, "answer": answer})
+        for letter, answer in zip(LETTERS, question.answers, strict=True)
+    ]
+    return texts["join"].join([opening, texts["instructions"], asked, *answers])
+
+
+def _rotated(text: str, shift: int) -> str:
+    """A released prompt with its answers moved, each with its quotation marks."""
+    spans = _TAGS.search(text).regs[2:]  # after the whole and the question
+    pieces, end = [], 0
+    for place, (start, stop) in enumerate(spans):
+        pieces += [text[end:start], text[slice(*spans[place - shift])]]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+@cache
+def templates() -> dict:
+    """What the prompts are made of, as in ``prompts.yaml``."""
+    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+
+
+@cache
+def _identities() -> dict[str, tuple[str, str, str]]:
+    """Category, identity and its text in a prompt, by the plain name."""
+    table = pd.read_csv(_FOLDER / "identities.csv", dtype=str)
+    rows = table[["category", "identity", "text"]].itertuples(index=False, name=None)
+    return {_plain(row[1]): row for row in rows}
+
+
+def _identity(name: str) -> tuple[str, str, str]:
+    """An identity under any of its printed names; one that the paper has not stands for itself."""
+    return _identities().get(_plain(name), ("", name, name))
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub("['’]", "", text.casefold()).replace("_", " ").split())
+
+
+def _problem(where: object, found: str, expected: str) -> InputError:
+    return InputError(f"{where}: found {found}, expected {expected}.")
+
+
+def _load(file: Path) -> dict[str, Question]:
+    text = decoded(file)
+    if not text.strip():
+        raise _problem(file, "an empty file", "one JSON object with items by key")
+    try:
+        records = json.loads(text, object_pairs_hook=partial(_once, file))
+    except json.JSONDecodeError as problem:
+        where = f"{file}, line {problem.lineno}, column {problem.colno}"
+        found = f"what is not JSON ({problem.msg})"
+        raise _problem(where, found, "one JSON object with items by key") from problem
+    if not isinstance(records, dict) or not records:
+        found = f"{text.strip()[:20]!r} and no items"
+        raise _problem(file, found, "one JSON object with items by key")
+    return {key: _item(file, key, record) for key, record in records.items()}
+
+
+def _once(file: Path, pairs: list[tuple[str, object]]) -> dict:
+    """A JSON object; the parser alone would keep the last of two equal keys in silence."""
+    made = dict(pairs)
+    for key in made if len(made) < len(pairs) else ():
+        if (count := sum(name == key for name, _ in pairs)) > 1:
+            raise _problem(f"{file}, key {key!r}", f"it {count} times in one object", "it once")
+    return made
+
+
+def _item(file: Path, key: str, record: object) -> Question:
+    where = f"{file}, key {key!r}"
+    if not isinstance(record, dict):
+        raise _problem(where, repr(record), "an object with the fields of an item")
+    fields = _RELEASED if "prompt" in record else _PARTS
+    if marked := [name for name in record if name.endswith("(correct)")]:
+        found = f"the field {marked[0]!r}, as in the released edge cases"
+        raise _problem(where, found, f"the fields {', '.join(fields)}")
+    for field in fields:
+        if field not in record:
+            raise _problem(where, f"no field {field!r}", f"the fields {', '.join(fields)}")
+        if field not in ("answers", "correct") and not _is_text(record[field]):
+            raise _problem(f"{where}, field {field!r}", repr(record[field]), "a text")
+    if (correct := record["correct"]) not in tuple(LETTERS):
+        several = isinstance(correct, str | list) and sum(x in tuple(LETTERS) for x in correct) > 1
+        found = "several right answers, " * several + repr(correct)
+        raise _problem(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
+    names = {_plain(name): name for name in categories()}
+    category = names.get(_plain(record["category"]))
+    if category is None:
+        expected = f"a category of the paper: {', '.join(names.values())}"
+        raise _problem(f"{where}, field 'category'", repr(record["category"]), expected)
+    if "prompt" in record:
+        return _released(file, key, category, record["prompt"], correct)
+    answers, where = record["answers"], f"{where}, field 'answers'"
+    if not isinstance(answers, list) or not all(map(_is_text, answers)):
+        raise _problem(where, repr(answers), "a list of four texts")
+    if (count := len(answers)) != len(LETTERS):
+        raise _problem(where, f"{count} answers", "four")
+    plain = [_plain(answer) for answer in answers]
+    if again := [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]:
+        raise _problem(where, f"the same answer under {' and '.join(again)}", "four different ones")
+    identity = _identity(record["identity"])[1]
+    return Question(key, category, identity, record["question"], tuple(answers), correct)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _released(file: Path, key: str, category: str, text: str, correct: str) -> Question:
+    """An item of a released file, with the parts that its prompt yields."""
+    endings = {f"{name}-Prompt": name for name in prompts()}
+    held = [name for ending, name in endings.items() if file.stem.endswith(ending)]
+    if not held:
+        found = "a finished prompt in a file of this name"
+        raise _problem(file, found, f"a name that ends in {' or '.join(endings)}.json")
+    group, tags = _GROUP.search(text), _TAGS.search(text)
+    identity = _identity(group[1])[1] if group else None
+    question, *answers = [part.strip(_QUOTES) for part in tags.groups()] if tags else [None]
+    prompt = {held[0]: text}
+    return Question(key, category, identity, question, tuple(answers) or None, correct, prompt)
+
+
+def _agree(file: Path, items: dict, other_file: Path, others: dict) -> None:
+    for key in sorted(items.keys() ^ others.keys()):
+        here, there = (other_file, file) if key in items else (file, other_file)
+        raise _problem(f"{here}, key {key!r}", "no such key", f"it as in {there.name}")
+    for key, field in product(items, ("correct", "category")):
+        here, there = getattr(items[key], field), getattr(others[key], field)
+        if here != there:
+            where = f"{other_file}, key {key!r}, field {field!r}"
+            raise _problem(where, repr(there), f"{here!r} as in {file.name}")
+
+
+def _merged(items: Sequence[Question]) -> Question:
+    """One item out of its three prompts: answers of the first, if all of them yield theirs."""
+    return items[0]._replace(
+        identity=next((item.identity for item in items if item.identity), None),
+        answers=items[0].answers if all(item.answers for item in items) else None,
+        prompts={name: text for item in items for name, text in item.prompts.items()},
+    )

@@ -1,0 +1,71 @@
+"""Answers of StereoMap: responses to ratings, keywords and reasons, one row a reply."""
+
+import pandas as pd
+
+from ingroup.inference import Call, stored
+from ingroup.studies.stereomap import stimuli
+from ingroup.studies.stereomap.keyword_lists import parse_keywords
+from ingroup.studies.stereomap.rating_lists import parse_ratings
+
+
+def load(call: Call) -> pd.DataFrame:
+    """The replies to one call and what each holds.
+
+    Parameters
+    ----------
+    call : Call
+        One of :func:`ingroup.studies.stereomap.design.calls` that was asked.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
+        ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values``
+        (word to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the
+        status of the keywords ("" where none are asked).
+
+    Raises
+    ------
+    StoreError
+        Where there are no answers to these prompts.
+    """
+    (block,), table, rows = call.design.blocks, stored(call).read(), []
+    version, ablation = call.labels["version"], call.labels["ablation"]
+    for asked, text, reason in zip(
+        block.factors["inquiry"], table.text, table.finish_reason, strict=True
+    ):
+        wanted = stimuli.expected(asked.prompt, asked.part, ablation)
+        about = stimuli.prompts(version)[asked.prompt]
+        rated = parse_ratings(text, wanted.words, about.low, about.high) if wanted.words else None
+        listed = parse_keywords(text, wanted.n_keywords) if wanted.n_keywords else None
+        status = rated.status if rated else listed.status
+        rows.append(
+            {
+                "model": call.model,
+                **call.labels,
+                "group": asked.group,
+                "prompt": asked.prompt.split("/")[1],
+                "part": asked.part,
+                "reply": text,
+                "status": "failed" if reason == "failed" else status,
+                "values": rated.values if rated else {},
+                "keywords": listed.words if listed else (),
+                "reasons": listed.reasons if listed else (),
+                "list": listed.status if listed else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
+    """Ratings of replies of one model and version: ``group``, ``round``, a column a word.
+
+    NaN where there is no rating; "Overall" is the rating of the first prompt that has no word.
+    """
+    cells: dict[tuple[str, int], dict[str, float]] = {}
+    for row in replies.itertuples():
+        name = "Overall" if row.prompt == "Warmth-Competence" else row.prompt
+        own = {name if word == "Rating" else word: v for word, v in row.values.items()}
+        cells.setdefault((row.group, row.round), {}).update(own)
+    table = pd.DataFrame.from_dict(cells, orient="index")
+    return table.rename_axis(["group", "round"]).reset_index()

@@ -1,0 +1,271 @@
+"""People judge replies of StereoMap: the sheet that they fill, and Table 12 out of filled sheets.
+
+Jeoung et al. 2023, appendix K: three people judge five replies of each group by three criteria,
+from 0 (not) to 1 (is so). Relevance: do a reply's ratings go with its reasons? Soundness: do its
+keywords? Both are asked of every reply. Coherence, "across multiple instances", can be seen in
+several replies only and is asked once a group, in its last row; the paper does not say how often.
+"""
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+
+from ingroup.inference.engine import FAILED
+from ingroup.studies.giebench.drafts import plain
+from ingroup.studies.giebench.verdicts import REFUSED
+from ingroup.tables import InputError, decoded
+
+CRITERIA = ("relevance", "soundness", "coherence")
+SHOWN = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
+BELOW = "below"  # in place of a coherence: it is asked further down
+CELL = 32_000  # characters; a spreadsheet's cell holds 32,767
+
+# Also behind what may separate cells: a spreadsheet that expects ";" splits a reply with one.
+_FORMULA = re.compile(r"(\A|[,;\"|])(\s*)(?=[=+\-@＝＋－＠])")
+_MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: one line, an apostrophe before = + - and @.
+
+    Line breaks, tabs and other control characters become spaces; the end is cut off after `CELL`
+    characters.
+    """
+    return _FORMULA.sub(r"\1\2'", plain(text))[:CELL]
+
+
+def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
+    """Some replies of each group, with blank columns for the criteria.
+
+    As coherence is about iterations, a group's replies are those of one prompt, drawn among the
+    prompts with at least `per_group` usable replies; where no prompt has as many, the largest are
+    put together. Groups come in random order, not alphabetically, each with its replies in a row.
+
+    Parameters
+    ----------
+    replies : pandas.DataFrame
+        One row a reply: ``group``, ``prompt``, ``round``, ``reply``, ``ratings``, ``keywords``,
+        ``reasons`` (texts, or missing), ``status``. Those "refused" or "failed" are not drawn, and
+        a group without any other is left out. The order of the rows does not matter.
+    rng, per_group : numpy.random.Generator, int
+        What draws; how many replies of a group, where there are as many.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All text: ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
+        `SHOWN`, made `harmless`, and `CRITERIA`, blank; "below" stands for the coherence in all
+        rows of a group but its last.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a group has a prompt and round twice, no reply can be drawn or
+        `per_group` is below 1.
+    """
+    for column in (*SHOWN, "status"):
+        if column not in replies:
+            raise ValueError(f"replies have no column {column!r}, found {list(replies.columns)}")
+    if per_group < 1:
+        raise ValueError(f"per_group is {per_group}, expected 1 or more")
+    usable = replies[~replies["status"].isin([REFUSED, FAILED])].reset_index(drop=True)
+    if usable.empty:
+        raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
+    key = ["group", "prompt", "round"]
+    if (again := usable.duplicated(key)).any():
+        found = ", ".join(map(str, usable.loc[again, key].iloc[0]))
+        raise ValueError(f"replies have group, prompt and round {found} twice, expected once")
+    drawn = [_drawn(part, rng, per_group) for _, part in usable.sort_values(key).groupby("group")]
+    table = pd.concat([drawn[place] for place in rng.permutation(len(drawn))], ignore_index=True)
+    table = table[list(SHOWN)].astype(object).fillna("").astype(str)
+    for column in SHOWN:
+        table[column] = table[column].map(harmless)
+    hashes = [hashlib.sha256("\n".join(row).encode()).hexdigest() for row in table.to_numpy()]
+    table.insert(0, "id", [f"r{text[:12]}" for text in hashes])  # 12e45678 would be a number
+    last = ~table["group"].duplicated(keep="last")
+    return table.assign(relevance="", soundness="", coherence=np.where(last, "", BELOW))
+
+
+def _drawn(part: pd.DataFrame, rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Up to `n` replies of one group, those of a prompt with `n` or the most first."""
+    part = part.iloc[rng.permutation(len(part))]
+    have = part["prompt"].value_counts().sort_index().clip(upper=n)
+    order = have.iloc[rng.permutation(len(have))].sort_values(ascending=False, kind="stable")
+    place = part["prompt"].map({prompt: place for place, prompt in enumerate(order.index)})
+    return part.loc[place.sort_values(kind="stable").index[:n]]
+
+
+def write(table: pd.DataFrame, file: Path) -> None:
+    """A sheet as CSV that a spreadsheet knows to be UTF-8; InputError where the file is
+    there already with judgements, or as something else.
+    """
+    if file.exists() and _read(file)[list(CRITERIA)].notna().any(axis=None):
+        raise InputError(f"{file} holds judgements already, expected none; move it")
+    file.write_text(table.to_csv(index=False), "utf-8-sig")
+
+
+def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
+    """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
+
+    Parameters
+    ----------
+    files : iterable of pathlib.Path
+        Copies of one sheet, each filled by one person, after whom it is named. A judgement is a
+        number from 0 to 1; a blank cell is none. Rows in any order.
+    confidence : float
+        Coverage of the interval, above 0 and below 1.
+
+    Returns
+    -------
+    pandas.DataFrame
+        - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups,
+          with a judgement) and ``n`` (judgements).
+        - ``mean`` and ``sd`` (n - 1) of all judgements. Where they are 0 and 1 the sd says no more
+          than the mean: it is sqrt(mean (1 - mean) n / (n - 1)), as is Table 12's to 0.012.
+        - ``low`` to ``high``, the mean of other replies to the same people. With SE the standard
+          error clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where
+          mean is 0 or 1) count as independent in Wilson's interval, with Student's t for k - 1.
+          Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the 95 % intervals hold the mean,
+          of those that take all judgements for independent 0.74 to 0.96.
+        - ``alpha`` and ``agreement`` in percent: see `agreement`. Where nearly all judgements are
+          1, alpha may be low and agreement high.
+
+        NaN where it is not defined: agreement of one person, an interval from one unit.
+
+    Raises
+    ------
+    InputError
+        Naming file, line and column: for a file that is no such sheet, a cell that is no number
+        from 0 to 1, a row too many, too few or of another sheet, two files of one name, or none.
+    ValueError
+        For a confidence that is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
+    files, sheets = list(map(Path, files)), {}
+    for file in files:
+        if file.stem in sheets:
+            raise InputError(f"{file} is the second file of {file.stem!r}, expected one")
+        sheets[file.stem] = table = _read(file)
+        _compare(table, file, sheets[files[0].stem], files[0])
+    if not sheets:
+        raise InputError("found no filled sheet, expected at least one")
+    rows = []
+    for criterion in CRITERIA:
+        unit = "group" if criterion == "coherence" else "id"
+        columns = {name: table.groupby(unit)[criterion].max() for name, table in sheets.items()}
+        marks = pd.DataFrame(columns).dropna(how="all")
+        raters = ", ".join(marks.columns[marks.notna().any()])
+        rows.append((criterion, raters, *_summary(marks.to_numpy(dtype=float), confidence)))
+    names = "criterion raters units n mean sd low high alpha agreement"
+    return pd.DataFrame(rows, columns=names.split())
+
+
+def _summary(marks: np.ndarray, confidence: float) -> tuple[float, ...]:
+    """Numbers of one criterion; `marks` of shape (units, raters), each unit with a judgement."""
+    judged = np.isfinite(marks)
+    units, n = len(marks), int(judged.sum())
+    mean = float(marks[judged].mean()) if n else np.nan
+    sd = float(marks[judged].std(ddof=1)) if n > 1 else np.nan
+    low = high = np.nan
+    if units > 1:
+        clusters = {"groups": np.repeat(np.arange(units), judged.sum(axis=1))}
+        fit = OLS(marks[judged], np.ones(n)).fit(cov_type="cluster", cov_kwds=clusters)
+        spread, error = mean * (1 - mean), float(fit.bse[0])
+        independent = units if spread == 0 else spread / max(error**2, spread / n)
+        z = stats.t.isf((1 - confidence) / 2, units - 1)
+        alpha = 2 * stats.norm.sf(min(z, 37))  # further out it is 0 in floats
+        wilson = proportion_confint(mean * independent, independent, alpha, "wilson")
+        low, high = map(float, wilson)
+    return units, n, mean, sd, low, high, *agreement(marks)
+
+
+def agreement(marks: ArrayLike) -> tuple[float, float]:
+    """Krippendorff's alpha, and the percentage of the pairs of marks in one unit that are equal.
+
+    With m_u marks of unit u, at least two, s_u^2 their variance and s^2 that of all such marks,
+    both with n - 1::
+
+        alpha = 1 - D_o / D_e = 1 - (sum_u m_u s_u^2 / sum_u m_u) / s^2
+
+    which is the alpha of intervals, and of 0 and 1 also the nominal one. Fleiss' kappa allows no
+    missing mark. Units have the weight m_u in the percentage too. Source: Krippendorff (2011),
+    Computing Krippendorff's alpha-reliability; checked with its examples and pair by pair.
+
+    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha is 1 for full
+    agreement and 0 for that of chance; NaN where all marks are the same. Both are NaN where no two
+    share a unit.
+    """
+    marks = np.asarray(marks, dtype=float)
+    marks = marks[np.isfinite(marks).sum(axis=1) > 1]
+    if not len(marks):
+        return np.nan, np.nan
+    number = np.isfinite(marks).sum(axis=1)
+    equal = (marks[:, :, None] == marks[:, None, :]).sum(axis=(1, 2)) - number
+    percentage = float(100 * np.average(equal / (number * (number - 1)), weights=number))
+    if np.nanmin(marks) == np.nanmax(marks):
+        return np.nan, percentage
+    within = np.average(np.nanvar(marks, axis=1, ddof=1), weights=number)
+    return float(1 - within / np.nanvar(marks, ddof=1)), percentage
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """A filled sheet: ``line``, ``id``, ``group``, and the criteria as floats."""
+    reader = csv.reader(io.StringIO(decoded(file), newline=""))
+    try:
+        (_, header), *rows = [(reader.line_num, row) for row in reader if row] or [(1, [])]
+    except csv.Error as error:
+        raise _wrong(file, reader.line_num, f"no CSV ({error})", "cells and commas") from error
+    for name in ("id", "group", *CRITERIA):
+        if (times := header.count(name)) != 1:
+            found = f"{times} columns {name!r} in {', '.join(header) or 'nothing'}"
+            raise _wrong(file, 1, found, "one")
+    table, lines = [], {}
+    for line, row in rows:
+        if len(row) != len(header):
+            raise _wrong(file, line, f"{len(row)} cells", len(header))
+        cells = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+        if (first := lines.setdefault(cells["id"], line)) != line:
+            raise _wrong(file, line, f"{cells['id']!r} of line {first} again", "it once", "id")
+        asked = cells["coherence"].lower() != BELOW
+        cells["coherence"] *= asked
+        for name in CRITERIA:
+            if not _MARK.fullmatch(cells[name]) or float(cells[name] or 0) > 1:
+                expected = "a number from 0 to 1 or blank"
+                raise _wrong(file, line, repr(cells[name]), expected, name)
+        marks = {name: float(cells[name] or np.nan) for name in CRITERIA}
+        table.append((line, cells["id"], cells["group"], asked, *marks.values()))
+    if not table:
+        raise _wrong(file, 2, "nothing", "a reply")
+    table = pd.DataFrame(table, columns=["line", "id", "group", "asked", *CRITERIA])
+    for group, rows in table.groupby("group"):
+        if (times := rows["asked"].sum()) != 1:
+            line = rows.sort_values("asked", kind="stable")["line"].iloc[-1]
+            found = f"{times} cells of {group!r} that are not {BELOW!r}"
+            raise _wrong(file, line, found, "one", "coherence")
+    return table
+
+
+def _compare(table: pd.DataFrame, file: Path, first: pd.DataFrame, first_file: Path) -> None:
+    """Raise if two sheets have not the same rows."""
+    groups = dict(zip(first["id"], first["group"], strict=True))
+    for row in table.itertuples():
+        if groups.pop(row.id, None) != row.group:
+            raise _wrong(file, row.line, f"{row.id!r} of {row.group!r}", f"a row of {first_file}")
+    if groups:
+        raise _wrong(file, row.line, "the end", f"also {next(iter(groups))!r} of {first_file}")
+
+
+def _wrong(file: Path, line: int, found: str, expected: object, column: str = "") -> InputError:
+    where = f"{file}, line {line}" + (f", column {column!r}" if column else "")
+    return InputError(f"{where}: found {found}, expected {expected}")

@@ -1,0 +1,249 @@
+"""Replies that list keywords: each with its reason, or why there are not as many as asked for.
+
+As in `ingroup.parsing`, where readers find it: whatever a reply says, nothing here raises, and
+nothing depends on anything but the text and the number of keywords.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, UNPARSABLE
+
+TOO_FEW, TOO_MANY = "too few", "too many"
+
+
+class Keywords(NamedTuple):
+    """Different keywords in lower case, the reason of each ("" where none), status and problem.
+
+    The status is "ok", "too few", "too many", "refused" or "unparsable"; the last two have no
+    keyword. ``problem`` says what is wrong, also that a keyword came twice, and is "" otherwise.
+    """
+
+    words: tuple[str, ...]
+    reasons: tuple[str, ...]
+    status: str
+    problem: str
+
+
+def parse_keywords(text: str | None, n: int) -> Keywords:
+    """Read the list of keywords that a reply gives, with the reason of each.
+
+    1. A list is: numbered or bulleted items, words in bold or alone on their lines, the rows of a
+       table, "Keyword: reason", or words with commas or semicolons between them ("Caring, kind, and
+       skilled"). An item is a keyword of one to three words up to a colon, dash, bracket or the
+       end, and what follows is its reason; if nothing does, the next line.
+    2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
+       ("Friendly: 4") and headings ("Reasons:") are no items.
+    3. A keyword without a reason in its list has the one that another list gives for the same word,
+       or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
+       reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
+    4. A repeated keyword is kept once, and `problem` names it.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply, whole.
+    n : int
+        How many keywords were asked for.
+
+    Returns
+    -------
+    Keywords
+        All different keywords of the list, be they more or fewer than `n`. A reply without a list
+        is "refused" if it has the words of a refusal, else "unparsable".
+
+    Raises
+    ------
+    ValueError
+        If `n` is below 1.
+
+    Notes
+    -----
+    Checked with a table of replies, with those of Tables 1 and 11 of Jeoung et al. (2023), and with
+    random text (tests/studies/stereomap/test_keyword_lists.py).
+    """
+    if n < 1:
+        raise ValueError(f"expected one keyword or more, found n={n!r}")
+    text = text.translate(_QUOTES) if isinstance(text, str) else ""
+    lists = list(_lists(text))
+    if not lists:
+        status = REFUSED if REFUSAL.search(text) else UNPARSABLE
+        return Keywords((), (), status, "found no list of keywords")
+    distinct = [dict.fromkeys(word for word, _ in items) for items in lists]
+    chosen = next((i for i, words in enumerate(distinct) if len(words) == n), 0)
+    given: dict[str, str] = {}
+    for word, reason in lists[chosen] + [item for items in lists for item in items]:
+        given[word] = given.get(word) or reason
+    words = tuple(distinct[chosen])
+    if not any(given[word] for word in words):
+        given.update(zip(words, _numbered(text, len(words)), strict=False))
+    spoken = _spoken(text) if not all(given[word] for word in words) else {}
+    count = Counter(word for word, _ in lists[chosen])
+    problems = [f"found {word!r} {times} times" for word, times in count.items() if times > 1]
+    status = TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK
+    if status != OK:
+        problems.insert(0, f"found {len(words)} keyword{'s'[: len(words) > 1]}, expected {n}")
+    reasons = tuple(given[word] or spoken.get(word, "") for word in words)
+    return Keywords(words, reasons, status, "; ".join(problems))
+
+
+_SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
+_QUOTES = dict.fromkeys(map(ord, APOSTROPHES), "'") | dict.fromkeys(map(ord, '"“”«»`'), None)
+_QUOTES |= dict.fromkeys(map(ord, "‐‑"), "-") | {ord("："): ": ", ord("│"): "|"}
+_MARK = re.compile(
+    r"(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
+    r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?\d{1,3}(?:\s?[.):|]|\s-)(?:\s+|(?=\*)))?"
+    r"(?P<inner>\*{2,}|__)?",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"[*_#]+")
+_HEAD = re.compile(
+    r"(?P<head>[^:;|.,!?()=\n]{1,60}?)\s*(?P<sign>\s[-–—]+(?=\s|\Z)|[–—]|-\s|[:|(=.]|\Z)"
+)
+_NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
+_NO_KEYWORD = re.compile(
+    r"(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
+    r"|thank|and|note|please|lastly|finally|now|in)\s?)*(?:keywords?|reasons?|reasoning|ratings?|scores?"
+    r"|explanations?|notes?|answers?|descriptions?|verbs?|feelings?|emotions?|traits?|words?|you"
+    r"|characteristics?|summary|conclusion|overall|here|sure|certainly|disclaimer|behaviou?rs?"
+    r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?",
+    re.IGNORECASE,
+)
+_BECAUSE = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(.+)", re.IGNORECASE)
+_RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
+_INTRODUCED = re.compile(
+    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
+    r"(?::|\b(?:are|is|include)\b:?)\s*",
+    re.IGNORECASE,
+)
+
+
+def _lists(text: str) -> Iterator[list[tuple[str, str]]]:
+    """Every list of a text: its keywords, each with a reason or ""."""
+    items: list[tuple[str, str]] = []
+    kind, indent = "", 0  # of the list: "number", "bullet" or "", and where its lines begin
+    for line in _broken(text):
+        mark = _MARK.match(line)
+        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
+        if not rest:
+            continue
+        marked = "number" if mark["number"] else "bullet" if mark["bullet"] else ""
+        loose, depth = not (marked or mark["bold"] or mark["inner"]), len(mark["indent"])
+        if loose and kind == "bullet" and _is_rating(rest):  # what is bulleted next is another list
+            yield from [items] * _is_list(items, kind)
+            items, kind = [], ""
+            continue
+        because = _BECAUSE.fullmatch(rest)
+        inline = [] if because and items else _inline(rest)
+        head, sign, reason = _item(rest)
+        heading = rest.endswith(":") if loose and kind else not head and sign
+        begins = head and (not loose or sign not in (".", "|"))
+        below = marked and kind not in ("", marked) and (depth > indent or not head)
+        told = because or below or (loose and not heading and (kind or not begins))
+        if items and told and not inline:
+            word, known = items[-1]
+            items[-1] = (word, known or (because[1] if because else rest))
+        elif inline or not begins:
+            if inline or heading or marked != kind:
+                yield from [items] * _is_list(items, kind) + [inline] * bool(inline)
+                items = []
+        else:
+            if not items or kind != marked or depth < indent or _first(mark):
+                yield from [items] * _is_list(items, kind)
+                items, kind, indent = [], marked, depth
+            items.append((head, reason))
+    yield from [items] * _is_list(items, kind)
+
+
+def _is_rating(line: str) -> bool:
+    match = _HEAD.match(line)
+    return bool(match and _RATED.match(line[match.end() :]))
+
+
+def _first(mark: re.Match[str]) -> bool:
+    return bool(mark["number"]) and re.sub(r"\D", "", mark["number"]) == "1"
+
+
+def _is_list(items: list[tuple[str, str]], kind: str) -> bool:
+    """A single word on a line is one only behind a number or a bullet."""
+    return len(items) > (0 if kind else 1)
+
+
+def _broken(text: str) -> Iterator[str]:
+    """Lines; "1. Caring 2. Kind" is broken before each number that goes on counting."""
+    for line in text.splitlines():
+        start, expected = 0, 1
+        for match in re.finditer(r"(?<![^\s,;:])\(?(\d{1,3})[.)]\s", line):
+            if int(match[1]) == expected:
+                if match.start() > start:
+                    yield line[start : match.start()].rstrip(" ,;")
+                start, expected = match.start(), expected + 1
+            elif match.start() < 20 and not line[: match.start()].strip():
+                expected = int(match[1]) + 1
+        yield line[start:]
+
+
+def _item(line: str) -> tuple[str, str, str]:
+    """Keyword, sign and reason of an item; "" for the keyword where there is none."""
+    match = _HEAD.match(line)
+    if not match:
+        return "", "", ""
+    head, sign, reason = match["head"].strip(" '"), match["sign"].strip(), line[match.end() :]
+    if not _NAME.fullmatch(head) or head.count(" ") > 2:
+        return "", "", ""
+    if _NO_KEYWORD.fullmatch(head) or _RATED.match(reason):
+        return "", sign or ":", ""
+    return head.lower(), sign, reason.strip(" )|-–—")
+
+
+def _inline(line: str) -> list[tuple[str, str]]:
+    """Keywords with commas or semicolons between them, up to the end of the sentence."""
+    introduced = _INTRODUCED.match(line)
+    start = introduced.end() if introduced else 0
+    end = _SENTENCE_END.search(line, start) if ";" not in line else None
+    listed = line[start : end.start() if end else len(line)].rstrip(" .")
+    parts = listed.split(";") if ";" in listed else _commas(listed)
+    items = [_item(re.sub(r"\A\W*(?:and|or|&)\s", "", part).strip()) for part in parts]
+    least = 2 if introduced else 3
+    if len(items) < least or not all(head for head, _, _ in items):
+        return []
+    return [(head, reason) for head, _, reason in items]
+
+
+def _commas(text: str) -> list[str]:
+    """Parts between commas, of which those in brackets are none."""
+    parts = [""]
+    for place, piece in enumerate(re.split(r"(\([^()]*\))", text)):
+        first, *others = [piece] if place % 2 else re.split(r",|\sand\s(?=\S+\Z)", piece)
+        parts[-1] += first
+        parts += others
+    return [part for part in parts if part.strip()]
+
+
+def _numbered(text: str, count: int) -> list[str]:
+    """The first sentences of a text that are numbered from 1 to `count`; [] if there are none."""
+    run: list[str] = []
+    for line in _broken(text):
+        mark = _MARK.match(line)
+        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
+        if mark["number"]:
+            run = [] if _first(mark) else run
+            number, sentence = re.sub(r"\D", "", mark["number"]), rest.count(" ") > 2
+            if number == str(len(run) + 1) and sentence and not _item(rest)[0]:
+                run.append(rest)
+            if len(run) == count:
+                return run
+    return []
+
+
+def _spoken(text: str) -> dict[str, str]:
+    """Sentences by the one, two and three words with which they begin, the first of each."""
+    sentences: dict[str, str] = {}
+    for sentence in re.split(r"(?<=[.!?])\s|\n", _EMPHASIS.sub("", text)):
+        sentence = sentence[_MARK.match(sentence).end() :].strip()
+        words = sentence.split(" ", 4)
+        for count in range(1, 4 if len(words) > 4 else 1):
+            sentences.setdefault(" ".join(words[:count]).lower(), sentence)
+    return sentences

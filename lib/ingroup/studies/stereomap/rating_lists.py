@@ -1,0 +1,335 @@
+"""Replies that rate a list of words: a number for each, or why there is none.
+
+As in `ingroup.parsing`, where readers find it: whatever a reply says, nothing here raises, and
+nothing depends on anything but the text, the words and the scale.
+"""
+
+import math
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE
+
+INCOMPLETE = "incomplete"
+
+NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
+OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
+
+
+class Missing(NamedTuple):
+    """A word without a rating, and why.
+
+    "not rated", "several numbers", "a range", "outside the scale" or "another scale".
+    """
+
+    word: str
+    reason: str
+
+
+class Ratings(NamedTuple):
+    """``values`` by word (NaN where there is none), ``status``, and the words without a rating.
+
+    The status is "ok", "incomplete", "refused" or "unparsable"; the last two have no value at all.
+    """
+
+    values: dict[str, float]
+    status: str
+    missing: tuple[Missing, ...]
+
+
+def parse_ratings(
+    text: str | None, words: Sequence[str], low: float = 1, high: float = 5
+) -> Ratings:
+    r"""Read a rating for each of several words.
+
+    1. A word is found whatever its case, with a hyphen or a space ("High status"). The word
+       "Rating" is that of a rating without a word: "Overall: 4", "I would rate nurses as a 4".
+    2. Set aside are mentions of the scale ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
+       numbers of list items, amounts ($75), and what counts something ("3 million nurses").
+    3. A label has its number behind it: "Friendly: 4", "| Friendly | 4 |", "**Friendly**\n4/5",
+       "Fight with nurses: 2". So have the columns of a table under a row of labels. A word without
+       such a number has that of a sentence, in either order: "4 for friendly and 3 for sociable",
+       "seen as friendly (4 out of 5)".
+    4. Where a single word is asked for and has none, "4 out of 5" and a line with nothing but a
+       number are read.
+    5. Of a reply that opens with a refusal only labels are read.
+    6. A range, two different numbers, a number outside the scale, and one out of anything but
+       `high` are no rating.
+
+    Parameters
+    ----------
+    text : str or None
+        The reply, whole: other parts may stand before, between and after.
+    words : sequence of str
+        What was to be rated.
+    low, high : float
+        The two ends of the scale, both allowed as ratings.
+
+    Returns
+    -------
+    Ratings
+        Values in [low, high] or NaN, in the order of `words`. A reply without any value is
+        "refused" if it has the words of a refusal, else "unparsable".
+
+    Raises
+    ------
+    ValueError
+        If there is no word, one is empty, two are the same, or `low` is not below `high`.
+
+    Notes
+    -----
+    Checked with a table of replies, with that of Table 1 of Jeoung et al. (2023), and with random
+    text (tests/studies/stereomap/test_rating_lists.py).
+    """
+    different = {word.casefold() for word in words if re.search(r"\w", word)}
+    if not words or len(different) < len(words):
+        raise ValueError(f"expected one or more different words, found {list(words)!r}")
+    if not low < high:
+        raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
+    text = _plain(text)
+    found = {word: (set(), set(), set()) for word in words}
+    for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
+        found[word][tier].add(read)
+    values, missing = dict.fromkeys(words, math.nan), []
+    told = 1 if _OPENS_WITH_REFUSAL.match(text) else 3
+    for word, tiers in found.items():
+        reads = next(filter(None, tiers[:told]), {NOT_RATED})
+        read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
+        if isinstance(read, str):
+            missing.append(Missing(word, read))
+        else:
+            values[word] = read
+    if len(missing) == len(words):
+        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, tuple(missing))
+    return Ratings(values, INCOMPLETE if missing else OK, tuple(missing))
+
+
+class _Span(NamedTuple):
+    """A label with its word, or a number with what it is: a rating, or why it is none."""
+
+    start: int
+    end: int
+    read: str | float
+
+
+_Pair = tuple[str, int, str | float]  # a word, a tier, and what was read
+
+_NO_CLAIM = (OUTSIDE, OTHER_SCALE)  # in a sentence or beside a rating these tell of something else
+
+_SIGNS = (
+    dict.fromkeys(APOSTROPHES, "'")
+    | dict.fromkeys("−–—‐‑－", "-")
+    | dict.fromkeys("／⁄", "/")
+    | dict.fromkeys('*`_#"“”\\', "")
+    | {"．": ".", "：": ":", "｜": "|", "│": "|", "（": "(", "）": ")", "％": "%"}
+)
+
+
+def _plain(text: str | None) -> str:
+    """A text without marks of emphasis, its digits and signs in ASCII."""
+    text = text if isinstance(text, str) else ""
+    return "".join(_SIGNS[char] if char in _SIGNS else _digit(char) for char in text)
+
+
+def _digit(char: str) -> str:
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
+    return "x" if unicodedata.numeric(char, None) is not None else char  # spoils its number
+
+
+@lru_cache(maxsize=16)
+def _scale_mention(low: float, high: float) -> re.Pattern[str]:
+    """The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point"."""
+    first, last = (re.escape(f"{end:g}") + r"(?![A-Za-z\d]|[.,]\d)" for end in (low, high))
+    bare = r"\s{0,3}(?:-|(?:to|and|through)\b)"
+    meaning = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
+    meant = rf"{meaning}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
+    return re.compile(
+        rf"(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)",
+        re.IGNORECASE,
+    )
+
+
+_DIGITS = r"\d+(?:[.,]\d+)*+"
+_NUMBER = re.compile(
+    rf"\b(?:out|scale)\s+of\s+{_DIGITS}"
+    rf"|(?<![A-Za-z\d/$€£])(?<!\d[.,])(?<!(?<!\.)\.)(?P<value>{_DIGITS})(?P<glue>[A-Za-z]*+)"
+    rf"(?P<range>\s{{0,3}}(?:-|to\b|or\b)\s{{0,3}}{_DIGITS})?"
+    rf"(?P<of>\s{{0,3}}(?:/|out\s+of\b)\s{{0,3}}(?P<top>{_DIGITS})|\s?%|\s?per\s?cent\b)?",
+    re.IGNORECASE,
+)
+# What may stand behind a rating: "3 million" and "4-year" count something.
+_CLOSED = re.compile(
+    r"\s{0,3}(?:\Z|[-'](?![A-Za-z])|[^\w\s'-]"
+    r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)",
+    re.IGNORECASE,
+)
+_RATING = r"overall|rat(?:ing|e|ed)s?|scored?"  # what a rating without a word is called
+_DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
+_DIRECT = re.compile(
+    r"\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}", re.IGNORECASE
+)
+_COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
+_BEFORE = re.compile(r"\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}", re.IGNORECASE)
+_OF = re.compile(r"/|\bof\b|\son\sa?")
+_COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
+_OPENS_WITH_REFUSAL = re.compile(
+    rf"\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
+
+
+def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator[_Pair]:
+    """Words with what was read: tier 0 for labels, 1 for sentences, 2 for numbers alone."""
+    header, pending = [], []  # labels that wait for a row of numbers, or for the next line
+    before = []
+    for line in text.splitlines():
+        line = line[_DECORATION.match(line).end() :].rstrip()
+        labels = _line_labels(line, tuple(words))
+        numbers = _line_numbers(line, labels, low, high)
+        if labels and numbers and labels[0].start == 0:
+            yield from _labelled(line, labels, numbers)
+        elif labels and numbers:
+            for inside in _by_sentence(line, labels, numbers):
+                for pair in _told(line, *inside):
+                    if pair[1] < 0:
+                        before.append(pair)
+                    else:
+                        yield pair
+        elif labels:
+            header = labels if "|" in line else []
+            rest = line[labels[0].end :]
+            pending = labels[:1] if labels[0].start == 0 and _COLON_END.fullmatch(rest) else []
+        elif numbers and len(header) == len(numbers):
+            yield from ((x.read, 0, n.read) for x, n in zip(header, numbers, strict=True))
+        elif numbers and pending and numbers[0].start == 0:
+            yield pending[0].read, 0, numbers[0].read
+        elif numbers and len(words) == 1:
+            alone = not re.search(r"\w", line[: numbers[0].start] + line[numbers[-1].end :])
+            of = [n for n in numbers if _OF.search(line[n.start : n.end + 5])]
+            yield from ((words[0], 2, n.read) for n in (numbers if alone else of))
+        if numbers or (not labels and re.search(r"[^\W_]", line)):
+            header, pending = [], []
+    # "1 - Friendly, 2 - Sociable" is a numbered list, not a rating.
+    if len(before) < 2 or [read for *_, read in before] != list(range(1, len(before) + 1)):
+        yield from ((word, 1, read) for word, _, read in before)
+
+
+def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
+    ends = [match.end() for match in _SENTENCE_END.finditer(line)]
+    sentences: dict[int, list[list[_Span]]] = {}
+    for place, spans in enumerate(kinds):
+        for span in spans:
+            sentence = sentences.setdefault(bisect_right(ends, span.start), [[] for _ in kinds])
+            sentence[place].append(span)
+    yield from sentences.values()
+
+
+@lru_cache(maxsize=64)
+def _label_pattern(words: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    # The longer of two words that begin alike comes first, and "Rating" last.
+    spelled = [
+        _RATING if word.casefold() == "rating" else r"[\s-]?".join(map(re.escape, parts))
+        for word in words
+        if (parts := re.split(r"[\s-]+", _plain(word)))
+    ]
+    order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
+    pattern = "|".join(f"(?P<w{i}>{spelled[i]})" for i in order)
+    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE), words
+
+
+def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
+    pattern, words = _label_pattern(words)
+    found = [
+        _Span(*match.span(), words[int(match.lastgroup[1:])]) for match in pattern.finditer(line)
+    ]
+    if len({x.read for x in found}) > 1:
+        found = [x for x in found if x.read.casefold() != "rating"]
+    # "Overall rating": two names of one word are one label.
+    merged: list[_Span] = []
+    for label in found:
+        if merged and merged[-1].read == label.read and label.start - merged[-1].end < 2:
+            merged[-1] = merged[-1]._replace(end=label.end)
+        else:
+            merged.append(label)
+    return merged
+
+
+def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> list[_Span]:
+    numbers, starts = [], {label.start for label in labels}
+    for match in _NUMBER.finditer(line):
+        if match["value"] is None or match["glue"]:
+            continue
+        behind = match.end() + (line[match.end() : match.end() + 1] == " ")
+        if not (match["of"] or behind in starts or _CLOSED.match(line, match.end())):
+            continue
+        numbers.append(_Span(*match.span(), _read(match, low, high)))
+    return numbers
+
+
+def _read(match: re.Match[str], low: float, high: float) -> str | float:
+    if match["range"]:
+        return RANGE
+    if "," in match["value"] or match["value"].count(".") > 1:
+        return SEVERAL_NUMBERS
+    if match["of"] and (match["top"] is None or match["top"] not in (f"{high:g}", f"{high:.1f}")):
+        return OTHER_SCALE
+    value = float(match["value"])
+    return value if low <= value <= high else OUTSIDE
+
+
+def _labelled(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:
+    """Pairs of a line that begins with a label."""
+    owned = []
+    for label, number in _neighbours(labels, numbers):
+        gap = line[label.end : number.start]
+        opens = label.start == 0 or line[label.start - 2 : label.start].strip() in (",", ";", "|")
+        if _DIRECT.fullmatch(gap) or (opens and _COLON.fullmatch(gap)):
+            minus = re.search(r"[:=|]\s?-\Z", gap)
+            owned.append((label, number._replace(read=OUTSIDE) if minus else number))
+    starts = [number.start for number in numbers]
+    if not owned or owned[0][0].start:
+        for number in numbers[: bisect_left(starts, owned[0][0].start) if owned else None]:
+            if number.read not in _NO_CLAIM:
+                yield labels[0].read, 1, number.read
+    for (label, number), following in zip_longest(owned, owned[1:]):
+        limit = following[0].start if following else len(line)
+        end = _SENTENCE_END.search(line, number.end, limit)
+        limit = end.start() if end else limit
+        rivals = numbers[bisect_right(starts, number.start) : bisect_left(starts, limit)]
+        yield label.read, 0, number.read
+        yield from ((label.read, 0, rival.read) for rival in rivals if rival.read not in _NO_CLAIM)
+
+
+def _told(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:
+    """Pairs of a sentence; tier -1 where the number stands first."""
+    numbers = [n for n in numbers if n.read not in _NO_CLAIM]
+    if not labels or not numbers:
+        return
+    if numbers[0].start < labels[0].start and numbers[-1].start < labels[-1].start:
+        for number, label in _neighbours(numbers, labels):
+            if _BEFORE.fullmatch(line[number.end : label.start]):
+                yield label.read, -1, number.read
+        return
+    pairs = [
+        (label.read, 1, number.read)
+        for label, number in _neighbours(labels, numbers)
+        if _DIRECT.fullmatch(line[label.end : number.start])
+    ]
+    if not pairs and len({label.read for label in labels}) == 1:
+        pairs = [(labels[0].read, 1, number.read) for number in numbers]
+    yield from pairs
+
+
+def _neighbours(left: list[_Span], right: list[_Span]) -> Iterator[tuple[_Span, _Span]]:
+    """Spans of `left` that are followed by one of `right` without another of `left` between."""
+    marked = sorted([(x.start, 0, x) for x in left] + [(x.start, 1, x) for x in right])
+    for (_, side, one), (_, other, two) in pairwise(marked):
+        if (side, other) == (0, 1):
+            yield one, two

@@ -1,0 +1,309 @@
+"""Social groups of StereoMap, and the prompts that ask how society views them.
+
+Both are stimuli and stand in ``data/stimuli/stereomap/``: the prompts word for word, the groups
+under the paper's names, some of which are dated or offensive (column ``note``). Whoever wants
+another group adds a line to ``groups.csv`` and nothing else.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import pandas as pd
+import yaml
+
+from ingroup import paths
+from ingroup.design import Message, filled
+from ingroup.tables import InputError
+
+FORMS = ("printed", "grammatical")
+
+_FOLDER = paths.STIMULI / "stereomap"
+_COLUMNS = ["group", "extended", "original", "people", "sets", "table2", "note"]
+
+
+class Prompt(NamedTuple):
+    """One question, or the few that are asked in one turn, about one group.
+
+    ``name`` is table and question ("EXTENDED/Emotion", "ORIGINAL/friendly"), ``construct`` the type
+    printed beside it. ``parts`` are the texts in their order, out of "keywords", "ratings" and
+    "overall". A reply should rate ``words`` ("Rating" is the one without a word) from ``low`` to
+    ``high`` and give ``n_keywords``: see ``parsing.parse_ratings`` and ``parse_keywords``.
+    """
+
+    name: str
+    construct: str
+    parts: Mapping[str, str]
+    words: tuple[str, ...]
+    n_keywords: int
+    low: int
+    high: int
+
+
+def groups() -> pd.DataFrame:
+    """All groups, one row each, with how they stand in a sentence.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``group`` as printed in appendix B or Table 2; ``extended`` and ``original``, the text that
+        the released code puts into the prompts of Table 7 and Table 6 ("" where it asks for no such
+        group); ``people``, a plural that reads right; ``sets`` (see :func:`names`); ``table2``, the
+        group of Table 2, and so of Fiske et al., with which this one can be compared ("" if none;
+        the nearest to Gay is Gay men); ``note``, "dated" or "offensive" or "".
+
+    Raises
+    ------
+    InputError
+        Naming file and line: for a missing column, a group that comes twice, or an empty ``people``
+        or no text at all for the prompts.
+    """
+    file = _FOLDER / "groups.csv"
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    if missing := [name for name in _COLUMNS if name not in table.columns]:
+        raise InputError(
+            f"{file}, line 1: found no column {missing[0]!r}, expected {', '.join(_COLUMNS)}."
+        )
+    for line, row in enumerate(table.itertuples(), start=2):
+        if not row.people or not (row.extended or row.original):
+            raise InputError(
+                f"{file}, line {line}: found nothing to put into a sentence for {row.group!r}, "
+                "expected 'people' and one of 'extended' and 'original'."
+            )
+    if (again := table.group.duplicated()).any():
+        line = int(again.idxmax()) + 2
+        raise InputError(
+            f"{file}, line {line}: found {table.group[line - 2]!r} again, expected it once."
+        )
+    return table
+
+
+def names(which: str = "EXTENDED") -> list[str]:
+    """Names of the groups of one set.
+
+    Parameters
+    ----------
+    which : str
+        ``"EXTENDED"`` (appendix B, 98 groups in its order), ``"ORIGINAL"`` (Table 2, 24) or
+        ``"ORIGINAL-code"`` (the 37 that the released code asks with the ORIGINAL prompt: whether
+        the printed clusters used 24 or 37 is not stated).
+
+    Raises
+    ------
+    InputError
+        For an unknown set.
+    """
+    table = _groups()
+    chosen = table.group[[which in sets.split() for sets in table.sets]].tolist()
+    if not chosen:
+        known = ", ".join(dict.fromkeys(" ".join(table.sets).split()))
+        raise InputError(f"unknown set of groups {which!r}, expected one out of {known}.")
+    return chosen
+
+
+def text(group: str, prompt: str = "EXTENDED", form: str = "printed") -> str:
+    """How a group stands in a prompt.
+
+    Parameters
+    ----------
+    group : str
+        A name as in :func:`groups`.
+    prompt : str
+        Name of a prompt, or the table alone.
+    form : {"printed", "grammatical"}
+        As the released code inserts it ("blinds"), or as a plural that reads right ("blind
+        people"). A group that the code asks only with the other table's prompts has that form.
+
+    Raises
+    ------
+    InputError
+        For an unknown group or form.
+    """
+    if form not in FORMS:
+        raise InputError(f"unknown form {form!r}, expected one out of {', '.join(FORMS)}.")
+    row = _rows().get(group)
+    if row is None:
+        raise InputError(f"unknown group {group!r}, expected a name in groups.csv.")
+    if form == "grammatical":
+        return row.people
+    one, other = row.extended, row.original
+    return (other or one) if prompt.startswith("ORIGINAL") else (one or other)
+
+
+@cache
+def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
+    """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name.
+
+    Raises
+    ------
+    InputError
+        For another version.
+    """
+    texts = _templates()
+    if version not in ("EXTENDED", "ORIGINAL"):
+        raise InputError(f"unknown prompts {version!r}, expected EXTENDED or ORIGINAL.")
+    return {
+        f"{version}/{name}": Prompt(
+            name=f"{version}/{name}",
+            construct=entry["construct"],
+            parts={part: _put(asked, "attribute", name) for part, asked in entry["parts"].items()},
+            words=tuple(entry["words"]),
+            n_keywords=entry["n_keywords"],
+            low=texts["low"],
+            high=texts["high"],
+        )
+        for entry in texts[version]
+        for name in entry["names"]
+    }
+
+
+def ablations() -> list[str]:
+    """The four forms of a prompt by their names in Table 14, the paper's own first."""
+    return list(_templates()["ablations"])
+
+
+def messages(
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "printed"
+) -> list[Message]:
+    """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
+
+    Parameters
+    ----------
+    group : str
+        A name as in :func:`groups`.
+    prompt : str
+        A name as in :func:`prompts`.
+    ablation : str
+        One of :func:`ablations`. The paper does not print the three reduced texts; what is left out
+        of them is described, and can be changed, in ``prompts.yaml``.
+    form : {"printed", "grammatical"}
+        "members of blinds", or "members of the group of blind people".
+
+    Raises
+    ------
+    InputError
+        For an unknown group, prompt, ablation or form; for ORIGINAL without its chain of thought,
+        of which it has none.
+
+    Notes
+    -----
+    Checked against the text of Tables 6 and 7 (tests/studies/stereomap).
+    """
+    parts = _parts(group, prompt, ablation, form)
+    return [{"role": "user", "content": _templates()["join"].join(parts.values())}]
+
+
+def separate_messages(
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "printed"
+) -> dict[str, list[Message]]:
+    """The same questions as text-davinci-003 was asked: a chat of its own for each part.
+
+    The parts share no context, so no rating sees the keywords, and the chain of thought is lost;
+    the words that differ are those of the released code. Parameters and errors are those of
+    :func:`messages`.
+
+    Returns
+    -------
+    dict of str to list of Message
+        A single user turn for each of the parts of :class:`Prompt` that are asked.
+    """
+    parts = _parts(group, prompt, ablation, form, _templates()["separate"])
+    return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
+
+
+class Expected(NamedTuple):
+    """What one reply should hold: words with a rating, and a number of keywords; maybe none."""
+
+    words: tuple[str, ...]
+    n_keywords: int
+
+
+def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
+    """What a reply to :func:`messages`, or to one of :func:`separate_messages`, should hold.
+
+    Parameters
+    ----------
+    prompt, ablation : str
+        As there.
+    part : str
+        The name of a separate chat; "" for all parts in one turn.
+
+    Raises
+    ------
+    InputError
+        As :func:`messages`, and for a part that the prompt does not ask.
+    """
+    asked = _parts(_groups().group[0], prompt, ablation, "printed")
+    if part not in ("", *asked):
+        raise InputError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
+    about = _known()[prompt]
+    read = {part} if part else set(asked)
+    own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
+    words = [word for word in about.words if word not in own] if "ratings" in read else []
+    words += own if "overall" in read else []
+    keywords_in = "keywords" if "keywords" in about.parts else "ratings"
+    return Expected(tuple(words), about.n_keywords if keywords_in in read else 0)
+
+
+def _parts(
+    group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Texts of the parts that are asked, filled."""
+    known, texts = _known(), _templates()
+    if prompt not in known:
+        raise InputError(f"unknown prompt {prompt!r}, expected one out of {', '.join(known)}.")
+    if ablation not in texts["ablations"]:
+        expected = ", ".join(texts["ablations"])
+        raise InputError(f"unknown ablation {ablation!r}, expected one out of {expected}.")
+    left_out, parts = texts["ablations"][ablation], dict(known[prompt].parts)
+    if "cot" in left_out and prompt.startswith("ORIGINAL"):
+        raise InputError(
+            f"found {ablation!r} with {prompt!r}, expected it with EXTENDED prompts only: ORIGINAL "
+            "asks for nothing before its rating that could be left out."
+        )
+    if "cot" in left_out and "keywords" in parts:
+        keywords = parts.pop("keywords")
+        kept = [sentence for sentence in texts["instructions"] if sentence in keywords]
+        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], texts["opening"])])
+    if "instructions" in left_out:
+        gone = {f" {sentence}": "" for sentence in texts["instructions"]}
+        parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
+    if wording:
+        parts = {name: _replaced(part, wording) for name, part in parts.items()}
+    slot = "group"
+    if form == "grammatical":
+        slot = "people"
+        parts = {name: _replaced(part, texts["grammatical"]) for name, part in parts.items()}
+    phrase = text(group, prompt, form)
+    return {name: _put(part, slot, phrase) for name, part in parts.items()}
+
+
+def _put(template: str, slot: str, value: str) -> str:
+    return filled(template, {slot: value}) if f"{{{slot}}}" in template else template
+
+
+def _replaced(template: str, replacements: Mapping[str, str]) -> str:
+    for old, new in replacements.items():
+        template = template.replace(old, new)
+    return template
+
+
+@cache
+def _known() -> dict[str, Prompt]:
+    """The prompts of both versions by name."""
+    return prompts("EXTENDED") | prompts("ORIGINAL")
+
+
+@cache
+def _templates() -> dict:
+    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+
+
+@cache
+def _groups() -> pd.DataFrame:
+    return groups()
+
+
+@cache
+def _rows() -> dict:
+    return {row.group: row for row in _groups().itertuples()}

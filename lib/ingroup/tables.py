@@ -1,0 +1,148 @@
+"""Users' CSV, TSV and JSON files, read in one way: whatever is wrong is one sentence.
+
+A sentence names the file, the line or key, the column, what was found and what was expected.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
+
+
+class InputError(ValueError):
+    """Input that cannot be used; the message is one sentence: where, what was found, expected."""
+
+
+def wrong(where: object, found: object, expected: object, column: str = "") -> InputError:
+    """The error for one place of a file: ``<where>, column '<column>': found ..., expected ...``.
+
+    ``where`` is a file, or a text such as ``"items.csv, line 3"`` (see :func:`at`).
+    """
+    place = f"{where}, column {column!r}" if column else where
+    return InputError(f"{place}: found {found}, expected {expected}.")
+
+
+def at(file: Path, line: int) -> str:
+    """A line of a file, for :func:`wrong`."""
+    return f"{file}, line {line}"
+
+
+def decoded(file: Path) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark.
+
+    Raises
+    ------
+    InputError
+        Where it is no plain file that can be read, or at which line it is not UTF-8.
+    """
+    try:
+        if file.exists() and not file.is_file():
+            raise InputError(f"{file} cannot be read: it is no file.")
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as problem:
+        raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
+    except UnicodeDecodeError as problem:
+        line = problem.object[: problem.start].count(b"\n") + 1
+        raise wrong(at(file, line), "a byte that is not UTF-8", "UTF-8 text") from problem
+
+
+def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") -> pd.DataFrame:
+    """A table of texts, each row under the number of the line on which it begins.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        In UTF-8, with the names of the columns in line 1. Blank lines are passed over.
+    columns : sequence of str
+        Have to be there; others may be.
+    delimiter : str
+        ``","`` or ``"\\t"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All cells as written (str, "" where empty); the index, ``line``, counts from 1.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, is not UTF-8, has no line with columns or no row; a column
+        that is missing or comes twice; a row with more or fewer fields; a quote that does not
+        close.
+    """
+    reader = csv.reader(io.StringIO(decoded(file), newline=""), delimiter=delimiter, strict=True)
+    header: list[str] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    line = 1
+    try:
+        for cells in reader:
+            if cells and not header:
+                header = _header(at(file, line), cells, columns)
+            elif cells:
+                if len(cells) != len(header):
+                    raise wrong(
+                        at(file, line),
+                        f"{len(cells)} fields",
+                        f"{len(header)}; a text that holds the delimiter has to be in quotes",
+                    )
+                rows.append(cells)
+                lines.append(line)
+            line = reader.line_num + 1
+    except csv.Error as problem:
+        raise wrong(
+            at(file, line),
+            "a quote that does not close at the end of its field",
+            "texts in quotes, their own quotes doubled",
+        ) from problem
+    if not rows:
+        expected = "a row" if header else f"the columns {', '.join(columns)}"
+        raise wrong(at(file, line), "the end of the file", expected)
+    return pd.DataFrame(rows, index=pd.Index(lines, name="line"), columns=header, dtype=object)
+
+
+def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
+    """The names of the columns, each there once."""
+    for column in dict.fromkeys([*columns, *cells]):
+        if (times := cells.count(column)) != 1:
+            found = f"it {times} times" if times else f"only {', '.join(cells)}"
+            raise wrong(where, found, "it once", column)
+    return cells
+
+
+def read_json(file: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, is not UTF-8, is empty or not JSON, or an object in it that
+        has a key twice, of which a parser alone would keep the last in silence.
+    """
+    text = decoded(file)
+    if not text.strip():
+        raise wrong(file, "an empty file", "JSON")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            found = f"it {names.count(twice)} times in one object"
+            raise wrong(f"{file}, key {twice!r}", found, "it once")
+        return made
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as problem:
+        where = f"{at(file, problem.lineno)}, column {problem.colno}"
+        raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem
+    except RecursionError as problem:
+        raise wrong(file, "lists or objects that are nested too deeply", "JSON") from problem

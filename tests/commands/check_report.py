@@ -1,0 +1,416 @@
+"""The report in a real browser, from files and without a net: ``make test-report``.
+
+Plain pytest passes this file by (its name does not begin with test_), for not every machine has a
+browser. Where there is none, each test says so and nothing fails.
+"""
+
+import base64
+import csv
+import os
+import shutil
+import struct
+import zlib
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from playwright.sync_api import sync_playwright
+
+from ingroup import corpora, paths
+from ingroup.commands import parameters, report, run
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.stereomap import stimuli as social_groups
+from ingroup.studies.stereomap.design import trials as stereomap_trials
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
+
+# What a model might write, and what must be read of it on the page, character by character.
+HOSTILE = {
+    "script": "<script>window.owned=true</script>",
+    "picture": '<img src=x onerror="window.owned=true">',
+    "end of a table": "</td></table><script>window.owned=true</script>",
+    "end of an attribute": '"><svg onload=window.owned=true>',
+    "markdown": "[x](javascript:window.owned=true)",
+}
+TRAITS = ("Cold", "Skilled", "Honest", "Wealthy", "Friendly")
+CODES = "\x1b[m\u202e"  # a colour code, and from here on right to left
+ALL = CODES + "".join(HOSTILE.values())
+PICTURE = "<img src=x onerror=window.owned=true>"  # a model's name
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if BROWSER is None:
+        pytest.skip(f"no browser here: none of {', '.join(NAMES)} is on the path")
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+
+
+class Visitor:
+    """Opens pages of a folder with the net cut off, and writes down all that goes wrong."""
+
+    def __init__(self, browser, folder, viewport):
+        self.folder, self.trouble, self.requests = folder, [], []
+        self.context = browser.new_context(viewport=viewport)
+        self.context.route("**/*", self.allow)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda said: self.hear(said.type, said.text))
+        self.page.on("pageerror", lambda error: self.hear("page error", str(error)))
+
+    def allow(self, route):
+        address = route.request.url
+        self.requests.append(address)
+        inside = address.startswith(("file:", "data:", "blob:"))
+        route.continue_() if inside else route.abort()
+
+    def hear(self, kind, text):
+        if kind in ("error", "warning", "page error"):
+            self.trouble.append(f"{self.page.url}: {kind}: {text}")
+
+    def open(self, name):
+        self.page.goto((self.folder / name).as_uri())
+        return self.page
+
+
+def names(folder):
+    return sorted(file.name for file in folder.glob("*.html"))
+
+
+def elsewhere(run_name, tmp_path_factory):
+    """The report of a run, built and then moved: what it needs must travel with it."""
+    target, lost = report.build(run_name)
+    assert lost == []
+    moved = tmp_path_factory.mktemp("report") / "moved here"
+    shutil.copytree(target, moved)
+    return moved
+
+
+@pytest.fixture(scope="module")
+def default(browser, tmp_path_factory):
+    return elsewhere(os.environ.get("RUN", paths.DEFAULT_RUN), tmp_path_factory)
+
+
+def remove(run_name):
+    shutil.rmtree(paths.BUILD / "runs" / run_name, ignore_errors=True)
+
+
+def png(width, height):
+    """A grey picture."""
+
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    rows = b"".join(b"\0" + b"\x80" * width for _ in range(height))
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode()
+
+
+# Numbers as pandas, the Styler and people write them; sorted they are 1 to 6.
+NUMBERS = ["1,234", "-5.5", "98%", "\u22127", "1e-3", "20"]
+IN_ORDER = ["\u22127", "-5.5", "1e-3", "20", "98%", "1,234"]
+SPANS = """<table><thead><tr><th></th><th></th><th>size</th></tr>
+<tr><th>kind</th><th>name</th><th></th></tr></thead><tbody>
+<tr><th rowspan="2">a</th><th>b</th><td>10</td></tr><tr><th>c</th><td>9</td></tr>
+<tr><th rowspan="2">d</th><th>e</th><td>NaN</td></tr><tr><th>f</th><td>100</td></tr></tbody>
+</table>"""
+
+
+def of(kind, **data):
+    return new_output(kind, data={key.replace("_", "/"): value for key, value in data.items()})
+
+
+@pytest.fixture(scope="module")
+def made(browser, tmp_path_factory):
+    """A page with one of everything, and outputs that nobody escaped."""
+    name = "test-report-made"
+    remove(name)
+    rows = "".join(f"<tr><td>{number}</td></tr>" for number in NUMBERS)
+    table = f"<table><thead><tr><th>n</th></tr></thead><tbody>{rows}</tbody></table>"
+    solution = new_code_cell("# Count them.\nanswer", metadata={"tags": ["solution"]})
+    solution.outputs = [of("execute_result", text_plain="forty-two")]
+    figure = new_code_cell("draw()", metadata={"tags": ["figure"]})
+    figure.outputs = [of("display_data", image_png=png(60, 40))] * 2
+    raw = new_code_cell("show(replies)")
+    raw.outputs = [
+        of("display_data", text_html=f"<p id='raw'>{ALL}</p>"),
+        of("display_data", text_html=f"<style>p{{}}</style><table><tr><td>{ALL}</td></tr></table>"),
+        of("display_data", text_html='<a href="javascript:window.owned=true">go</a>'),
+        of("display_data", text_markdown=ALL),
+        of("display_data", text_plain=ALL),
+        of("display_data", application_javascript="window.owned=true", text_plain="a script"),
+        new_output("stream", name="stdout", text=ALL),
+        new_output("error", ename="E", evalue=ALL, traceback=[ALL]),
+    ]
+    cells = [
+        new_markdown_cell("# Made up\n\n## Tables"),
+        new_code_cell("n", outputs=[of("execute_result", text_html=table)]),
+        new_code_cell("spans", outputs=[of("execute_result", text_html=SPANS)]),
+        new_markdown_cell(
+            "## Figures\n\n**Figure 1.** Two grey *pictures* of nothing. One sentence more."
+        ),
+        figure,
+        new_markdown_cell("### Exercise"),
+        solution,
+        new_markdown_cell("## Replies"),
+        raw,
+    ]
+    file = paths.executed("10_made_up", name)
+    nbformat.write(new_notebook(cells=cells), file)
+    yield elsewhere(name, tmp_path_factory)
+    remove(name)
+
+
+# ---- the default run ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_page_opens_whole_without_a_net(browser, default, viewport):
+    """No error in the console, no request to elsewhere, all figures there, nothing too wide."""
+    visitor = Visitor(browser, default, viewport)
+    assert len(names(default)) >= 2
+    for name in names(default):
+        page = visitor.open(name)
+        broken = "[...document.images].filter(i => i.id != 'zoomed' && !i.naturalWidth).length"
+        nameless = "[...document.images].filter(i => i.id != 'zoomed' && !i.alt.trim()).length"
+        assert page.evaluate(broken) == 0, name
+        assert page.evaluate(nameless) == 0, name
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], name
+        assert page.locator(".banner").count() == 1, name
+    assert visitor.trouble == []
+    assert len(visitor.requests) >= len(names(default))
+    assert {urlsplit(address).scheme for address in visitor.requests} <= {"file", "data", "blob"}
+
+
+def test_every_link_leads_to_a_place_in_the_folder(browser, default):
+    visitor = Visitor(browser, default, DESKTOP)
+    places, links = {}, []
+    for name in names(default):
+        page = visitor.open(name)
+        places[name] = set(page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)"))
+        found = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+        links += [(name, address) for address in found]
+    assert len(links) > 50
+    for name, address in links:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https", "mailto"):
+            continue
+        assert parts.scheme == "file", (name, address)
+        file = Path(unquote(parts.path))
+        assert file.is_relative_to(default), (name, address)
+        assert file.is_file(), (name, address)
+        if parts.fragment and file.suffix == ".html":
+            assert unquote(parts.fragment) in places[file.name], (name, address)
+
+
+def test_code_is_folded_until_asked_for(browser, default):
+    name = next(name for name in names(default) if name != "index.html")
+    page = Visitor(browser, default, DESKTOP).open(name)
+    opened = "[...document.querySelectorAll('details.code')].map(d => d.open)"
+    assert set(page.evaluate(opened)) == {False}
+    page.get_by_role("button", name="Show all code").click()
+    assert set(page.evaluate(opened)) == {True}
+    page.reload()  # it is remembered
+    assert set(page.evaluate(opened)) == {True}
+    page.get_by_role("button", name="Hide all code").click()
+    assert set(page.evaluate(opened)) == {False}
+    page = Visitor(browser, default, DESKTOP).open("index.html")
+    page.get_by_role("link", name="Read with all code").first.click()
+    page.wait_for_url("**/*.html#code")
+    assert set(page.evaluate(opened)) == {True}
+
+
+def test_the_contents_are_a_menu_on_a_phone(browser, default):
+    name = next(name for name in names(default) if name != "index.html")
+    page = Visitor(browser, default, PHONE).open(name)
+    link = page.locator(".contents a").first
+    assert not link.is_visible()
+    page.locator(".contents summary").click()
+    assert link.is_visible()
+    link.click()
+    assert not link.is_visible()
+    page.set_viewport_size(DESKTOP)
+    link.wait_for(state="visible", timeout=5000)
+
+
+# ---- one of everything ---------------------------------------------------------------------------
+
+
+def column(table, number):
+    return [cell.text_content() for cell in table.locator(f"tbody tr :nth-child({number})").all()]
+
+
+def test_a_table_sorts_by_number_and_both_ways(browser, made):
+    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    table = page.locator("table").nth(0)
+    header = table.get_by_role("columnheader")
+    assert column(table, 1) == NUMBERS
+    header.get_by_role("button").click()
+    assert column(table, 1) == IN_ORDER
+    assert header.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")  # the button has the focus
+    assert column(table, 1) == IN_ORDER[::-1]
+    assert header.get_attribute("aria-sort") == "descending"
+
+
+def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made):
+    """The name that stood once for two rows stands in both; what is missing comes last."""
+    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    table = page.locator("table").nth(1)
+    for _ in range(2):
+        table.get_by_role("button", name="size").click()
+    rows = [
+        row.all_text_contents()
+        for row in (r.locator("> *") for r in table.locator("tbody tr").all())
+    ]
+    assert rows == [["d", "f", "100"], ["a", "b", "10"], ["a", "c", "9"], ["d", "e", "NaN"]]
+    table.get_by_role("button", name="name").click()
+    assert column(table, 2) == ["b", "c", "e", "f"]
+
+
+def test_a_figure_enlarges_and_escape_closes_it(browser, made):
+    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    dialog, figure = page.locator("dialog"), page.locator("figure img").nth(1)
+    assert figure.get_attribute("alt") == "Figure 1. Two grey pictures of nothing. (2 of 2)"
+    small = figure.bounding_box()["width"]
+    for act in (figure.click, lambda: page.keyboard.press("Enter")):
+        assert not dialog.is_visible()
+        act()
+        assert dialog.is_visible()
+        assert page.locator("#zoomed").bounding_box()["width"] > 3 * small
+        page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+def test_a_solution_is_hidden_until_opened(browser, made):
+    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    code, result = page.get_by_text("# Count them."), page.get_by_text("forty-two")
+    page.get_by_role("button", name="Show all code").click()
+    assert not code.is_visible()
+    assert not result.is_visible()
+    page.get_by_text("Solution", exact=True).click()
+    assert code.is_visible()
+    assert result.is_visible()
+
+
+def test_on_paper_solutions_are_open_and_code_is_not(browser, made):
+    page = Visitor(browser, made, DESKTOP).open("10_made_up.html")
+    page.emulate_media(media="print")
+    assert page.get_by_text("forty-two").is_visible()
+    assert not page.get_by_text("show(replies)").is_visible()
+    assert not page.locator(".side").is_visible()
+
+
+def test_outputs_that_nobody_escaped_stay_text(browser, made):
+    visitor = Visitor(browser, made, DESKTOP)
+    page = visitor.open("10_made_up.html")
+    text = page.locator("main").text_content()
+    for name, reply in HOSTILE.items():
+        # HTML, table, markdown (but for its own link), plain, stream, error
+        assert text.count(reply) >= (5 if name == "markdown" else 4), name
+    harmless(visitor)
+
+
+def harmless(visitor):
+    """Nothing of what a model wrote became a part of the page."""
+    page = visitor.page
+    for button in page.locator("button.sort").all()[:5]:
+        button.click()
+    assert page.evaluate("window.owned") is None
+    assert page.locator("svg, iframe, object, embed, form, input").count() == 0
+    assert page.locator("script").count() == 1
+    attributes = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+    assert {name for name in page.evaluate(attributes) if name.startswith(("on", "style"))} == set()
+    links = "[...document.querySelectorAll('a[href]')].filter(a => a.protocol == 'javascript:')"
+    assert page.evaluate(f"{links}.length") == 0
+    assert page.evaluate(
+        "[...document.images].every(i => i.src == '' || i.src.startsWith('data:'))"
+    )
+    assert "\u202e" not in page.content()
+    assert "\x1b" not in page.content()
+    assert visitor.trouble == []
+    assert {urlsplit(address).scheme for address in visitor.requests} <= {"file", "data"}
+
+
+# ---- two studies whose model wrote hostile replies -----------------------------------------------
+
+
+def replayed(notebook, run_name, rows, folder, browser, tmp_path_factory, **given):
+    """Execute a notebook on recordings, and visit its page in the report of that run."""
+    file = folder / "replies.csv"
+    with file.open("w", newline="", encoding="utf8") as stream:
+        csv.writer(stream).writerows([("system", "prompt", "response"), *rows])
+    given |= {"MODEL": PICTURE, "ENGINE": "replay", "CONTROL": "", "RECORDINGS": str(file)}
+    remove(run_name)
+    try:
+        run.execute(notebook, parameters.merged(notebook, "demo", given, run=run_name))
+        moved = elsewhere(run_name, tmp_path_factory)
+    finally:
+        remove(run_name)
+        for store in paths.RESPONSES.glob(f"*/*/{PICTURE}@replay"):
+            shutil.rmtree(store)
+    visitor = Visitor(browser, moved, DESKTOP)
+    visitor.open("index.html")
+    assert (
+        f"Recorded answers: those of {PICTURE};" in visitor.page.locator(".banner").text_content()
+    )
+    harmless(visitor)
+    page = visitor.open(f"{notebook}.html")
+    harmless(visitor)
+    return page.locator("main").text_content()
+
+
+def turns(messages):
+    """System and user turn of a prompt, as recordings have them."""
+    told = {message["role"]: message["content"] for message in messages}
+    return told.get("system", ""), told["user"]
+
+
+def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_path_factory):
+    plan = empathy_gap_trials(corpora.load_events("sample", 2), ["P0,S0,T0"])
+    rows = [(*turns(plan[i].messages), f"{17 * i % 101} {ALL}") for i in range(len(plan))]
+    given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200", "CORPUS": "sample"}
+    text = replayed(
+        "10_empathy_gap", "test-report-10", rows, tmp_path, browser, tmp_path_factory, **given
+    )
+    for name, reply in HOSTILE.items():
+        assert reply in text, name
+
+
+def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_path_factory):
+    """Each reason ends in a different kind of trouble."""
+    groups = ["Men", "Women", "Nurses", "Doctors", "Lawyers", "Homeless", "Lower-class", "Elderly",
+              "Asians", "Muslims", "Christians", "Poor Blacks"]  # fmt: skip
+    paper, *reduced = social_groups.ablations()
+    plans = [(version, paper) for version in ("EXTENDED", "ORIGINAL")]
+    plans += [("EXTENDED", ablation) for ablation in reduced]
+    kinds, rows = list(HOSTILE.values()), []
+    for version, ablation in plans:
+        named = [group for group in social_groups.names(version) if group in groups]
+        prompts = list(social_groups.prompts(version))
+        prompts = prompts if ablation == paper else prompts[:1]
+        plan = stereomap_trials(named, prompts, ablation, "printed", "together")
+        (block,) = plan.blocks
+        for i, asked in enumerate(block.factors["inquiry"]):
+            wanted = social_groups.expected(asked.prompt, asked.part, ablation)
+            reply = [
+                f"- {TRAITS[k]}: They are so. {CODES}{kinds[(i + k) % len(kinds)]}"
+                for k in range(wanted.n_keywords)
+            ]
+            seen = groups.index(asked.group)
+            reply += [
+                f"{word}: {1 + (seen + seen // 5 * k + i // 3 % 2) % 5}"
+                for k, word in enumerate(wanted.words)
+            ]
+            rows.append((*turns(plan[i].messages), "\n".join(reply)))
+    given = {"GROUPS": ";".join(groups), "ROUNDS": "2", "ABLATION_ROUNDS": "1", "N_RESAMPLES": "5"}
+    text = replayed(
+        "40_stereomap", "test-report-40", rows, tmp_path, browser, tmp_path_factory, **given
+    )
+    assert sum(text.count(reply) for reply in HOSTILE.values()) >= 10

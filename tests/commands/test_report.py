@@ -1,0 +1,420 @@
+"""The report without a browser: what is counted, linked, described and cleaned."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from ingroup import paths
+from ingroup.commands import report, report_html, report_index, report_pages
+
+CALIBRANT = {"MODEL": "calibrant", "ENGINE": "transformers", "CONTROL": "calibrant-null"}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project; ``run`` puts an executed notebook into it."""
+    for name in ("NOTEBOOKS", "FIGURES", "BUILD"):
+        monkeypatch.setattr(paths, name, tmp_path / name.lower())
+        (tmp_path / name.lower()).mkdir()
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    return tmp_path
+
+
+def execute(project, name, *cells, parameters=CALIBRANT, summary=True):
+    """Leave behind what `ingroup.run` leaves behind."""
+    book = new_notebook(
+        cells=[c if not isinstance(c, str) else new_markdown_cell(c) for c in cells]
+    )
+    for number, cell in enumerate(book.cells):
+        cell.id = f"cell{number}"
+    book.metadata["papermill"] = {"parameters": parameters}
+    folder = project / "build" / "notebooks"
+    folder.mkdir(exist_ok=True)
+    nbformat.write(book, folder / f"{name}.ipynb")
+    nbformat.write(book, project / "notebooks" / f"{name}.ipynb")
+    if summary:
+        (folder / f"{name}.txt").write_text(f"{name}: 12 s, MODEL={parameters.get('MODEL')}\n")
+
+
+def page_of(project, name):
+    target, _ = report.build()
+    return (target / f"{name}.html").read_text("utf8")
+
+
+def plain(source):
+    return " ".join(re.sub(r"<[^>]+>", " ", source).split())
+
+
+# ---- what was real -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "said"),
+    [
+        (CALIBRANT, "demonstration", "Demonstration: the model is the calibrant"),
+        ({"MODEL": "data/models/calibrant-null/"}, "demonstration", "nothing about any real model"),
+        ({"MODEL": "m", "ENGINE": "vllm"}, "real", "Real model: m, asked through vllm."),
+        (
+            {"MODEL": "m", "ENGINE": "replay"},
+            "real",
+            "Recorded answers: those of m; none was asked.",
+        ),
+        (
+            {"MODEL": "m", "ENGINE": "vllm", "CONTROL": "calibrant-null"},
+            "real",
+            "control: calibrant-null. What is shown of that one is a demonstration.",
+        ),
+        ({"MODEL": "m"}, "real", "Real model: m."),
+        ({"RUN": "default"}, "none", "No model: none was asked on this page."),
+        (None, "none", "Not known: this notebook does not say how it was run."),
+    ],
+)
+def test_the_banner_says_what_was_real(parameters, kind, said):
+    found = report.banner(parameters)
+    assert found.kind == kind
+    assert said in f"{found.head} {found.text}"
+
+
+def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
+    execute(project, "10_a", "# A")
+    execute(project, "20_b", "# B\n\nThe calibrant's figures.", parameters={"RUN": "default"})
+    execute(project, "30_c", "# C", parameters={"RUN": "default"})
+    said = "What it shows of the studies in this run is a demonstration."
+    assert [said in page_of(project, name) for name in ("10_a", "20_b", "30_c")] == [0, 1, 0]
+    first = plain(page_of(project, "index"))
+    assert "Demonstration: the model is the calibrant" in first
+    assert "C : No model: none was asked on this page." in first
+
+
+# ---- printed or planted, and here ----------------------------------------------------------------
+
+
+def test_verdicts_of_the_forms_that_tables_have():
+    told = pd.DataFrame({"verdict": ["differs", None]})
+    assert report_index.verdicts(told).tolist() == ["differs", ""]
+    inside = pd.DataFrame({"inside": [True, False]})
+    expected = ["planted in the interval", "planted outside the interval"]
+    assert report_index.verdicts(inside).tolist() == expected
+    both = pd.DataFrame(
+        {"x": [1.0, 2.0, 3.0], "x_planted": [1.0, 2.5, 9.0], "low": [0, 1, 2], "high": [4, 3, 4]}
+    )
+    expected = ["the planted number", "planted in the interval", "planted outside"]
+    assert report_index.verdicts(both).tolist() == expected
+    assert report_index.verdicts(both.drop(columns="low")) is None
+
+
+def test_verdicts_are_counted_by_study_and_model(project):
+    execute(project, "10_a", "# A", "## Printed versus here")
+    execute(project, "20_b", "# B", "## Printed versus here")
+    execute(project, "30_c", "# C", "## Printed versus here")
+    execute(project, "40_d", "# D")
+    tables = project / "build" / "tables"
+    for study in ("a", "b"):
+        (tables / study).mkdir(parents=True)
+    pd.DataFrame({"model": list("mmm"), "verdict": ["yes", "no", "yes"]}).to_csv(
+        tables / "a" / "printed_versus_here.csv", index=False
+    )
+    pd.DataFrame({"model": ["k"], "r": [0.98765], "n": [3]}).to_csv(
+        tables / "b" / "planted_versus_here.csv", index=False
+    )
+    pages = [report.Page(file) for file in sorted((project / "build/notebooks").glob("*.ipynb"))]
+    found = report_index.versus(pages, tables)
+    assert found["heading"] == "Printed or planted versus here"
+    assert found["rows"] == [["A", "m", "printed", "yes", 2, 3], ["A", "m", "printed", "no", 1, 3]]
+    (whole,) = found["tables"]
+    assert (whole["study"], whole["columns"]) == ("B", ["model", "r", "n"])
+    assert whole["rows"] == [["k", 0.988, 3]]
+    assert [line[:2] for line in found["missing"]] == ["C:"]
+
+
+def test_the_audit_is_summed_by_paper(tmp_path):
+    (tmp_path / "audit").mkdir()
+    rows = [["p", "one", 3, 1], ["p", "two", 4, 0], ["q", "one", 5, 2]]
+    pd.DataFrame(rows, columns=["paper", "check", "findings", "contradicts"]).to_csv(
+        tmp_path / "audit" / "summary.csv", index=False
+    )
+    found = report_index.audit(tmp_path)["audit"]
+    assert found["totals"] == [["p", 7, 1], ["q", 5, 2], ["all", 12, 3]]
+    assert found["rows"] == rows
+    assert report_index.audit(tmp_path / "none")["audit"] is None
+
+
+# ---- the whole folder ----------------------------------------------------------------------------
+
+
+def test_without_a_notebook_there_is_one_sentence(project, capsys):
+    assert report.main([]) == 2
+    written = capsys.readouterr()
+    assert written.err.strip().endswith("holds no executed notebook: run make all first.")
+    assert (written.out, written.err.count("\n")) == ("", 1)
+    assert not (project / "build" / "report").exists()
+    (project / "build" / "notebooks").mkdir()
+    (project / "build" / "notebooks" / "10_a.txt").write_text("10_a: waits for the other shares")
+    assert report.main([]) == 0
+
+
+def test_what_is_missing_is_said_on_the_page(project):
+    execute(project, "10_a", "# A", summary=False)
+    nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
+    nbformat.write(new_notebook(), project / "build/notebooks" / "20_b.unfinished.ipynb")
+    first = plain(page_of(project, "index"))
+    assert "10_a.txt is missing" in first
+    assert "60_later has not run in this run: make 60 runs it." in first
+    assert "The audit has not run" in first
+    assert not (project / "build/report/20_b.unfinished.html").exists()
+
+
+def test_the_same_inputs_give_the_same_bytes(project):
+    table = "<style>p {}</style><table><tr><td>1</td></tr></table>"
+    shown = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": table})])
+    execute(project, "10_a", "# A\n\n[b](20_b.ipynb)", shown)
+    execute(project, "20_b", "# B\n\n$x^2$")
+    first, second = (
+        {file.name: file.read_bytes() for file in report.build()[0].rglob("*") if file.is_file()}
+        for _ in range(2)
+    )
+    assert sorted(first) == ["10_a.html", "20_b.html", "index.html"]
+    assert first == second
+
+
+def test_the_policy_allows_the_pages_own_style_and_script_alone(project):
+    execute(project, "10_a", "# A")
+    for name in ("index", "10_a"):
+        page = page_of(project, name)
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+        rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+        for tag, rule in (("style", "style-src"), ("script", "script-src")):
+            (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
+            wanted = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+            assert rules.pop(rule) == f"'sha256-{wanted}'"
+        rest = {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'"}
+        assert rules == {**rest, "form-action": "'none'"}
+
+
+def test_solutions_are_folded_with_what_they_print(project):
+    solution = new_code_cell("# Count them.\nanswer", metadata={"tags": ["solution"]})
+    solution.outputs = [new_output("execute_result", data={"text/plain": "forty-two"})]
+    execute(project, "10_a", "# A", new_code_cell("before"), solution, "behind")
+    page = page_of(project, "10_a")
+    folded = re.search(r'<details class="solution">.*?</details>', page, re.S)[0]
+    assert "# Count them." in folded
+    assert "forty-two" in folded
+    assert page.count('<details class="code">') == 1
+    assert plain(page).count("forty-two") == 1
+
+
+# ---- links ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(project):
+    """Two notebooks, a figure, a table and a page of prose; and a folder beside the project."""
+    execute(project, "10_a", "# A\n\n## How to read it\n\n## Twice\n\n## Twice")
+    execute(project, "20_b", "# B\n\n## Limits, and more")
+    nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
+    (project / "figures" / "a").mkdir()
+    (project / "figures" / "a" / "figure2.png").write_bytes(b"picture")
+    (project / "data").mkdir()
+    (project / "data" / "README.md").write_text("cards")
+    (project / ".secret").write_text("s")
+    pages = [report.Page(file) for file in sorted((project / "build/notebooks").glob("*.ipynb"))]
+    return pages[0], report.Links(project / "out", project / "build", pages)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("20_b.ipynb", "20_b.html"),
+        ("20_b.ipynb#Limits,-and-more", "20_b.html#Limits%2C-and-more"),  # as Jupyter writes it
+        ("20_b.ipynb#limits-and-more", "20_b.html#Limits%2C-and-more"),  # as GitHub does
+        ("#how-to-read-it", "#How-to-read-it"),
+        ("#Twice-2", "#Twice-2"),
+        ("https://example.org/x", "https://example.org/x"),
+        ("../figures/a/figure2.png", "files/figures/a/figure2.png"),
+        ("../data/README.md", "files/data/README.md.txt"),
+        ("../data/", "files/data/README.md.txt"),
+        ("60_later.ipynb", None),  # has not run
+    ],
+)
+def test_links_lead_to_pages_and_to_copies(linked, project, address, expected):
+    page, links = linked
+    assert links.link(page, address) == expected
+    assert links.lost == []
+    if (expected or "").startswith("files/"):
+        assert (project / "out" / expected).is_file()
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("20_b.ipynb#nowhere", "20_b.html"),
+        ("#nowhere", None),
+        ("70_none.ipynb", None),
+        ("../figures/a/none.png", None),
+        ("../.secret", None),
+        ("../../etc/passwd", None),
+        ("javascript:alert(1)", None),
+    ],
+)
+def test_links_that_lead_nowhere_are_told(linked, project, address, expected):
+    page, links = linked
+    assert links.link(page, address) == expected
+    assert links.lost == [f"10_a: {address}"]
+    assert not (project / "out").exists()
+
+
+def test_another_runs_figures_are_its_own(linked, project):
+    page, links = linked
+    own = project / "build" / "runs" / "mine"
+    (own / "figures" / "a").mkdir(parents=True)
+    (own / "figures" / "a" / "figure2.png").write_bytes(b"mine")
+    links.run = own
+    copy = links.link(page, "../figures/a/figure2.png")
+    assert copy == "files/build/runs/mine/figures/a/figure2.png"
+    assert (project / "out" / copy).read_bytes() == b"mine"
+    assert (
+        base64.b64decode(links.picture(page, "../figures/a/figure2.png").split(",")[1]) == b"mine"
+    )
+    assert links.picture(page, "https://example.org/x.png") is None
+
+
+def test_relinking_leaves_the_text_alone():
+    rendered = '<p title="t"><a href="x" title="t">one</a> href="x" <img alt="p" src="y"></p>'
+    given_back = report_html.relink(rendered, str.upper, lambda address: None)
+    assert given_back == '<p title="t"><a href="X" title="t">one</a> href="x" p</p>'
+    gone = report_html.relink('<a href="x">one</a>', lambda address: None, str)
+    assert gone == "<a>one</a>"
+
+
+# ---- prose and outputs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\delta", "<mi>&#x003B4;</mi>"),
+        (r"\sqrt{N-1}", "<msqrt>"),
+        (r"\frac{1}{c}", "<mfrac>"),
+        (r"\nosuchthing{x}", r"<code>$\nosuchthing{x}$</code>"),
+        (r"a & b < c", "<code>$a &amp; b &lt; c$</code>"),
+        (r"\left(", r"<code>$\left($</code>"),
+    ],
+)
+def test_formulas_are_mathml_or_stay_readable(latex, expected):
+    assert expected in report_html.formula(latex)
+
+
+def test_a_formula_keeps_the_point_behind_it():
+    rendered = report_html.prose("The gap $x$. A $5 bill.", set())
+    assert re.search(r"<mi>x</mi></mrow></math>\.</span> A \$5 bill\.", rendered)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "## Figures\n\n**Figure 2.** Dark is high. White is not.",
+            "Figure 2. Dark is high. White is not.",
+        ),
+        ("Grey: spread.\n\n**Two runs of the same questions** (Table 12).", None),
+        ("## Figures\n\nAnd some words.", "Figures"),
+        ("Only words, no caption.", "Only words, no caption."),
+    ],
+)
+def test_a_picture_is_described_by_what_stands_above_it(source, expected):
+    found = report_html.describe(report_html.prose(source, set()))
+    assert found == (expected or "Two runs of the same questions (Table 12).")
+
+
+def test_streams_show_what_a_terminal_would():
+    cell = new_code_cell("x")
+    cell.outputs = [
+        new_output("stream", name="stdout", text="a\x1b[31mb\x1b[0m\n"),
+        new_output("stream", name="stdout", text="1 %\r99 %\r100 %\nend\u202e"),
+        new_output("stream", name="stderr", text="\x1b"),
+        new_output("stream", name="stderr", text="\n"),
+    ]
+    parts = report_pages.outputs(cell, "Figure")
+    assert [(part["kind"], part["text"]) for part in parts] == [
+        ("text", "ab\n100 %\nend[U+202E]"),
+        ("log", "\u241b"),
+    ]
+
+
+def test_tables_of_pandas_lose_their_style_and_keep_their_spans():
+    frame = pd.DataFrame({"x": [1.5, 2.0]}, pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
+    for source in (frame._repr_html_(), frame.style.to_html()):
+        assert "<style" in source
+        cleaned = report_html.output_html(source)
+        assert "style" not in cleaned
+        assert cleaned.count('<div class="scroll"><table>') == cleaned.count("</table></div>") == 1
+        assert 'rowspan="2"' in cleaned
+        assert re.search(r'<td class="n">1\.5', cleaned)
+
+
+class _Tags(HTMLParser):
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.attributes = set(), set()
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes.update((name, (value or "")[:11].lower()) for name, value in attrs)
+
+
+_PIECES = [
+    "<",
+    ">",
+    "</",
+    '"',
+    "'",
+    "=",
+    " ",
+    "\n",
+    "&lt;",
+    "&#60;",
+    "--",
+    "!",
+    "script",
+    "img",
+    "svg",
+]
+_PIECES += ["style", "math", "td", "table", "a", "href", "src", "onerror", "javascript:", "x", "/"]
+_PIECES += ["noscript", "template", "![CDATA[", "iframe", "mtext", "title", "xlink:href", "\0"]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
+def test_no_text_becomes_a_tag_or_attribute_that_does_something(text):
+    for source in (text, f"<{text}>", f"<table><tr><td>{text}</td></tr></table>"):
+        found = _Tags(report_html.output_html(source))
+        harmful = {
+            "script",
+            "img",
+            "svg",
+            "style",
+            "math",
+            "iframe",
+            "template",
+            "title",
+            "noscript",
+        }
+        assert not found.tags & harmful
+        names = {name for name, _ in found.attributes}
+        assert names <= {"class", "colspan", "rowspan", "scope", "href"}
+        assert ("href", "javascript:") not in found.attributes
+
+
+def test_the_template_is_a_part_of_the_package():
+    assert Path(report.__file__).parent in report_pages.TEMPLATES.parents
+    names = {"index.html.j2", "contents.html.j2", "frame.html.j2", "report.css", "report.js"}
+    assert names <= {file.name for file in (report_pages.TEMPLATES / "report").iterdir()}

@@ -1,0 +1,100 @@
+"""A wrong parameter starts nothing, only a whole notebook is kept, and make knows what it needs."""
+
+import ast
+import json
+import re
+import subprocess
+
+import nbformat
+import pytest
+
+from ingroup import paths
+from ingroup.commands import run
+
+NOTEBOOK = "10_empathy_gap"
+
+
+def test_the_command_line_prints_the_sentence_and_nothing_else(capsys):
+    assert run.main([NOTEBOOK, "--set", "N_EVENTS=x"]) == 2
+    written = capsys.readouterr()
+    assert (written.out, written.err.count("\n")) == ("", 1)
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A project of one notebook, whose one cell divides by a parameter."""
+    cells = [
+        nbformat.v4.new_code_cell("BY = 1\nRUN = ''", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("print(6 / BY)"),
+    ]
+    book = nbformat.v4.new_notebook(cells=cells)
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    book.metadata["language_info"] = {"name": "python"}
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "demo.yaml").write_text("tiny:\n  BY: 2\n")
+    nbformat.write(book, tmp_path / "tiny.ipynb")
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(paths, "PROFILES", tmp_path / "profiles")
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    return tmp_path / "build" / "notebooks"
+
+
+def test_an_executed_notebook_is_moved_into_place(tiny):
+    assert run.main(["tiny"]) == 0
+    assert "3.0" in json.dumps(json.loads((tiny / "tiny.ipynb").read_text())["cells"])
+    assert re.fullmatch(r"tiny: \d+ s, BY=2\n", (tiny / "tiny.txt").read_text())
+    assert not (tiny / "tiny.unfinished.ipynb").exists()
+
+
+def test_a_failing_notebook_leaves_no_result(tiny, capsys):
+    assert run.main(["tiny", "--set", "BY=0"]) == 1
+    assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+    assert not (tiny / "tiny.ipynb").exists()
+
+
+def modules_of(notebook):
+    """Files of lib/ that a notebook's code imports, directly or through other modules."""
+    source = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4)
+    todo = ["\n".join(c.source for c in source.cells if c.cell_type == "code")]
+    lib, found = paths.ROOT / "lib", set()
+    while todo:
+        for node in ast.walk(ast.parse(todo.pop())):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                base = lib / name.replace(".", "/")
+                for file in (base.with_suffix(".py"), base / "__init__.py"):
+                    if file.exists() and file not in found:
+                        found.add(file)
+                        todo.append(file.read_text("utf8"))
+    return {str(file.relative_to(paths.ROOT)) for file in found}
+
+
+def needs(notebook, *goals):
+    """What make waits for before it runs a notebook."""
+    rules = subprocess.run(
+        ["make", "-npq", "-C", str(paths.ROOT), *goals], capture_output=True, text=True, check=False
+    ).stdout
+    (found,) = re.findall(rf"^build/notebooks/{notebook}\.ipynb: (.*)$", rules, re.MULTILINE)
+    return found.split()
+
+
+def test_in_a_run_of_all_the_synthesis_follows_the_studies_and_the_map_everything():
+    """Two notebooks run at a time, so the order must not rest on their names."""
+    names = sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+    copies = {name: f"build/notebooks/{name}.ipynb" for name in names}
+    studies = [copies[name] for name in names if re.match("[1-4]0_", name)]
+    assert len(studies) == 4
+    assert set(studies) <= set(needs("60_synthesis", "all"))
+    others = {copy for name, copy in copies.items() if name != "00_map"}
+    assert others <= set(needs("00_map", "all"))
+
+
+@pytest.mark.parametrize("notebook", sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")))
+def test_make_knows_every_module_a_notebook_depends_on(notebook):
+    known = {need for need in needs(notebook) if need.startswith("lib/")}
+    assert modules_of(notebook) - known == set()
+    assert known - modules_of(notebook) <= {"lib/ingroup/parameters.py", "lib/ingroup/run.py"}

@@ -1,0 +1,14 @@
+"""A corpus of the paper's size."""
+
+import pandas as pd
+
+from ingroup import corpora
+
+
+def paper_size_events() -> pd.DataFrame:
+    """As many events as crowd-enVent has, ordered by emotion; the texts do not matter here."""
+    sizes = {emotion: 275 if emotion in ("guilt", "shame") else 550 for emotion in corpora.EMOTIONS}
+    rows = [(emotion, str(i)) for emotion, size in sizes.items() for i in range(size)]
+    table = pd.DataFrame(rows, columns=["emotion", "text_id"])
+    forms = ("generated_text", "first_person_text", "third_person_text")
+    return table.assign(**{form: form[0] + table.emotion + table.text_id for form in forms})

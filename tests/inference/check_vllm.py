@@ -1,0 +1,250 @@
+"""The vllm engine on the real vLLM: ``make test-vllm``.
+
+Plain pytest passes this file by (its name does not begin with test_), for the environment of the
+studies has no vLLM. Nothing here is skipped: without vLLM everything fails.
+"""
+
+import random
+import weakref
+from functools import partial
+
+import psutil
+import pytest
+import torch
+
+from ingroup import corpora, paths
+from ingroup.inference import EngineError, Sampling
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.inference.vllm_engine import CPU_BLOCK, VLLMEngine
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+
+CALIBRANT = str(paths.MODELS / "calibrant")
+GREEDY = Sampling(max_tokens=12)
+# Of 32 tokens each: a cache for 3 % of the religion block, about what a GPU of 80 GB holds of it
+# on the full corpus with a model of 8 billion parameters.
+FEW_BLOCKS = 256
+
+
+@pytest.fixture(scope="module")
+def engine():
+    engine = VLLMEngine(CALIBRANT)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def chats():
+    """Trials from all over the design, so that prompts differ in length and prefix."""
+    plan = empathy_gap_trials(corpora.load_events("sample", 36))
+    return [plan[i * len(plan) // 1000].messages for i in range(1000)]
+
+
+@pytest.fixture
+def asked(engine, monkeypatch):
+    """Token ids of the prompts that reach vLLM."""
+    prompts = []
+    generate = engine.llm.generate
+
+    def listen(tokens, *rest, **options):
+        prompts.extend(prompt["prompt_token_ids"] for prompt in tokens)
+        return generate(tokens, *rest, **options)
+
+    monkeypatch.setattr(engine.llm, "generate", listen)
+    return prompts
+
+
+def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
+    """But where two first tokens are as probable, to 1e-3 of a nat: sums are in another order."""
+    reference = TransformersEngine(CALIBRANT)
+    theirs, ours = reference.answer(chats, GREEDY), engine.answer(chats, GREEDY)
+    assert len({reply.text for reply in ours}) > 10
+    differ = [
+        i
+        for i, (one, other) in enumerate(zip(ours, theirs, strict=True))
+        if one._replace(cached_tokens=0) != other._replace(cached_tokens=0)
+    ]
+    assert len(differ) <= 3
+    two = Sampling(max_tokens=1, logprobs=2)
+    for reply in reference.answer([chats[i] for i in differ], two) if differ else ():
+        (_, first), (_, second) = reply.top_logprobs
+        assert first - second < 1e-3
+
+
+def test_log_probabilities_are_those_of_the_transformers_engine(engine, chats):
+    """And nothing is compiled for them: the first ones would wait 14 s for it."""
+    reference = TransformersEngine(CALIBRANT)
+    for number, sampling in {
+        20: Sampling(max_tokens=3, logprobs=20),
+        # Where another token is drawn than the most probable one, vLLM gives both.
+        1: Sampling(temperature=2.0, max_tokens=1, logprobs=1),
+    }.items():
+        ours = engine.answer(chats[:200], sampling)
+        theirs = reference.answer(chats[:200], sampling)
+        for reply, other in zip(ours, theirs, strict=True):
+            assert len(reply.top_logprobs) == number
+            found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
+            # Neighbours that are nearly as probable may change places, at the end too.
+            least = min(expected.values()) + 1e-4
+            assert {text for text, value in expected.items() if value > least} <= found.keys()
+            for text in found.keys() & expected.keys():
+                assert found[text] == pytest.approx(expected[text], abs=1e-4)
+            assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert sum(reply.text != reply.top_logprobs[0][0] for reply in ours) > 20
+    assert not torch._dynamo.utils.counters["frames"]
+    assert engine.answer(chats[:1], GREEDY)[0].top_logprobs == ()
+
+
+def test_one_bos_and_two_as_the_authors_had(engine, chats, asked):
+    bos = engine.tokenizer.bos_token_id
+    engine.answer(chats[:20], GREEDY)
+    assert [ids[:2].count(bos) for ids in asked] == [ids.count(bos) for ids in asked] == [1] * 20
+    asked.clear()
+    authors = VLLMEngine(CALIBRANT, bos="released")
+    authors.llm = engine.llm
+    replies = authors.answer(chats[:20], GREEDY)
+    assert [ids[:2].count(bos) for ids in asked] == [ids.count(bos) for ids in asked] == [2] * 20
+    assert [reply.prompt_tokens for reply in replies] == [len(ids) for ids in asked]
+    assert authors.identity()["bos"] == "released"
+
+
+def whole_blocks(prompts, size):
+    """Tokens that a cache which forgets nothing saves: for each prompt the longest prefix in
+    whole blocks that was seen before, leaving at least one token to compute."""
+    seen, saved = set(), 0
+    for ids in prompts:
+        cuts = [tuple(ids[:end]) for end in range(size, len(ids) + 1, size)]
+        known = 0
+        while known < len(cuts) and cuts[known] in seen and len(cuts[known]) < len(ids):
+            known += 1
+        saved += known * size
+        seen.update(cuts)
+    return saved
+
+
+def test_whole_blocks_by_hand():
+    assert whole_blocks([[1, 1, 2, 2, 3], [1, 1, 2, 2], [1, 1, 2, 2, 4], [2, 2, 1]], 2) == 2 + 4
+
+
+@pytest.mark.parametrize("blocks", [None, FEW_BLOCKS])
+def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
+    blocks, engine, monkeypatch, capsys
+):
+    if blocks:
+        engine.close()
+        monkeypatch.setattr(
+            engine.vllm, "LLM", partial(engine.vllm.LLM, num_gpu_blocks_override=blocks)
+        )
+    plan = empathy_gap_trials(corpora.load_events("sample"), ["P0,S0,T0"], ["Religion"])
+    ordered = [trial.messages for trial in plan]
+    shuffled = random.Random(0).sample(ordered, len(ordered))
+    prompts = [engine.prompter.ids(chat) for chat in ordered]
+    assert engine.llm.llm_engine.vllm_config.cache_config.block_size == CPU_BLOCK
+    best = whole_blocks(prompts, CPU_BLOCK)
+    assert best > sum(map(len, prompts)) / 2
+    shares = {}
+    for name, trials in {"in order": ordered, "shuffled": shuffled}.items():
+        assert engine.llm.reset_prefix_cache()
+        replies = engine.answer(trials, GREEDY)
+        shares[name] = sum(reply.cached_tokens for reply in replies) / best
+        assert sum(reply.prompt_tokens for reply in replies) == sum(map(len, prompts))
+    with capsys.disabled():
+        told = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+        size = f"{blocks} blocks" if blocks else "a cache for all"
+        print(f"\nprefix cache, {size} of {CPU_BLOCK} tokens: of what can be saved, {told}")
+    assert 0.9 <= shares["in order"] <= 1
+    assert shares["shuffled"] < (0.8 if blocks else 1.001)
+    if blocks:
+        engine.close()
+
+
+def test_close_frees_and_a_closed_engine_loads_again(engine, chats):
+    before = engine.answer(chats[:2], GREEDY)
+    llm = weakref.ref(engine.llm)
+    memory = psutil.Process().memory_info().rss
+    engine.close()
+    assert llm() is None
+    assert memory - psutil.Process().memory_info().rss > 0.9 * 2**30  # the cache has 1 GiB
+    engine.close()
+    assert engine.answer(chats[:2], GREEDY) == before
+
+
+def test_draws_follow_the_seed(engine, chats):
+    def draw(seed):
+        engine.close()
+        warm = Sampling(temperature=1.5, top_p=0.95, max_tokens=4, seed=seed)
+        return [reply.text for reply in engine.answer(chats[:20], warm)]
+
+    first, second, again = draw(0), draw(1), draw(0)
+    assert first == again != second
+    assert engine.answer(chats[:1], Sampling(max_tokens=4, seed=1))[0].finish_reason == "stop"
+
+
+def test_an_interrupt_leaves_nothing_behind(engine, chats, monkeypatch):
+    expected = engine.answer(chats[:40], GREEDY)
+    step = engine.llm.llm_engine.step
+    steps = []
+
+    def interrupted():
+        steps.append(step())
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+        return steps[-1]
+
+    monkeypatch.setattr(engine.llm.llm_engine, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.answer(chats[500:900], GREEDY)
+    monkeypatch.undo()
+    replies = engine.answer(chats[:40], GREEDY)
+    assert [reply.text for reply in replies] == [reply.text for reply in expected]
+
+
+def test_a_reply_cut_short_says_so(engine, chats):
+    (reply,) = engine.answer(chats[:1], Sampling(max_tokens=1))
+    assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
+
+
+def test_a_prompt_that_is_too_long_fails_alone(engine, chats):
+    far = [chats[0][0], {"role": "user", "content": "50 " * 3000}]
+    first, long, last = engine.answer([chats[0], far, chats[1]], GREEDY)
+    assert [first.text, last.text] == [r.text for r in engine.answer(chats[:2], GREEDY)]
+    assert (long.text, long.finish_reason) == (None, "failed")
+    assert long.error == f"the prompt has {long.prompt_tokens} tokens, the model takes 2047"
+    assert engine.answer([far], GREEDY) == [long]
+
+
+def test_what_vllm_breaks_off_has_a_reason(engine, chats, monkeypatch):
+    outputs = engine.llm.generate(
+        [engine.vllm.TokensPrompt(prompt_token_ids=engine.prompter.ids(chats[0]))], use_tqdm=False
+    )
+    outputs[0].outputs[0].finish_reason = "abort"
+    monkeypatch.setattr(engine.llm, "generate", lambda *args, **options: outputs)
+    (reply,) = engine.answer(chats[:1], GREEDY)
+    assert (reply.text, reply.finish_reason) == (None, "failed")
+    assert reply.error == "vLLM ended with 'abort'"
+
+
+def test_what_cannot_start_is_one_sentence(tmp_path, chats):
+    for option in ({"block_size": 16}, {"max_model_len": 10**6}, {"tensor_parallel_size": 3}):
+        with pytest.raises(EngineError, match=r"vLLM cannot start '.*calibrant': \w") as raised:
+            VLLMEngine(CALIBRANT, **option).answer(chats[:1], GREEDY)
+        assert "\n" not in str(raised.value)
+        assert len(str(raised.value)) < 500
+    with pytest.raises(EngineError, match="no model folder"):
+        VLLMEngine(str(tmp_path / "nothing"))
+    with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
+        VLLMEngine("nobody/nothing")
+
+
+def test_the_identity_pins_model_version_and_settings(engine):
+    theirs = TransformersEngine(CALIBRANT).identity()
+    assert engine.identity() == theirs | {
+        "engine": "vllm",
+        "engine_version": engine.vllm.__version__,
+        "dtype": "float32",
+        "tensor_parallel_size": "1",
+    }
+    assert engine.vllm.__version__.startswith("0.32")
+    assert engine.asks_again is False
+    half = VLLMEngine(CALIBRANT, dtype="bfloat16", system="fold", tensor_parallel_size=2)
+    changed = {"dtype": "bfloat16", "system": "fold", "tensor_parallel_size": "2"}
+    assert half.identity() == engine.identity() | changed

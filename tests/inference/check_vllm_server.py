@@ -1,0 +1,153 @@
+"""The openai engine against vLLM's own server, straight and through faults: ``make test-vllm``."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from itertools import chain
+
+import pytest
+
+from fault_proxy import FAULTS, FaultProxy
+from ingroup import corpora, paths
+from ingroup.inference import Sampling, generate, open_store
+from ingroup.inference.openai_engine import OpenAIEngine
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+
+CALIBRANT = str(paths.MODELS / "calibrant")
+GREEDY = Sampling(max_tokens=12)
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_COMPILE_DISABLE": "1",
+    "OMP_NUM_THREADS": "1",
+}
+OPTIONS = {
+    "--model": CALIBRANT,
+    "--served-model-name": "calibrant",
+    "--host": "127.0.0.1",
+    "--dtype": "float32",
+    "--block-size": "32",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of a running server, without /v1."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log"
+    module = "vllm.entrypoints.openai.api_server"
+    options = [*chain(*OPTIONS.items()), "--port", str(port), "--enforce-eager"]
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *options],
+            env=os.environ | ENVIRONMENT,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
+    try:
+        until = time.monotonic() + 120
+        while not healthy(port):
+            assert process.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < until, f"no answer in 120 s: {log.read_text()[-3000:]}"
+            time.sleep(0.5)
+        yield f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+    finally:
+        with suppress(ProcessLookupError):  # it and its engine's process, if they still live
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def healthy(port):
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    """200 trials of the religion block."""
+    whole = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return whole.slice(0, 200)
+
+
+@pytest.fixture(scope="module")
+def expected(plan):
+    return TransformersEngine(CALIBRANT).answer([trial.messages for trial in plan], GREEDY)
+
+
+def table(plan, address, folder, **options):
+    engine = OpenAIEngine("calibrant", address + "/v1", **options)
+    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, 64), GREEDY)
+
+
+def test_a_real_server_gives_the_replies_of_the_transformers_engine(
+    server, plan, expected, tmp_path
+):
+    responses = table(plan, server, tmp_path)
+    assert responses.text.nunique() > 5
+    assert responses.text.tolist() == [reply.text for reply in expected]
+    assert responses.finish_reason.tolist() == ["stop"] * 200
+    # One BOS here too, and the same template.
+    assert responses.prompt_tokens.tolist() == [reply.prompt_tokens for reply in expected]
+    assert responses.output_tokens.tolist() == [reply.output_tokens for reply in expected]
+
+
+def test_log_probabilities_come_through_the_server(server, plan):
+    sampling = Sampling(max_tokens=12, logprobs=20)
+    chats = [trial.messages for trial in plan.slice(0, 60)]
+    ours = OpenAIEngine("calibrant", server + "/v1").answer(chats, sampling)
+    theirs = TransformersEngine(CALIBRANT).answer(chats, sampling)
+    for reply, other in zip(ours, theirs, strict=True):
+        assert reply.text == other.text
+        assert len(reply.top_logprobs) == 20
+        found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
+        # Neighbours that are nearly as probable may change places, at the end too.
+        least = min(expected.values()) + 1e-3
+        assert {text for text, value in expected.items() if value > least} <= found.keys()
+        for text in found.keys() & expected.keys():
+            assert found[text] == pytest.approx(expected[text], abs=1e-3)
+
+
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_through_faults_a_trial_is_right_or_failed_with_its_reason(
+    attempts, server, plan, expected, tmp_path
+):
+    proxy = FaultProxy(server)
+    with proxy.running() as address:
+        responses = table(plan, address, tmp_path, attempts=attempts)
+    assert set(proxy.drawn) == {"none", *FAULTS}
+    failed = responses.finish_reason == "failed"
+    assert len(responses) == 200
+    assert (responses.finish_reason[~failed] == "stop").all()
+    assert responses.text[failed].isna().all()
+    assert (responses.error[failed].astype(str).str.len() > 5).all()
+    assert responses.text[~failed].tolist() == [
+        reply.text for reply, lost in zip(expected, failed, strict=True) if not lost
+    ]
+    if attempts == 1:
+        assert 20 < failed.sum() < 80
+    else:
+        assert failed.sum() < 10

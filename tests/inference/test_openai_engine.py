@@ -1,0 +1,554 @@
+"""The openai engine, against a fake server and through a proxy that spoils calls."""
+
+import asyncio
+import json
+import logging
+import math
+import signal
+import threading
+import time
+from contextlib import ExitStack
+from email.utils import formatdate
+
+import openai
+import pandas as pd
+import pytest
+
+from fake_openai import FakeOpenAI, completion, fault, text_of, with_logprobs
+from fault_proxy import FAULTS, FaultProxy
+from ingroup import corpora
+from ingroup.inference import EngineError, Reply, Sampling, generate, open_store
+from ingroup.inference import openai_engine as module
+from ingroup.inference.engine import trial_seed
+from ingroup.inference.openai_engine import OpenAIEngine
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+
+GREEDY = Sampling(max_tokens=8)
+LIKELY = Sampling(max_tokens=8, logprobs=3)
+KEY = "sk-planted-0123456789abcdefghij"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """No key, no proxy and no address from outside; short waits, and never a long one."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(module, "FIRST_WAIT", 0.01)
+    sleep = asyncio.sleep
+
+    async def brief(seconds):
+        assert seconds < 5, f"it would wait {seconds} s"
+        await sleep(seconds)
+
+    monkeypatch.setattr(module.asyncio, "sleep", brief)
+
+
+@pytest.fixture
+def serve():
+    """Start servers that stop when the test ends; gives the base URL."""
+    with ExitStack() as stack:
+        yield lambda server: stack.enter_context(server.running()) + "/v1"
+
+
+def chats(n, system="You are a pirate."):
+    return [
+        [{"role": "system", "content": system}, {"role": "user", "content": f"How, {i}?"}]
+        for i in range(n)
+    ]
+
+
+def ask(server, serve, n=1, sampling=GREEDY, **options):
+    engine = OpenAIEngine("fake", serve(server), **options)
+    return engine.answer(chats(n), sampling)
+
+
+def always(*answer):
+    return FakeOpenAI(lambda call, before: answer)
+
+
+def ask_each(answers, serve, **options):
+    """Let the server give one of the answers to each chat; replies, and calls made for each."""
+    server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
+    replies = ask(server, serve, len(answers), **options)
+    return replies, [len(server.asked(chat[1]["content"])) for chat in chats(len(answers))]
+
+
+def ok(body):
+    return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
+
+
+def test_replies_stand_in_order_with_their_tokens(serve):
+    engine = OpenAIEngine("fake", serve(FakeOpenAI()))
+    replies = engine.answer(chats(40), GREEDY)
+    assert replies == [Reply(text_of(chat), "stop", 6, 3, 1) for chat in chats(40)]
+    assert len({reply.text for reply in replies}) > 20
+    assert engine.asks_again is True
+    assert engine.answer([], GREEDY) == []
+
+
+def test_the_request_holds_what_the_sampling_says_and_no_more(serve):
+    server = FakeOpenAI()
+    engine = OpenAIEngine("fake", serve(server))
+    engine.answer(chats(1), GREEDY)
+    engine.answer(chats(1), Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3))
+    engine.answer(chats(1), Sampling(max_tokens=8, logprobs=20))
+    greedy, drawn, likely = (call.request for call in server.calls)
+    assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
+    seed = trial_seed(3, chats(1)[0])
+    assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": seed}
+    assert likely == greedy | {"logprobs": True, "top_logprobs": 20}
+
+
+def test_openai_itself_gets_the_name_that_its_newer_models_ask_for(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    request = OpenAIEngine("m")._request(chats(1)[0], GREEDY)
+    assert request["max_completion_tokens"] == 8
+    assert "max_tokens" not in request
+
+
+def test_it_works_below_a_running_event_loop(serve):
+    async def cell():
+        return ask(FakeOpenAI(), serve, 3)
+
+    assert [reply.text for reply in asyncio.run(cell())] == [text_of(chat) for chat in chats(3)]
+
+
+def test_calls_leave_no_thread_and_no_loop(serve, monkeypatch):
+    """Each shard has its own: a night of them must not pile up."""
+    loops, new = [], asyncio.new_event_loop
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(new()) or loops[-1])
+    engine = OpenAIEngine("fake", serve(FakeOpenAI()))
+    threads = threading.active_count()
+    for number in (0, 2, 3):
+        assert len(engine.answer(chats(number), GREEDY)) == number
+    assert [loop.is_closed() for loop in loops] == [True] * 3
+    assert not [one for one in threading.enumerate() if one.name.startswith("ThreadPool")]
+    assert threading.active_count() <= threads + 3  # those of the server here
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a terminal; a shell's background job ignores it from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_ends_the_calls(serve):
+    def script(call, before):
+        if call.prompt == "How, 5?":
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.02)
+
+    server = FakeOpenAI(script)
+    with pytest.raises(KeyboardInterrupt):
+        ask(server, serve, 200, in_flight=1)
+    assert len(server.calls) < 100
+
+
+# What comes through a bad line
+
+
+@pytest.fixture
+def plan():
+    return empathy_gap_trials(corpora.load_events("sample", 4), ["P0,S0,T0"], ["Religion"])
+
+
+def table(plan, folder, url, **options):
+    engine = OpenAIEngine("fake", url, in_flight=8, **options)
+    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, 50), GREEDY)
+
+
+@pytest.mark.parametrize("attempts", [1, 6])
+def test_what_is_answered_through_faults_is_what_is_answered_without(
+    attempts, plan, tmp_path, serve
+):
+    server = FakeOpenAI()
+    upstream = serve(server)
+    whole = table(plan, tmp_path / "whole", upstream)
+    assert (whole.finish_reason == "stop").all()
+    assert len(whole) == len(plan) == 144
+    proxy = FaultProxy(upstream.removesuffix("/v1"))
+    spoilt = table(plan, tmp_path / "spoilt", serve(proxy), attempts=attempts)
+    assert set(proxy.drawn) == {"none", *FAULTS}
+    failed = spoilt.finish_reason == "failed"
+    pd.testing.assert_frame_equal(
+        spoilt[~failed].astype({"text": str, "finish_reason": str, "error": str}),
+        whole[~failed].astype({"text": str, "finish_reason": str, "error": str}),
+    )
+    assert spoilt.text[failed].isna().all()
+    assert (spoilt.error[failed].astype(str) != "").all()
+    assert max(proxy.calls.values()) <= attempts
+    # A late answer is an answer; each other fault is one call of a trial that failed.
+    faults = sum(proxy.drawn.values()) - proxy.drawn["none"] - proxy.drawn["delay"]
+    if attempts == 1:
+        assert failed.sum() == faults > 20
+        reasons = spoilt.error[failed].astype(str).str.split().str[:2].str.join(" ")
+        assert {"HTTP 429", "HTTP 500", "the answer"} < set(reasons)
+        assert spoilt.error.astype(str).str.startswith("RemoteProtocolError").any()
+    if attempts == 6:
+        assert failed.sum() <= 1
+        assert faults > 20
+
+
+def test_no_more_calls_at_once_than_allowed(serve):
+    server = FakeOpenAI(gather=5)
+    ask(server, serve, 30, in_flight=5)
+    assert server.most_present == 5
+
+
+def test_what_may_pass_is_tried_again_and_one_budget_holds(serve):
+    statuses = [408, 409, 429, 500, 502, 503, 529]
+    answers = [fault(status, "busy") for status in statuses]
+    replies, calls = ask_each(answers, serve, attempts=3)
+    assert replies == [Reply(None, "failed", error=f"HTTP {status} - busy") for status in statuses]
+    assert calls == [3] * 7
+    server = FakeOpenAI(
+        lambda call, before: answers[int(call.prompt[5:-1])] if before < 2 else None
+    )
+    replies = ask(server, serve, 7, attempts=3)
+    assert [reply.text for reply in replies] == [text_of(chat) for chat in chats(7)]
+    assert len(server.calls) == 21
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_what_will_not_pass_is_asked_once_and_the_others_are_kept(status, serve):
+    def script(call, before):
+        return fault(status, "too long") if call.prompt == "How, 1?" else None
+
+    server = FakeOpenAI(script)
+    replies = ask(server, serve, 3)
+    assert [reply.finish_reason for reply in replies] == ["stop", "failed", "stop"]
+    assert replies[1].error == f"HTTP {status} - too long"
+    assert len(server.calls) == 3
+
+
+def test_all_prompts_may_fail_each_for_itself(serve):
+    """A filter that refuses every prompt of a small rest must not keep a run from ending."""
+    replies = ask(always(*fault(400, "filtered", "content_filter")), serve, 40)
+    assert {reply.error for reply in replies} == {"HTTP 400 - filtered"}
+
+
+# Waiting as long as the server says, by the server's clock
+
+
+def test_retry_after_in_seconds(serve):
+    server = FakeOpenAI(lambda call, before: None if before else fault(429, Retry_After="0.2"))
+    (reply,) = ask(server, serve)
+    first, second = server.calls
+    assert reply.finish_reason == "stop"
+    assert second.arrived - first.arrived >= 0.2
+
+
+def test_retry_after_as_a_date(serve):
+    date = math.ceil(time.time() + 0.2)
+    header = formatdate(date, usegmt=True)
+    server = FakeOpenAI(lambda call, before: None if before else fault(503, Retry_After=header))
+    assert ask(server, serve)[0].finish_reason == "stop"
+    assert server.calls[1].arrived >= date
+
+
+def test_a_retry_after_that_says_nothing_is_passed_over(serve):
+    headers = ["nan", "-3", "soon", "", "Wed, 31 Feb 2020 99:00:00 GMT"]
+    answers = [fault(429, Retry_After=header) for header in headers]
+    _, calls = ask_each(answers, serve, attempts=3, budget_seconds=20)
+    assert calls == [3] * 5
+
+
+def test_a_wait_beyond_the_budget_is_not_begun(serve):
+    headers = ["3600", "inf", "1e999", formatdate(time.time() + 9e4, usegmt=True)]
+    answers = [fault(429, "later", Retry_After=header) for header in headers]
+    replies, calls = ask_each(answers, serve)
+    assert {reply.error for reply in replies} == {"HTTP 429 - later"}
+    assert calls == [1] * 4
+
+
+def test_the_budget_ends_what_attempts_do_not(serve):
+    server = always(*fault(429, Retry_After="0.1"))
+    assert ask(server, serve, attempts=1000, budget_seconds=0.35)[0].finish_reason == "failed"
+    assert 1 < len(server.calls) <= 4
+
+
+def test_waits_grow_and_are_spread(serve, monkeypatch):
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    monkeypatch.setattr(module.asyncio, "sleep", sleep)
+    ask(always(*fault(500)), serve, attempts=14)
+    steps = [min(0.01 * 2**k, 30) for k in range(13)]
+    assert all(step <= wait <= 1.25 * step for wait, step in zip(waits, steps, strict=True))
+    assert len({wait / step for wait, step in zip(waits, steps, strict=True)}) > 5
+
+
+def test_a_call_that_takes_too_long_is_given_up(serve):
+    server = FakeOpenAI(lambda call, before: time.sleep(0 if before else 2))
+    (reply,) = ask(server, serve, timeout=0.5)
+    assert reply.finish_reason == "stop"
+    (reply,) = ask(FakeOpenAI(lambda call, before: time.sleep(1)), serve, timeout=0.1, attempts=1)
+    assert reply == Reply(None, "failed", error="no answer within 0.1 s")
+
+
+# When nothing would help, the run ends
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fault(401, "bad key"),
+        fault(402, "bad key"),
+        fault(403, "bad key"),
+        fault(404, "bad key"),
+        fault(429, "bad key", "insufficient_quota"),
+        fault(400, "bad key", "unsupported_parameter"),
+    ],
+    ids=lambda answer: str(answer[0]),
+)
+@pytest.mark.parametrize("n", [1, 300])
+def test_a_cause_common_to_all_prompts_stops_the_run(answer, n, serve):
+    server = always(*answer)
+    with pytest.raises(EngineError, match=r"bad key.*OPENAI_API_KEY") as error:
+        ask(server, serve, n, in_flight=4)
+    assert "\n" not in str(error.value)
+    assert error.value.__cause__ is error.value.__context__ is None
+    assert len(server.calls) <= 16 + 4
+
+
+def test_a_common_cause_that_meets_one_of_many_is_not_common(serve):
+    """Some gateways answer 403 or 404 where it is the prompt that they refuse."""
+    server = FakeOpenAI(
+        lambda call, n: fault(403) if call.prompt in ("How, 0?", "How, 15?") else None
+    )
+    replies = ask(server, serve, 20, in_flight=1)
+    assert [i for i, reply in enumerate(replies) if reply.finish_reason == "failed"] == [0, 15]
+
+
+def test_a_server_that_is_not_there_stops_the_run():
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*'m'.*ConnectError.*base URL"):
+        OpenAIEngine("m", "http://127.0.0.1:9/v1", attempts=2).answer(chats(3), GREEDY)
+
+
+def test_a_key_that_is_withdrawn_later_loses_no_answer(serve):
+    """The shard in which it happens is kept; the next one stops."""
+    server = FakeOpenAI()
+    server.script = lambda call, before: fault(401) if len(server.calls) > 20 else None
+    engine = OpenAIEngine("fake", serve(server), in_flight=1)
+    replies = engine.answer(chats(60), GREEDY)
+    assert [reply.finish_reason for reply in replies] == ["stop"] * 20 + ["failed"] * 40
+    with pytest.raises(EngineError, match="HTTP 401"):
+        engine.answer(chats(60), GREEDY)
+
+
+# The key
+
+
+def test_without_a_key_there_is_one_sentence(monkeypatch):
+    with pytest.raises(EngineError, match=r"api\.openai\.com needs a key: set OPENAI_API_KEY"):
+        OpenAIEngine("m")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://gpu.example:8000/v1")
+    with pytest.raises(EngineError, match=r"gpu\.example needs a key"):
+        OpenAIEngine("m")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\u2026")
+    with pytest.raises(EngineError, match="characters that no key has") as error:
+        OpenAIEngine("m")
+    assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize("key", [KEY, KEY.removeprefix("sk-")])
+def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, caplog):
+    """Errors of every kind repeat the key, as real servers do."""
+    monkeypatch.setenv("OPENAI_API_KEY", f" {key}\n")
+    caplog.set_level(logging.DEBUG)
+    echo = f"Incorrect API key provided: {key}\nAuthorization: Bearer {key}"
+    answers = [
+        fault(400, echo),
+        fault(500, echo),
+        fault(429, echo, Retry_After="0.01"),
+        (200, {"Content-Type": "text/html"}, f"<html>{echo}</html>".encode()),
+        ok({"error": {"message": echo}}),
+        ok(completion(echo)),
+        ok(completion(None, echo)),
+        (422, {"Content-Type": "text/plain"}, (" " * 190 + echo).encode()),
+        fault(400, "x" * 180 + key),
+        fault(400, "Incorrect API key provided: sk-planted****ghij"),
+    ]
+    server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
+    engine = OpenAIEngine("fake", serve(server), attempts=2)
+    replies = engine.answer(chats(len(answers)), GREEDY)
+    assert {call.authorization for call in server.calls} == {f"Bearer {key}"}
+    assert [reply.finish_reason == "failed" for reply in replies] == [i != 5 for i in range(10)]
+    assert all(len(reply.error) <= 200 and reply.error.isprintable() for reply in replies)
+    assert replies[0].error == "HTTP 400 - Incorrect API key provided: [key] Authorization: [key]"
+    assert replies[5].text == "Incorrect API key provided: [key]\nAuthorization: Bearer [key]"
+    assert replies[9].error == "HTTP 400 - Incorrect API key provided: [key]"
+    with pytest.raises(EngineError) as error:
+        ask(always(*fault(401, echo)), serve, 2)
+    (likely,), _ = ask_each(
+        [ok(with_logprobs(completion("50"), [(key, -1)]))], serve, sampling=LIKELY
+    )
+    assert likely.top_logprobs == (("[key]", -1.0),)
+    seen = [repr(replies), repr(engine), repr(vars(engine)), repr(engine.identity())]
+    seen += [repr(error.getrepr(style="long", showlocals=False)), str(error.value), caplog.text]
+    assert "Sending HTTP Request" in caplog.text
+    assert not any(key[3:20] in text for text in seen)
+    assert not any("Bearer" in reply.error for reply in replies)
+
+
+def test_a_short_word_for_a_key_does_not_change_replies(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "1")
+    (reply,) = ask(always(*ok(completion("10"))), serve)
+    assert reply.text == "10"
+
+
+def test_identity_names_the_server_and_no_secret(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1/")
+    assert OpenAIEngine("m").identity() == {
+        "engine": "openai",
+        "engine_version": openai.__version__,
+        "model": "m",
+        "base_url": "127.0.0.1:8000/v1",
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hunter2@127.0.0.1/v1",
+        "http://127.0.0.1/v1?key=hunter2",
+        "127.0.0.1:8000/v1",
+        "ftp://127.0.0.1/v1",
+        "http:///v1",
+        "http://127.0.0.1:99999/v1",
+        "http://[::1/v1",
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_secret(url):
+    with pytest.raises(EngineError, match="the base URL must") as error:
+        OpenAIEngine("m", url)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["in_flight", "attempts", "timeout", "budget_seconds"])
+@pytest.mark.parametrize("number", [0, -1, math.nan])
+def test_numbers_out_of_range(name, number):
+    with pytest.raises(ValueError, match=f"{name} must be above 0, found"):
+        OpenAIEngine("m", "http://127.0.0.1/v1", **{name: number})
+
+
+# Whatever a server sends
+
+
+def test_odd_answers_that_hold_a_text(serve):
+    cases = [
+        (completion(" 50\n"), " 50\n", "stop"),
+        (completion("50", "length"), "50", "length"),
+        (completion("50", "eos"), "50", "stop"),
+        (completion("50", None), "50", "stop"),
+        (completion(""), "", "stop"),
+        (completion("I must", "content_filter"), "I must", "stop"),
+        (completion(None, refusal="I'm sorry."), "I'm sorry.", "stop"),
+        (completion("", refusal="I'm sorry."), "I'm sorry.", "stop"),
+        (completion("a\ud83dz \ud83d\ude00 \x00"), "a\ufffdz \U0001f600 \x00", "stop"),
+    ]
+    replies, calls = ask_each([ok(body) for body, _, _ in cases], serve)
+    assert replies == [Reply(text, ending) for _, text, ending in cases]
+    assert calls == [1] * len(cases)
+
+
+def test_counts_that_the_store_could_not_hold_are_left_out(serve):
+    usages = [
+        {"prompt_tokens": "9", "completion_tokens": -1},
+        {"prompt_tokens": 2**31, "prompt_tokens_details": {"cached_tokens": 0.5}},
+        {"prompt_tokens": True, "prompt_tokens_details": [1]},
+        [1],
+        None,
+    ]
+    replies, _ = ask_each([ok(completion("50") | {"usage": usage}) for usage in usages], serve)
+    assert repr(replies) == repr([Reply("50", "stop")] * 5)  # True == 1, in values
+
+
+def test_log_probabilities_of_the_first_token(serve):
+    cases = [
+        # In whatever order they come, the most probable first; no more than were asked for.
+        ([("5", -0.5), ("6", -1.5), ("7", -2.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
+        ([("7", -2.5), ("5", -0.5), ("6", -1.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
+        ([("5", -3), ("6", -1), ("7", -2), ("8", -0.9)], (("8", -0.9), ("6", -1.0), ("7", -2.0))),
+        ([("5", 0), ("", -9999.0)], (("5", 0.0), ("", -9999.0))),
+        ([("5", 1e-7)], (("5", 1e-7),)),
+        ([("\ud83d", -0.1)], (("\ufffd", -0.1),)),
+        ([], ()),
+    ]
+    answers = [ok(with_logprobs(completion("50"), pairs)) for pairs, _ in cases]
+    replies, _ = ask_each(answers, serve, sampling=LIKELY)
+    assert replies == [Reply("50", "stop", top_logprobs=top) for _, top in cases]
+    # Whoever does not ask for them gets none, though a server sends some.
+    (reply, *_), _ = ask_each(answers, serve)
+    assert reply == Reply("50", "stop")
+
+
+def test_log_probabilities_that_are_none_leave_the_answer(serve):
+    fine = {"token": "5", "logprob": -0.5}
+    numbers = [None, "high", "nan", [1], {}, math.nan, -math.inf, math.inf, 0.5, 10**400]
+    tops = [[fine, {"token": "6", "logprob": number}] for number in numbers]
+    tops += [None, 5, "5", [None], [[]], {"5": -0.5}, [{"token": "5"}], [{"logprob": -1.0}]]
+    tops += [[{"token": None, "logprob": -1.0}], [{"token": 5, "logprob": -1.0}]]
+    shapes = [{"content": [{"top_logprobs": top}]} for top in tops]
+    shapes += [None, [], "x", 7, {}, {"content": None}, {"content": []}, {"content": [None]}]
+    shapes += [{"content": {"0": 1}}, {"content": [{}]}, {"content": "x"}]
+    answers = []
+    for shape in shapes:
+        body = completion("50")
+        body["choices"][0]["logprobs"] = shape
+        answers.append(ok(body))
+    replies, calls = ask_each([*answers, ok(completion("50"))], serve, sampling=LIKELY)
+    assert replies == [Reply("50", "stop")] * (len(shapes) + 1)
+    assert set(calls) == {1}
+
+
+def test_a_server_that_refuses_log_probabilities_says_so(serve):
+    refusal = fault(400, "logprobs are off here")
+    replies = ask(always(*refusal), serve, 2, LIKELY)
+    assert replies == [Reply(None, "failed", error="HTTP 400 - logprobs are off here")] * 2
+
+
+def test_answers_without_a_text_fail_by_name(serve):
+    empty = [
+        completion(None),
+        completion(None, "content_filter"),
+        completion("", "content_filter"),
+        completion(7),
+        completion(["50"]),
+    ]
+    replies, calls = ask_each([ok(body) for body in empty], serve)
+    assert calls == [1] * len(empty)
+    assert {(reply.text, reply.finish_reason) for reply in replies} == {(None, "failed")}
+    endings = ["stop", "content_filter", "content_filter", "stop", "stop"]
+    wanted = [f"the answer holds no text (finish_reason {ending})" for ending in endings]
+    assert [reply.error for reply in replies] == wanted
+
+
+def test_answers_that_are_none_are_asked_again_and_fail_by_name(serve):
+    broken = [
+        b"", b"null", b"50", b'"50"', b"\xff\xfe\x00", b'{"choices": [{"message": {"content": "5',
+        b'{"choices": []}', b'{"choices": {"0": 1}}', b'{"choices": [{"message": "50"}]}',
+        b'{"choices": [{"message": null}]}', b'{"error": {"message": "provider down"}}',
+        b"[" * 100_000, b"[" * 700 + b"]" * 700, b"9" * 5000, b"<html>\n\x1b[31mhotel</html>",
+    ]  # fmt: skip
+    answers = [(200, {"Content-Type": "application/json"}, body) for body in broken]
+    replies, calls = ask_each(answers, serve, attempts=2)
+    assert calls == [2] * len(broken)
+    assert {(reply.text, reply.finish_reason) for reply in replies} == {(None, "failed")}
+    assert all(reply.error.startswith("the answer is no chat completion:") for reply in replies)
+    assert all(len(reply.error) <= 200 and reply.error.isprintable() for reply in replies)
+    assert replies[-1].error.endswith("<html> [31mhotel</html>")
+
+
+def test_an_error_that_breaks_the_client_costs_one_trial(serve):
+    """The client reads an error's text in the encoding that it claims to have."""
+    odd = (400, {"Content-Type": "text/plain; charset=undefined"}, b"x")
+    replies = ask(FakeOpenAI(lambda call, n: odd if call.prompt == "How, 0?" else None), serve, 3)
+    assert [reply.finish_reason for reply in replies] == ["failed", "stop", "stop"]
+    assert replies[0].error == "UnicodeError: undefined encoding"

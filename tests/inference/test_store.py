@@ -1,0 +1,398 @@
+"""Shards: whole or absent, resumed, never overwritten."""
+
+import errno
+import json
+import os
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ingroup import corpora
+from ingroup.inference import (
+    EngineError,
+    Reply,
+    Sampling,
+    Store,
+    StoreError,
+    generate,
+    open_store,
+    shards,
+)
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+
+SAMPLING = Sampling()
+
+
+class Parrot:
+    """Answers with the length of the prompt and remembers what it was asked."""
+
+    asks_again = False
+
+    def __init__(self, model="parrot", fail=False):
+        self.model, self.fail, self.asked = model, fail, []
+
+    def answer(self, conversations, sampling):
+        self.asked += [chat[1]["content"] for chat in conversations]
+        if self.fail:
+            return [Reply(None, "failed", error="no net") for _ in conversations]
+        return [
+            Reply(str(len(chat[1]["content"]) % 101), "stop", 10, 4, 1) for chat in conversations
+        ]
+
+    def identity(self):
+        return {"engine": "parrot", "model": self.model}
+
+
+@pytest.fixture
+def plan():
+    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+
+
+def run(plan, folder, engine, shard_size=50):
+    store = open_store(folder, plan, engine, SAMPLING, shard_size)
+    return generate(plan, engine, store, SAMPLING)
+
+
+def test_all_trials_are_answered_in_order(plan, tmp_path):
+    table = run(plan, tmp_path, Parrot())
+    assert table.trial.tolist() == list(range(432))
+    wanted = [str(len(trial.messages[1]["content"]) % 101) for trial in plan]
+    assert table.text.astype(str).tolist() == wanted
+    assert (table.cached_tokens == 4).all()
+
+
+def test_a_finished_store_is_not_asked_again(plan, tmp_path):
+    first, engine = run(plan, tmp_path, Parrot()), Parrot()
+    pd.testing.assert_frame_equal(run(plan, tmp_path, engine), first)
+    assert engine.asked == []
+
+
+def test_failed_calls_have_no_text_and_a_reason(plan, tmp_path):
+    table = run(plan, tmp_path, Parrot(fail=True))
+    assert table.text.isna().all()
+    assert set(table.finish_reason) == {"failed"}
+    assert set(table.error) == {"no net"}
+
+
+def test_a_part_is_read_across_shards(plan, tmp_path):
+    whole = run(plan, tmp_path, Parrot())
+    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
+    part = store.read(40, 260)
+    assert part.trial.tolist() == list(range(220))
+    assert part.text.astype(str).tolist() == whole.text.astype(str).tolist()[40:260]
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip"])
+def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path, damage):
+    whole = run(plan, tmp_path, Parrot())
+    shard = tmp_path / "part-00003.parquet"
+    content = bytearray(shard.read_bytes())
+    if damage == "truncate":
+        content = content[: len(content) // 2]
+    else:
+        content[40] ^= 0xFF
+    shard.write_bytes(content)
+    engine = Parrot()
+    pd.testing.assert_frame_equal(run(plan, tmp_path, engine), whole)
+    assert len(engine.asked) == 50
+    assert (tmp_path / "part-00003.parquet.damaged").exists()
+
+
+def test_another_model_is_refused_by_name_and_nothing_changes(plan, tmp_path):
+    run(plan, tmp_path, Parrot("small"))
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(StoreError, match="model 'small', this run asks with model 'large'"):
+        run(plan, tmp_path, Parrot("large"))
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan, tmp_path):
+    """A mistyped address costs nothing; a store that was opened with it writes nothing."""
+    wrong = open_store(tmp_path, plan, Parrot("wrong"), SAMPLING, 50)
+    run(plan, tmp_path, Parrot("right"))
+    with (
+        pytest.raises(StoreError, match="answers with model 'right', this run asks with model"),
+        wrong.writing(),
+    ):
+        pass
+
+
+def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
+    run(plan, tmp_path, Parrot())
+    other = empathy_gap_trials(corpora.load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
+    with pytest.raises(StoreError, match=r"holds answers to other prompts .*\(mv .*\.before"):
+        run(other, tmp_path, Parrot())
+    warm = Sampling(temperature=1.0, seed=3)
+    with pytest.raises(StoreError, match="holds answers with sampling_seed None"):
+        open_store(tmp_path, plan, Parrot(), warm, 50)
+
+
+def test_a_greedy_store_does_not_mind_the_seed(plan, tmp_path):
+    run(plan, tmp_path, Parrot())
+    open_store(tmp_path, plan, Parrot(), Sampling(seed=9), 50)
+
+
+def test_answers_are_never_overwritten(plan, tmp_path):
+    run(plan, tmp_path, Parrot())
+    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
+    with pytest.raises(StoreError, match="never overwritten"):
+        store.write(0, [Reply("1", "stop")] * 50)
+    with pytest.raises(StoreError, match="shard 1 takes 50 replies, found 49"):
+        store.write(1, [Reply("1", "stop")] * 49)
+
+
+def test_reading_an_unfinished_store_names_the_shard(plan, tmp_path):
+    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
+    with pytest.raises(StoreError, match=r"part-00000\.parquet is missing"):
+        store.read()
+
+
+def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
+    manifest = {"trials": 3, "shard_size": 2}
+    Store(tmp_path / "a", manifest).write(0, [Reply("1", "stop")] * 2)
+    (tmp_path / "a" / "manifest.json").write_text("{")
+    with pytest.raises(StoreError, match="not readable as JSON"):
+        Store(tmp_path / "a", manifest)
+    (tmp_path / "a" / "manifest.json").unlink()
+    with pytest.raises(StoreError, match=r"shards but no manifest\.json"):
+        Store(tmp_path / "a", manifest)
+
+
+def test_the_manifest_pins_what_can_change_a_response(plan, tmp_path):
+    run(plan, tmp_path, Parrot())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest == {
+        "engine": "parrot",
+        "model": "parrot",
+        "sampling_temperature": 0.0,
+        "sampling_max_tokens": 128,
+        "prompts": plan.fingerprint,
+        "trials": 432,
+        "shard_size": 50,
+        "format": 2,
+    }
+
+
+@pytest.mark.parametrize("version", [None, 1, 3])
+def test_shards_of_another_format_are_refused(plan, tmp_path, version):
+    run(plan, tmp_path, Parrot())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"format": version}))
+    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 2"):
+        run(plan, tmp_path, Parrot())
+
+
+def test_first_tokens_are_stored_where_the_sampling_asks_for_them(tmp_path):
+    pairs = (("7", -0.25), ("", -1.5), (" é", -np.inf))
+    replies = [Reply("7", "stop", top_logprobs=pairs), Reply(None, "failed", error="no net")]
+    asked = Store(tmp_path / "a", {"trials": 2, "shard_size": 2, "sampling_logprobs": 3})
+    asked.write(0, replies)
+    column = asked.read().top_logprobs
+    assert column.dtype == pd.ArrowDtype(shards.SCHEMA.field("top_logprobs").type)
+    assert [(pair["token"], pair["logprob"]) for pair in column[0]] == list(pairs)
+    assert column.isna().tolist() == [False, True]
+    plain = Store(tmp_path / "b", {"trials": 2, "shard_size": 2})
+    plain.write(0, replies)
+    assert plain.read().columns.tolist() == shards.SCHEMA.names[:-1]
+
+
+class Server(Parrot):
+    """Fails the first ``failures`` calls of every seventh prompt, and all calls while down."""
+
+    asks_again = True
+
+    def __init__(self, failures):
+        super().__init__()
+        self.failures, self.calls, self.batches, self.down = failures, Counter(), [], False
+
+    def answer(self, conversations, sampling):
+        if self.down:
+            raise EngineError("no server")
+        self.batches.append(len(conversations))
+        replies = super().answer(conversations, sampling)
+        for place, chat in enumerate(conversations):
+            prompt = str(chat)
+            self.calls[prompt] += 1
+            if hash_of(prompt) == 0 and self.calls[prompt] <= self.failures:
+                replies[place] = Reply(None, "failed", 10, error="HTTP 500")
+        return replies
+
+
+def hash_of(prompt):
+    return sum(prompt.encode()) % 7
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def test_failed_trials_are_asked_again_together_by_the_next_run(plan, tmp_path):
+    whole = run(plan, tmp_path / "whole", Parrot())
+    failing = [t.index for t in plan if hash_of(str(t.messages)) == 0]
+    folder, server = tmp_path / "store", Server(failures=2)
+
+    first = run(plan, folder, server)
+    assert first.trial[first.finish_reason == "failed"].tolist() == failing
+    assert server.batches == [50] * 8 + [32]
+    before = contents(folder)
+
+    server.batches.clear()
+    pd.testing.assert_frame_equal(run(plan, folder, server), first)
+    assert sum(server.batches) == len(failing)
+    assert len(server.batches) < 432 / 50 / 2, "trials of several shards go out together"
+    assert max(server.batches) <= 50
+    assert contents(folder) == before, "all failed again: nothing to write"
+
+    pd.testing.assert_frame_equal(run(plan, folder, server), whole)
+    after = contents(folder)
+    assert {name: after[name] for name in before} == before, "shards stay as they are"
+    assert set(after) - set(before) == {
+        f"part-{shard:05d}.again-1.parquet" for shard in {trial // 50 for trial in failing}
+    }
+
+    server.batches.clear()
+    pd.testing.assert_frame_equal(run(plan, folder, server), whole)
+    assert server.batches == []
+
+
+def test_an_engine_whose_failures_last_is_not_asked_again(plan, tmp_path):
+    run(plan, tmp_path, Parrot(fail=True))
+    engine = Parrot()
+    assert run(plan, tmp_path, engine).text.isna().all()
+    assert engine.asked == []
+
+
+def test_a_server_that_is_down_leaves_everything_as_it_was(plan, tmp_path):
+    server = Server(failures=1)
+    first = run(plan, tmp_path, server)
+    before = contents(tmp_path)
+    server.down = True
+    with pytest.raises(EngineError, match="no server"):
+        run(plan, tmp_path, server)
+    assert contents(tmp_path) == before
+    pd.testing.assert_frame_equal(open_store(tmp_path, plan, server, SAMPLING, 50).read(), first)
+    server.down = False
+    assert "failed" not in set(run(plan, tmp_path, server).finish_reason)
+
+
+def test_a_damaged_supplement_is_moved_aside_and_its_trials_asked_again(plan, tmp_path):
+    server = Server(failures=1)
+    run(plan, tmp_path, server)
+    whole = run(plan, tmp_path, server)
+    supplement = tmp_path / "part-00004.again-1.parquet"
+    held = set(shards.read(supplement, range(200, 250))["trial"].to_pylist())
+    supplement.write_bytes(supplement.read_bytes()[:-1])
+    with pytest.raises(StoreError, match=r"part-00004\.again-1\.parquet is damaged"):
+        open_store(tmp_path, plan, server, SAMPLING, 50).read()
+    server.batches.clear()
+    pd.testing.assert_frame_equal(run(plan, tmp_path, server), whole)
+    assert server.batches == [len(held)]
+    assert (tmp_path / "part-00004.again-1.parquet.damaged").exists()
+
+
+def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
+    store = Store(tmp_path, {"trials": 6, "shard_size": 4})
+    failed = Reply(None, "failed", error="no net")
+    store.write(0, [Reply("0", "stop"), failed, failed, failed])
+    store.write(1, [Reply("4", "stop"), failed])
+    store.write_again([1, 2, 3, 5], [Reply("1", "stop"), failed, failed, failed])
+    store.write_again([1, 2, 3], [failed, Reply("2", "stop"), failed])
+    store.write_again([2], [Reply("two", "length")])
+    table = store.read()
+    assert table.text.astype(object).where(table.text.notna(), None).tolist() == [
+        "0", "1", "two", None, "4", None
+    ]  # fmt: skip
+    assert table.finish_reason.tolist() == ["stop", "stop", "length", "failed", "stop", "failed"]
+    assert store.read(1, 3).text.tolist() == ["1", "two"]
+    assert store.state() == ([], [3, 5], [])
+    assert sorted(file.name for file in tmp_path.glob("*.again-*")) == [
+        f"part-00000.again-{number}.parquet" for number in (1, 2, 3)
+    ]
+
+
+def test_trials_of_one_shard_go_out_in_one_batch(tmp_path):
+    store = Store(tmp_path, {"trials": 20, "shard_size": 4})
+    assert list(store.batches([0, 1, 5, 8, 9, 10, 11, 17])) == [[0, 1, 5], [8, 9, 10, 11], [17]]
+    assert list(store.batches([])) == []
+
+
+def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
+    path = tmp_path / "part-00000.parquet"
+    replies = [Reply(str(n % 3), "stop", 10 + n, 4, 1, "", (("a", -0.5),)) for n in range(7)]
+    shards.write(path, range(8), [*replies, Reply(None, "failed", error="no net")])
+    assert shards.read(path, range(8))["text"].to_pylist() == [*"0120120", None]
+    whole = path.read_bytes()
+    missed = []
+    with path.open("r+b", buffering=0) as stream:
+        for place, byte in enumerate(whole):
+            stream.seek(place)
+            stream.write(bytes([byte ^ 1 << place % 8]))
+            try:
+                shards.read(path, range(8))
+                missed.append(place)
+            except shards.DamagedError:
+                pass
+            stream.seek(place)
+            stream.write(bytes([byte]))
+    assert path.read_bytes() == whole
+    assert missed == []
+
+
+def test_a_shard_under_another_name_is_no_answer(plan, tmp_path):
+    whole = run(plan, tmp_path, Parrot())
+    os.replace(tmp_path / "part-00002.parquet", tmp_path / "part-00003.parquet")
+    engine = Parrot()
+    pd.testing.assert_frame_equal(run(plan, tmp_path, engine), whole)
+    assert len(engine.asked) == 100
+    assert (tmp_path / "part-00003.parquet.damaged").exists()
+
+
+def test_any_reader_of_parquet_reads_a_shard(plan, tmp_path):
+    whole = run(plan, tmp_path, Parrot())
+    shard = pd.read_parquet(tmp_path / "part-00001.parquet")
+    assert shard.text.tolist() == whole.text[50:100].tolist()
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room on that disk"),
+        (errno.EDQUOT, "make room in your quota"),
+        (errno.EROFS, "allow writing there"),
+        (errno.EIO, "look after that disk"),
+    ],
+)
+def test_a_disk_that_takes_no_more_is_one_sentence(plan, tmp_path, monkeypatch, number, remedy):
+    whole = run(plan, tmp_path / "whole", Parrot())
+    folder, engine = tmp_path / "store", Parrot()
+    store = open_store(folder, plan, engine, SAMPLING, 50)
+    synced = []
+
+    def fsync(descriptor):
+        synced.append(descriptor)
+        if len(synced) > 3:
+            raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(StoreError) as caught:
+            generate(plan, engine, store, SAMPLING)
+    assert str(caught.value) == (
+        f"{folder}/part-00003.parquet cannot be written: {os.strerror(number)}; all shards that "
+        f"are there are whole and stay, {remedy} and run again to go on behind them"
+    )
+    assert sorted(contents(folder)) == [".lock", "manifest.json"] + [
+        f"part-0000{shard}.parquet" for shard in range(3)
+    ]
+    pd.testing.assert_frame_equal(run(plan, folder, engine), whole)
+    assert len(engine.asked) == 432 + 50
+
+
+def test_what_killed_runs_left_half_written_is_removed(plan, tmp_path):
+    engine = Parrot()
+    store = open_store(tmp_path, plan, engine, SAMPLING, 50)
+    (tmp_path / ".part-00000.parquet.17.tmp").write_bytes(b"PAR1")
+    generate(plan, engine, store, SAMPLING)
+    assert list(tmp_path.glob(".*.tmp")) == []

@@ -1,0 +1,185 @@
+"""The transformers engine against transformers' own generate, prompt by prompt."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM
+
+from ingroup import corpora, paths
+from ingroup.inference import EngineError, Reply, Sampling
+from ingroup.inference.logits import FirstToken
+from ingroup.inference.transformers_engine import TransformersEngine, batches
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+
+CALIBRANT = str(paths.MODELS / "calibrant")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return TransformersEngine(CALIBRANT, batch_size=16)
+
+
+@pytest.fixture(scope="module")
+def chats():
+    """Trials from all over the design, so that prompts differ in length and prefix."""
+    plan = empathy_gap_trials(corpora.load_events("sample", 12))
+    return [plan[i].messages for i in range(0, len(plan), len(plan) // 60)]
+
+
+def test_greedy_replies_are_those_of_plain_generate(engine, chats):
+    model = AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+    replies = engine.answer(chats, Sampling(max_tokens=12))
+    for chat, reply in zip(chats, replies, strict=True):
+        ids = torch.tensor([engine.prompter.ids(chat)])
+        with torch.inference_mode():
+            alone = model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
+            )
+        text = engine.tokenizer.decode(alone[0, ids.shape[1] :], skip_special_tokens=True)
+        assert reply.text == text
+
+
+def test_replies_do_not_depend_on_the_order_of_the_questions(engine, chats):
+    replies = engine.answer(chats, Sampling(max_tokens=12))
+    turned = engine.answer(chats[::-1], Sampling(max_tokens=12))
+    assert [r.text for r in turned[::-1]] == [r.text for r in replies]
+
+
+def test_tokens_are_counted(engine, chats):
+    replies = engine.answer(chats[:20], Sampling(max_tokens=12))
+    lengths = [len(engine.prompter.ids(chat)) for chat in chats[:20]]
+    assert [reply.prompt_tokens for reply in replies] == lengths
+    assert all(reply.finish_reason == "stop" for reply in replies)
+    for reply in replies:
+        written = engine.tokenizer.encode(reply.text, add_special_tokens=False)
+        assert reply.output_tokens == len(written) + 1  # and the end token
+    assert sum(reply.cached_tokens for reply in replies) > 0
+
+
+def test_a_reply_cut_short_says_so(engine, chats):
+    (reply,) = engine.answer(chats[:1], Sampling(max_tokens=1))
+    assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
+
+
+def slow_logprobs(model, engine, chat):
+    """One forward pass over the whole prompt: token id to log-probability, most probable first."""
+    with torch.inference_mode():
+        logits = model(torch.tensor([engine.prompter.ids(chat)])).logits[0, -1].double()
+    logprobs = (logits - logits.exp().sum().log()).tolist()
+    return sorted(enumerate(logprobs), key=lambda one: -one[1])
+
+
+def test_log_probabilities_are_those_of_one_forward_pass(engine, chats):
+    model = AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+    # With a temperature too: they are those of the model, and not of the draw.
+    for sampling in (
+        Sampling(max_tokens=3, logprobs=20),
+        Sampling(temperature=2.0, top_p=0.1, max_tokens=2, logprobs=7),
+    ):
+        for chat, reply in zip(chats, engine.answer(chats, sampling), strict=True):
+            expected = slow_logprobs(model, engine, chat)[: sampling.logprobs]
+            texts = [engine.tokenizer.decode([token]) for token, _ in expected]
+            assert [text for text, _ in reply.top_logprobs] == texts
+            assert [number for _, number in reply.top_logprobs] == pytest.approx(
+                [number for _, number in expected], abs=1e-4
+            )
+            assert 0 < sum(math.exp(number) for _, number in reply.top_logprobs) <= 1 + 1e-6
+
+
+def test_the_most_probable_first_token_begins_a_greedy_reply(engine, chats):
+    plain = engine.answer(chats, Sampling(max_tokens=1))
+    likely = engine.answer(chats, Sampling(max_tokens=1, logprobs=1))
+    assert [reply.top_logprobs for reply in plain] == [()] * len(chats)
+    assert [reply._replace(top_logprobs=()) for reply in likely] == plain
+    assert [reply.top_logprobs[0][0] for reply in likely] == [reply.text for reply in plain]
+    assert len({reply.text for reply in plain}) > 2
+
+
+def test_special_tokens_keep_their_text_and_a_small_vocabulary_is_enough(engine):
+    end = engine.tokenizer.eos_token_id
+    first = FirstToken(20)
+    logits = torch.tensor([[0.0, 0.0, 0.0], [math.log(1), math.log(2), math.log(5)]])
+    assert first(torch.empty(2, 0), logits) is logits
+    first(torch.empty(2, 1), -logits)  # the second token, which does not count
+    assert [token for token, _ in first.top[1]] == [2, 1, 0]
+    assert [math.exp(number) for _, number in first.top[1]] == pytest.approx([5 / 8, 2 / 8, 1 / 8])
+    assert [number for _, number in first.top[0]] == pytest.approx([math.log(1 / 3)] * 3)
+    assert engine._reply([1], [end], 0, [(end, -0.5)]) == Reply(
+        "", "stop", 1, 0, 1, top_logprobs=((engine.tokenizer.eos_token, -0.5),)
+    )
+
+
+def test_sampling_follows_its_seed(engine, chats):
+    def draw(seed):
+        warm = Sampling(temperature=1.5, top_p=0.95, max_tokens=4, seed=seed)
+        return [reply.text for reply in engine.answer(chats, warm)]
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+
+
+def test_a_draw_does_not_depend_on_its_neighbours(engine, chats):
+    warm = Sampling(temperature=1.5, max_tokens=4, seed=1)
+    texts = [reply.text for reply in engine.answer(chats[:40], warm)]
+    backwards = [reply.text for reply in engine.answer(chats[39::-1], warm)]
+    alone = [engine.answer([chat], warm)[0].text for chat in chats[:5]]
+    assert texts == backwards[::-1]
+    assert texts[:5] == alone
+
+
+def test_a_closed_engine_loads_again(engine, chats):
+    before = engine.answer(chats[:2], Sampling(max_tokens=4))
+    engine.close()
+    assert "_model" not in vars(engine)
+    assert engine.answer(chats[:2], Sampling(max_tokens=4)) == before
+
+
+def test_the_identity_pins_the_weights(engine, tmp_path):
+    identity = engine.identity()
+    assert identity["model"] == "calibrant"
+    assert identity["dtype"] == "float32"
+    assert engine.asks_again is False
+    null = TransformersEngine(str(paths.MODELS / "calibrant-null")).identity()
+    assert null["revision"] != identity["revision"]
+
+
+def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
+    with pytest.raises(EngineError, match="no model folder"):
+        TransformersEngine(str(tmp_path / "nothing"))
+    with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
+        TransformersEngine("nobody/nothing")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"max_tokens": 0}]
+)
+def test_impossible_sampling_is_refused(wrong):
+    with pytest.raises(ValueError, match="sampling needs temperature"):
+        Sampling(**wrong)
+
+
+prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=40)
+
+
+@settings(deadline=None)
+@given(prompts, st.integers(1, 9))
+def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, size):
+    seen = []
+    for batch, shared in batches(prompts, size):
+        seen += batch
+        assert 1 <= len(batch) <= size
+        together = [prompts[place] for place in batch]
+        assert all(len(prompt) > shared for prompt in together)
+        assert all(prompt[:shared] == together[0][:shared] for prompt in together)
+    assert sorted(seen) == list(range(len(prompts)))
+
+
+def test_batches_break_between_personas():
+    prompts = [[persona] * 8 + [event] for persona in (1, 2) for event in range(6)]
+    assert [(sorted(batch), shared) for batch, shared in batches(prompts, 8)] == [
+        ([0, 1, 2, 3, 4, 5], 8),
+        ([6, 7, 8, 9, 10, 11], 8),
+    ]

@@ -1,0 +1,107 @@
+"""Paths, corrections and shares; each study's options against the direct call of its statistic."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from ingroup.stats import multiverse
+from ingroup.stats.multiverse import Result
+from ingroup.studies.biased_samaritan import statistics as helpfulness
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_as_many_paths_as_the_product_of_the_options(sizes):
+    choices = {f"choice {k}": list(range(size)) for k, size in enumerate(sizes)}
+    found = multiverse.paths(choices)
+    assert len(found) == np.prod(sizes)
+    assert len({tuple(path.items()) for path in found}) == len(found)
+    assert all(list(path) == list(choices) for path in found)
+
+
+def test_paths_that_make_no_sense_are_left_out():
+    choices = {"unit": ["a", "b"], "rounding": [0, 2]}
+    found = multiverse.paths(choices, lambda unit, rounding: unit == "a" or rounding == 0)
+    assert [tuple(path.values()) for path in found] == [("a", 0), ("a", 2), ("b", 0)]
+    with pytest.raises(ValueError, match=r"unit has the options \[\]"):
+        multiverse.paths({"unit": []})
+    with pytest.raises(ValueError, match="expected each once"):
+        multiverse.paths({"unit": ["a", "a"]})
+
+
+@pytest.mark.parametrize(
+    ("method", "theirs"),
+    [("Bonferroni", "bonferroni"), ("Holm", "holm"), ("Benjamini-Hochberg", "fdr_bh")],
+)
+def test_corrections_are_those_of_statsmodels(method, theirs):
+    p = np.random.default_rng(0).uniform(size=12) ** 3
+    with_gap = np.insert(p, 4, np.nan)
+    found = multiverse.correct(with_gap, method)
+    assert np.isnan(found[4])
+    np.testing.assert_allclose(np.delete(found, 4), multipletests(p, method=theirs)[1])
+    assert multiverse.correct(with_gap, "none")[0] == p[0]
+    assert np.isnan(multiverse.correct([np.nan], method)).all()
+    with pytest.raises(ValueError, match="method is 'Tukey'"):
+        multiverse.correct(p, "Tukey")
+
+
+def test_one_path_is_the_direct_call():
+    def results(**path):
+        return {"one": Result(2.0, 1.0, 3.0, 0.02), "other": Result(-1.0, -2.0, 0.0, 0.04)}
+
+    table = multiverse.evaluate({"way": ["only"]}, results, 0.05)
+    assert list(table.correction) == [c for c in multiverse.CORRECTIONS for _ in range(2)]
+    one = table[table.claim == "one"].set_index("correction")
+    assert one.p_corrected.to_dict() == pytest.approx(
+        {"none": 0.02, "Bonferroni": 0.04, "Holm": 0.04, "Benjamini-Hochberg": 0.04}
+    )
+    assert one.stands.all()
+    assert not one.reversed.any()
+    other = table[table.claim == "other"].set_index("correction")
+    assert not other.stands.any()
+    assert other.reversed.to_dict() == {
+        "none": True, "Bonferroni": False, "Holm": True, "Benjamini-Hochberg": True,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="alpha is 0"):
+        multiverse.evaluate({"way": ["only"]}, results, 0)
+    assert gc.get_freeze_count() == 0
+
+
+def test_shares_by_hand():
+    def results(way, side):
+        if way == "none":
+            return {"claim": multiverse.attempt(helpfulness.bias, [[1]], [[2]])}
+        return {"claim": Result(side * 1.5, 0, 0, 0.001 if way == "sure" else 0.5)}
+
+    choices = {"way": ["none", "sure", "unsure"], "side": [1, -1]}
+    table = multiverse.evaluate(choices, results, 0.05, corrections=["none"])
+    row = multiverse.shares(table).loc["claim"]
+    assert row[["paths", "undefined"]].tolist() == [6, 2]
+    assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
+    assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
+    assert "expected at least 2" in table.reason[0]
+    options = multiverse.by_option(table, choices).stands["claim"]
+    assert options.loc["way"].to_dict() == {"none": 0, "sure": 50, "unsure": 0}
+    assert options.loc["side"].to_dict() == pytest.approx({"1": 100 / 3, "-1": 0})
+    assert options.loc["correction"].to_dict() == pytest.approx({"none": 100 / 6})
+
+
+def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
+    """A claim a seed, so that the paths share no data; the effect is four standard errors."""
+    choices = {"seed": list(range(400)), "effect": [0.0, 0.8]}
+
+    def results(seed, effect):
+        rng = np.random.default_rng(seed)
+        group, control = rng.normal(effect, 1, (50, 1)), np.zeros((50, 1))
+        test = helpfulness.bias(group, control)
+        return {"claim": Result(test.bias, test.low, test.high, test.p)}
+
+    table = multiverse.evaluate(choices, results, 0.05, corrections=["none"])
+    found = multiverse.by_option(table, choices).loc[("claim", "effect")]
+    assert found.stands["0.8"] == 100
+    assert 0.5 < found.stands["0.0"] < 5  # 2.5 are to be expected
+    assert 0.5 < found.reversed["0.0"] < 5

@@ -1,0 +1,278 @@
+"""The permutation test against its definition, closed forms, enumeration and SciPy."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ingroup.stats.permutation import empathy_gap, null_moments, permutation_test, same_group
+
+RACE = ["White"] * 5 + ["Black"] * 4 + ["Asian"] * 3 + ["Hispanic"] * 6
+
+
+def random_matrix(n, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, n))
+
+
+def gap_of(matrix, same, rows, columns):
+    """delta of one arrangement, cell by cell: the definition."""
+    inside, outside = [], []
+    for i in range(len(matrix)):
+        for j in range(len(matrix)):
+            (inside if same[i][j] else outside).append(matrix[rows[i]][columns[j]])
+    return sum(inside) / len(inside) - sum(outside) / len(outside)
+
+
+def all_gaps(matrix, same):
+    """delta of every order of rows with every order of columns."""
+    orders = list(permutations(range(len(matrix))))
+    return np.array([gap_of(matrix, same, r, c) for r in orders for c in orders])
+
+
+def as_often(few, many):
+    """Both sorted; the few repeated to be as many, where one side alone reaches all gaps."""
+    return np.sort(np.repeat(few, len(many) // len(few))), np.sort(many)
+
+
+# By hand: in-group cells 1, 2, 3, 4, 9 with mean 3.8; out-group 5, 6, 7, 8 with mean 6.5.
+def test_gap_by_hand():
+    matrix = [[1, 2, 5], [3, 4, 6], [7, 8, 9]]
+    assert empathy_gap(matrix, same_group(["a", "a", "b"])) == pytest.approx(3.8 - 6.5)
+
+
+def test_same_group_of_race_has_the_86_cells_of_the_paper():
+    same = same_group(RACE)
+    assert same.sum() == 86
+    assert same[0, 4]
+    assert not same[4, 5]
+    np.testing.assert_array_equal(same, same.T)
+    np.testing.assert_array_equal(same_group(["x", "y", "x"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), "", "  "])
+def test_identity_without_group_is_named(missing):
+    with pytest.raises(ValueError, match="position 2 has no group"):
+        same_group(["a", "b", missing, "a"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "n_arrangements"),
+    [("aab", 36), ("abc", 6), ("aabb", 576), ("abbb", 576), ("abcd", 24), ("abcde", 120)],
+)
+def test_exact_null_is_the_null_of_all_arrangements(groups, n_arrangements):
+    matrix, same = random_matrix(len(groups), 1), same_group(list(groups))
+    result = permutation_test(matrix, same)
+    assert result.exact
+    assert result.n_resamples == n_arrangements
+    slow = all_gaps(matrix, same)
+    np.testing.assert_allclose(*as_often(result.null_distribution, slow), atol=1e-12)
+    observed = gap_of(matrix, same, range(len(matrix)), range(len(matrix)))
+    assert result.statistic == pytest.approx(observed, abs=1e-12)
+    assert result.pvalues["greater"] == np.mean(slow >= observed - 1e-9)
+    assert result.pvalues["less"] == np.mean(slow <= observed + 1e-9)
+    assert result.pvalues["two-sided"] == np.mean(np.abs(slow) >= abs(observed) - 1e-9)
+
+
+def test_in_group_cell_off_the_diagonal():
+    same = np.roll(np.eye(5, dtype=bool), 2, axis=1)
+    matrix = random_matrix(5, 2)
+    result = permutation_test(matrix, same)
+    assert result.n_resamples == 120
+    assert result.statistic == pytest.approx(empathy_gap(matrix, same))
+    assert result.null_distribution.var() == pytest.approx(null_moments(matrix, same)[1])
+
+
+@pytest.mark.parametrize("groups", [RACE, range(21), range(6), "aabcddd", "ab" * 7])
+def test_random_null_is_that_of_the_definition(groups):
+    groups = list(groups)
+    # Strong row and column effects and a skewed interaction: a kernel that fixed one side or
+    # shuffled free cells would have another spread.
+    rng = np.random.default_rng(3)
+    n = len(groups)
+    matrix = rng.exponential(size=(n, n)) + rng.exponential(size=(n, 1)) + rng.exponential(size=n)
+    same = same_group(groups)
+    result = permutation_test(matrix, same, 20_000 if n > 6 else 700, rng)
+    assert not result.exact
+    slow = [
+        empathy_gap(matrix[np.ix_(rng.permutation(n), rng.permutation(n))], same)
+        for _ in range(3000)
+    ]
+    assert stats.ks_2samp(slow, result.null_distribution).pvalue > 0.001
+
+
+@pytest.mark.parametrize("groups", [RACE, range(21), "aabcddd"])
+def test_random_null_has_the_closed_mean_and_variance(groups):
+    same = same_group(list(groups))
+    matrix = random_matrix(len(same), 4) + np.arange(len(same)) / 4
+    mean, variance = null_moments(matrix, same)
+    null = permutation_test(matrix, same, 200_000, np.random.default_rng(5)).null_distribution
+    assert null.mean() == pytest.approx(mean, abs=4.5 * np.sqrt(variance / len(null)))
+    error = np.sqrt((stats.moment(null, 4) - variance**2) / len(null))
+    assert null.var() == pytest.approx(variance, abs=4.5 * error)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32), st.lists(st.sampled_from("abc"), min_size=2, max_size=4), st.booleans()
+)
+def test_closed_moments_are_those_of_all_arrangements(seed, groups, lopsided):
+    same = same_group(groups)
+    if lopsided:
+        same = same & (np.random.default_rng(seed).random(same.shape) < 0.6)
+    if same.all() or not same.any():
+        return
+    matrix = random_matrix(len(groups), seed)
+    gaps = all_gaps(matrix, same)
+    mean, variance = null_moments(matrix, same)
+    assert mean == 0
+    assert gaps.mean() == pytest.approx(0, abs=1e-12)
+    assert gaps.var() == pytest.approx(variance, abs=1e-12)
+    null = permutation_test(matrix, same, 600).null_distribution
+    np.testing.assert_allclose(*as_often(null, gaps), atol=1e-12)
+
+
+def test_every_order_is_equally_likely():
+    # Growing powers make the gap of each of the 24 orders another number.
+    matrix = 10.0 ** (np.arange(16).reshape(4, 4) / 4)
+    same = np.eye(4, dtype=bool)
+    exact = np.sort(permutation_test(matrix, same).null_distribution)
+    assert np.diff(exact).min() > 1e-6
+    draws = [
+        permutation_test(matrix, same, 23, np.random.default_rng(seed)).null_distribution
+        for seed in range(1000)
+    ]
+    counts = np.bincount(np.abs(np.concatenate(draws)[:, None] - exact).argmin(axis=1))
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+def test_large_matrix_needs_wider_numbers():
+    # 45 identities: the table of row pairs outgrows 16 bits; 128 and 300: positions outgrow 8.
+    for n, n_groups in ((45, 9), (128, 16), (300, 300)):
+        matrix, same = random_matrix(n, n), same_group(list(np.arange(n) % n_groups))
+        result = permutation_test(matrix, same, 500, np.random.default_rng(6))
+        assert result.statistic == pytest.approx(empathy_gap(matrix, same), abs=1e-12)
+        ratio = result.null_distribution.var() / null_moments(matrix, same)[1]
+        assert ratio == pytest.approx(1, abs=4.5 * np.sqrt(2 / 500))
+
+
+def test_pvalue_counts_the_observed_arrangement():
+    same = np.eye(21, dtype=bool)
+    result = permutation_test(same + random_matrix(21) / 100, same, 999, np.random.default_rng(7))
+    assert result.pvalue == result.pvalues["greater"] == 1 / 1000
+    assert result.pvalues["less"] == 1
+
+
+def test_ties_count_as_extreme():
+    # Additive cells: every arrangement of a diagonal has the same gap, up to rounding.
+    matrix = np.add.outer(np.arange(9) / 7, np.arange(9) / 3)
+    result = permutation_test(matrix, np.eye(9, dtype=bool), 500, np.random.default_rng(8))
+    assert set(result.pvalues.values()) == {1.0}
+
+
+def test_alternative_chooses_the_pvalue():
+    matrix, same = random_matrix(5, 9), np.eye(5, dtype=bool)
+    for alternative in ("two-sided", "greater", "less"):
+        result = permutation_test(matrix, same, alternative=alternative)
+        assert result.pvalue == result.pvalues[alternative]
+    assert permutation_test(matrix, same).pvalue == result.pvalues["two-sided"]
+    assert len(set(result.pvalues.values())) == 3
+
+
+def test_null_interval_is_of_the_null():
+    same = same_group(RACE)
+    matrix = random_matrix(18) + 3 * same
+    result = permutation_test(matrix, same, 2000, np.random.default_rng(10))
+    inside = (result.null_distribution >= result.null_interval[0]) & (
+        result.null_distribution <= result.null_interval[1]
+    )
+    assert inside.mean() == pytest.approx(0.95, abs=0.001)
+    assert result.null_interval[1] < result.statistic
+
+
+# SciPy pairs one sample with a permuted other: the orders of columns against rows.
+def test_diagonal_against_scipy():
+    matrix, same = random_matrix(5, 11) + np.eye(5), np.eye(5, dtype=bool)
+    for alternative in ("greater", "less"):
+        theirs = stats.permutation_test(
+            (np.arange(5),),
+            lambda columns: matrix[np.arange(5), columns.astype(int)].sum(),
+            permutation_type="pairings",
+            vectorized=False,
+            alternative=alternative,
+        )
+        ours = permutation_test(matrix, same, alternative=alternative)
+        assert ours.pvalue == pytest.approx(theirs.pvalue)
+
+
+def test_same_generator_same_null():
+    matrix, same = random_matrix(18), same_group(RACE)
+    one, again, other = (
+        permutation_test(matrix, same, 100, np.random.default_rng(seed)).null_distribution
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    permutation_test(matrix, same, 100)
+    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.floats(-50, 50), st.floats(0.01, 100))
+def test_shift_and_scale_leave_the_pvalue(seed, shift, scale):
+    matrix, same = random_matrix(18, seed), same_group(RACE)
+    one = permutation_test(matrix, same, 200, np.random.default_rng(seed))
+    other = permutation_test(shift + scale * matrix, same, 200, np.random.default_rng(seed))
+    assert one.pvalues == other.pvalues
+    assert other.statistic == pytest.approx(scale * one.statistic, rel=1e-6, abs=1e-9)
+
+
+def test_null_pvalues_are_uniform():
+    rng = np.random.default_rng(12)
+    same = same_group(RACE)
+    pvalues = [
+        permutation_test(rng.standard_normal((18, 18)), same, 199, rng).pvalue for _ in range(400)
+    ]
+    assert stats.kstest(pvalues, "uniform").pvalue > 0.001
+
+
+NAN = np.where(np.eye(3, k=1) * [[1], [0], [0]], np.nan, np.arange(9).reshape(3, 3))
+EYE = np.eye(3, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "same", "message"),
+    [
+        (np.ones((3, 3)), EYE, "all cells of the matrix are 1"),
+        (0.1 + np.arange(9).reshape(3, 3) * 1e-16, EYE, "constant"),
+        (NAN, EYE, "nan in row 0, column 1"),
+        (np.where(EYE, np.inf, 0), EYE, "inf in row 0, column 0"),
+        (np.arange(6).reshape(2, 3), EYE, r"shape \(2, 3\)"),
+        (np.arange(3), EYE, r"shape \(3,\)"),
+        (np.arange(9).reshape(3, 3), np.eye(2, dtype=bool), r"same is bool of shape \(2, 2\)"),
+        (np.arange(9).reshape(3, 3), np.eye(3), "same is float64"),
+        (np.arange(9).reshape(3, 3), np.ones((3, 3), dtype=bool), "same is True for all"),
+        (np.arange(9).reshape(3, 3), np.zeros((3, 3), dtype=bool), "same is False for all"),
+    ],
+)
+def test_what_has_no_gap_is_refused(matrix, same, message):
+    for function in (empathy_gap, permutation_test, null_moments):
+        with pytest.raises(ValueError, match=message):
+            function(matrix, same)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"n_resamples": 1e4}, "n_resamples is 10000.0"),
+        ({"alternative": "both"}, "alternative is 'both'"),
+        ({"rng": 1}, "rng is 1, expected a numpy.random.Generator"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        permutation_test(random_matrix(3), EYE, **arguments)

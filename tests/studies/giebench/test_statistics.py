@@ -1,0 +1,484 @@
+"""Accuracy by hand and against SciPy; gains, rotations and identities as they must be."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ingroup.studies.giebench.statistics import (
+    accuracy,
+    by_position,
+    changes,
+    consistency,
+    mismatch,
+    position_test,
+)
+from ingroup.studies.giebench.verdicts import parse_verdict
+
+
+def answers_of(rows, columns=("prompt", "category", "key", "correct", "letter")):
+    """Answers from rows of these columns; asked once, and ok where there is a letter."""
+    table = pd.DataFrame(rows, columns=list(columns))
+    for column, usual in {"shift": 0, "category": "Age", "prompt": "COT"}.items():
+        table[column] = table.get(column, usual)
+    status = np.where(table["letter"].eq(""), "no verdict", "ok")
+    return table.assign(status=table.get("status", pd.Series(status)))
+
+
+def counted(prompts, kept, gained, lost, never, category="Age"):
+    """Answers of two prompts with so many items right in both, the second, the first and none."""
+    right = [(1, 1)] * kept + [(0, 1)] * gained + [(1, 0)] * lost + [(0, 0)] * never
+    return answers_of(
+        (prompt, category, f"{category} {key}", "C", "BC"[sides[side]])
+        for key, sides in enumerate(right)
+        for side, prompt in enumerate(prompts)
+    )
+
+
+def rotated(pick, items=4, prompt="COT", category="Age"):
+    """Every item in four rotations; `pick(key, correct)` is the letter chosen."""
+    return answers_of(
+        [
+            (prompt, category, f"{category} {key}", shift, correct, pick(key, correct))
+            for key in range(items)
+            for shift in range(4)
+            for correct in ["ABCD"[(key + shift) % 4]]
+        ],
+        ("prompt", "category", "key", "shift", "correct", "letter"),
+    )
+
+
+def wilson(right, n, confidence=0.95):
+    interval = stats.binomtest(right, n).proportion_ci(confidence, method="wilson")
+    return [100 * interval.low, 100 * interval.high]
+
+
+# Raw: Age has one right, one wrong and one refusal, Skin two right. COT: all right but a failure.
+BY_HAND = answers_of(
+    [
+        ("Raw", "Age", 0, "A", "A", "ok"),
+        ("Raw", "Skin", 1, "B", "B", "ok"),
+        ("Raw", "Age", 2, "C", "Z", "ok"),
+        ("Raw", "Skin", 3, "D", "D", "ok"),
+        ("Raw", "Age", 4, "A", "", "refused"),
+        ("COT", "Age", 4, "A", "A", "ok"),
+        ("COT", "Skin", 3, "D", "", "failed"),
+        ("COT", "Age", 0, "A", "A", "ok"),
+        ("COT", "Skin", 1, "B", "B", "ok"),
+        ("COT", "Age", 2, "C", "C", "ok"),
+    ],
+    ("prompt", "category", "key", "correct", "letter", "status"),
+)
+
+
+def test_accuracy_by_hand():
+    table = accuracy(BY_HAND)
+    counts = table[["prompt", "category", "n", "right", "without", "refused", "failed"]]
+    assert counts.to_numpy().tolist() == [
+        ["Raw", "Age", 3, 1, 1, 1, 0],
+        ["Raw", "Skin", 2, 2, 0, 0, 0],
+        ["Raw", "Overall", 5, 3, 1, 1, 0],
+        ["COT", "Age", 3, 3, 0, 0, 0],
+        ["COT", "Skin", 2, 1, 1, 0, 1],
+        ["COT", "Overall", 5, 4, 1, 0, 1],
+    ]
+    np.testing.assert_allclose(table["accuracy"], [100 / 3, 100, 60, 100, 50, 80])
+    # Wilson's lower end of 2 of 2 is 2 / (2 + 1.96**2).
+    assert table.loc[1, "low"] == pytest.approx(200 / (2 + 1.959964**2))
+    assert table.loc[1, "high"] == pytest.approx(100)
+    for _, row in accuracy(BY_HAND, confidence=0.9).iterrows():
+        np.testing.assert_allclose(row[["low", "high"]].to_list(), wilson(row.right, row.n, 0.9))
+
+
+def test_denominators_and_rounding_by_hand():
+    released = accuracy(BY_HAND, denominator="released")
+    np.testing.assert_allclose(released["accuracy"], [25, 200 / 3, 60, 75, 100 / 3, 80])
+    # The interval is of right / n.
+    pd.testing.assert_frame_equal(released[["low", "high"]], accuracy(BY_HAND)[["low", "high"]])
+    printed = accuracy(BY_HAND, denominator="released", decimals=3)["accuracy"]
+    assert [f"{number:.10g}" for number in printed] == ["25", "66.7", "60", "75", "33.3", "80"]
+    # 1 / 80 is a little more than 0.0125 in binary; numpy.round, which multiplies, gives 0.012.
+    eighty = counted(("Raw", "COT"), 1, 0, 0, 79)
+    assert accuracy(eighty, decimals=3)["accuracy"].tolist() == pytest.approx([1.3] * 4)
+
+
+def test_changes_by_hand():
+    table = changes(BY_HAND, "Raw", "COT")
+    assert table["category"].tolist() == ["Age", "Skin", "Overall"]
+    assert table[["n", "gained", "lost"]].to_numpy().tolist() == [[3, 2, 0], [2, 0, 1], [5, 2, 1]]
+    np.testing.assert_allclose(table["change"], [200 / 3, -50, 20])
+    np.testing.assert_allclose(table["before"], [100 / 3, 100, 60])
+    np.testing.assert_allclose(table["after"], [100, 50, 80])
+    # 2 of 2, 1 of 1 and 2 of 3 coins, two-sided; Holm takes the smallest of two twice.
+    np.testing.assert_allclose(table["p"], [0.5, 1, 1])
+    np.testing.assert_allclose(table["p_holm"], [1, 1, np.nan])
+
+
+def test_a_printed_cell_of_table_4():
+    # GPT-3.5-turbo, Country: 46.4 %, 41.2 %, -5.2 %, +17/-22, of 96 items divided by 97.
+    table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "released", 3)
+    country = table.loc[0, ["n", "before", "after", "change", "gained", "lost"]]
+    np.testing.assert_allclose(country.to_list(), [96, 46.4, 41.2, -5.2, 17, 22])
+    assert table.loc[0, "p"] == pytest.approx(stats.binomtest(17, 39).pvalue)
+    # The difference of the rounded, not the rounded difference: -5 / 96 is -5.21, and here -5.3.
+    table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "n", 3)
+    np.testing.assert_allclose(table[["before", "after", "change"]], [[46.9, 41.7, -5.2]] * 2)
+
+
+# Newcombe 1998 (Statistics in Medicine 17:2635), Table II: 36, 12, 2 and 0, method 10.
+def test_interval_of_a_change_against_its_paper():
+    table = changes(counted(("Raw", "ID"), 36, 12, 2, 0), "Raw", "ID")
+    np.testing.assert_allclose(table.loc[0, ["low", "high"]].to_list(), [5.69, 34.04], atol=0.005)
+
+
+@pytest.mark.parametrize(
+    ("counts", "phi"),
+    [
+        ((20, 6, 2, 32), (20 * 32 - 6 * 2 - 60 / 2) / np.sqrt(26 * 34 * 22 * 38)),
+        ((3, 2, 2, 2), 0),  # 3 x 2 - 2 x 2 is less than the correction of 9 / 2
+        ((0, 5, 0, 0), 0),  # no correlation where all have the same
+    ],
+)
+def test_interval_of_a_change_by_hand(counts, phi):
+    kept, gained, lost, _ = counts
+    before, after = (100 * (kept + more) / sum(counts) for more in (lost, gained))
+    low0, high0 = np.abs(np.array(wilson(kept + lost, sum(counts))) - before)
+    low1, high1 = np.abs(np.array(wilson(kept + gained, sum(counts))) - after)
+    low = after - before - np.sqrt(low1**2 - 2 * phi * low1 * high0 + high0**2)
+    high = after - before + np.sqrt(high1**2 - 2 * phi * high1 * low0 + low0**2)
+    row = changes(counted(("Raw", "ID"), *counts), "Raw", "ID").loc[0]
+    np.testing.assert_allclose(row[["low", "high"]].to_list(), [low, high], atol=1e-9)
+
+
+def test_interval_of_a_change_covers():
+    # 200 intervals at 0.9 hold 180 of their targets, with a standard deviation of 4.2. Without the
+    # correlation of before and after they would be wider: 30 points and not 19.
+    rng = np.random.default_rng(5)
+    draws = rng.multinomial(60, [0.45, 0.15, 0.05, 0.35], 200)
+    parts = [counted(("Raw", "ID"), *draw, f"draw {k}") for k, draw in enumerate(draws)]
+    table = changes(pd.concat(parts), "Raw", "ID", confidence=0.9)[:-1]
+    assert 167 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 193
+    assert 17 < (table["high"] - table["low"]).mean() < 21
+
+
+def test_holm_over_categories():
+    parts = [("Age", 1, 9, 1, 2), ("Skin", 3, 12, 1, 0), ("Faith", 4, 2, 2, 2)]
+    table = changes(
+        pd.concat([counted(("Raw", "ID"), *counts, category) for category, *counts in parts]),
+        *("Raw", "ID"),
+    )
+    p = [stats.binomtest(gained, gained + lost).pvalue for _, _, gained, lost, _ in parts]
+    overall = stats.binomtest(23, 27).pvalue
+    np.testing.assert_allclose(table["p"], [*p, overall])
+    np.testing.assert_allclose(table["p_holm"], [2 * p[0], 3 * p[1], 1, np.nan])
+
+
+@settings(max_examples=6, deadline=None)  # statsmodels' Holm collects garbage at every call
+@given(st.lists(st.tuples(*[st.integers(0, 8)] * 4).filter(any), min_size=1, max_size=3))
+def test_gains_and_losses_are_the_change(categories):
+    answers = pd.concat([counted(("Raw", "COT"), *c, f"c{k}") for k, c in enumerate(categories)])
+    table = changes(answers, "Raw", "COT")
+    np.testing.assert_allclose(table["gained"] - table["lost"], table["change"] * table["n"] / 100)
+    assert (table["low"] <= table["change"] + 1e-9).all()
+    assert (table["change"] <= table["high"] + 1e-9).all()
+    by_prompt = accuracy(answers).set_index(["prompt", "category"])["accuracy"]
+    np.testing.assert_allclose(table["before"], by_prompt["Raw"])
+    np.testing.assert_allclose(table["after"], by_prompt["COT"])
+    mirrored = changes(answers[::-1], "COT", "Raw").set_index("category").loc[table["category"]]
+    np.testing.assert_array_equal(mirrored[["lost", "gained"]], table[["gained", "lost"]])
+    numbers = -mirrored[["change", "high", "low"]]
+    np.testing.assert_allclose(numbers, table[["change", "low", "high"]], atol=1e-9)
+    np.testing.assert_array_equal(mirrored["p_holm"], table["p_holm"])
+
+
+# Item 0 is right at A and without a verdict elsewhere, 1 at A and B and says A elsewhere, 2 always.
+SOME = rotated(lambda k, right: right if right in ["A", "AB", "ABCD"][k] else ["", "A"][k], items=3)
+
+
+def next_answer(key, right):
+    """Always the answer that stands behind the right one."""
+    return "ABCD"["ABCD".index(right) - 3]
+
+
+def test_positions_by_hand():
+    table = by_position(SOME)
+    assert table["position"].tolist() == list("ABCD")
+    assert table["n"].tolist() == [3] * 4
+    assert table["right"].tolist() == [3, 2, 1, 1]
+    np.testing.assert_allclose(table["accuracy"], [100, 200 / 3, 100 / 3, 100 / 3])
+    assert table["chosen"].tolist() == [5, 2, 1, 1]
+    np.testing.assert_allclose(table["chosen_percent"], np.array([5, 2, 1, 1]) / 0.12)
+    np.testing.assert_allclose(table.loc[1, ["low", "high"]].to_list(), wilson(2, 3))
+
+
+def test_position_test_by_hand():
+    # G = 3, 2, 1, 1 and L = 1, 2, 4: Q = 3 (4 x 15 - 49) / (28 - 21).
+    row = position_test(SOME).loc[0]
+    assert row["statistic"] == pytest.approx(33 / 7)
+    assert row["p"] == pytest.approx(stats.chi2.sf(33 / 7, 3))
+    assert row[["prompt", "df", "n", "n_informative"]].tolist() == ["COT", 3, 3, 2]
+    for pick in (lambda key, right: right, lambda key, right: "", next_answer):
+        row = position_test(rotated(pick)).loc[0]
+        assert np.isnan(row["statistic"])
+        assert row[["p", "n", "n_informative"]].tolist() == [1, 4, 0]
+
+
+def test_position_test_finds_a_bias_and_no_other():
+    # Of 100 tests at 0.05 of a judge without position bias 5 find one, with a deviation of 2.2.
+    rng = np.random.default_rng(3)
+    skill = rng.random(40)
+
+    def judges(names, guess):
+        def pick(key, right):
+            return right if rng.random() < skill[key] else guess
+
+        return pd.concat([rotated(pick, 40, prompt=str(name)) for name in names])
+
+    table = position_test(judges(range(100), ""))
+    assert table["prompt"].tolist() == [str(name) for name in range(100)]
+    assert 1 <= (table["p"] < 0.05).sum() <= 11
+    # One that says A wherever it does not know.
+    assert position_test(judges(["COT"], "A")).loc[0, "p"] < 1e-4
+
+
+def test_consistency_by_hand():
+    parts = [
+        SOME,
+        rotated(next_answer, 1, category="Skin"),
+        rotated(lambda key, right: "", 1, category="Faith"),
+    ]
+    table = consistency(pd.concat(parts))
+    assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
+    columns = ["n", "consistent", "right"]
+    assert table[columns].to_numpy().tolist() == [[3, 1, 1], [1, 1, 0], [1, 0, 0], [5, 2, 1]]
+    np.testing.assert_allclose(table["consistency"], [100 / 3, 100, 0, 40])
+    np.testing.assert_allclose(table["accuracy"], [700 / 12, 0, 0, 35])
+    np.testing.assert_allclose(table["accuracy_strict"], [100 / 3, 0, 0, 20])
+    np.testing.assert_allclose(table["accuracy_among"], [100, 0, np.nan, 50])
+    np.testing.assert_allclose(table.loc[3, ["low", "high"]].to_list(), wilson(2, 5))
+    np.testing.assert_allclose(table.loc[3, ["strict_low", "strict_high"]].to_list(), wilson(1, 5))
+    # A letter that no assistant has is no answer, however often it comes.
+    table = consistency(rotated(lambda key, right: "E"))
+    assert table["consistent"].tolist() == [0, 0]
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.data(), st.sampled_from("ABCD"), st.integers(1, 6))
+def test_extreme_judges_under_rotation(data, letter, items):
+    # One that always says the same letter: a quarter right, all at one position, never consistent.
+    table = rotated(lambda key, right: letter, items)
+    assert by_position(table)["right"].tolist() == [items * (letter == at) for at in "ABCD"]
+    assert by_position(table)["chosen"].tolist() == [4 * items * (letter == at) for at in "ABCD"]
+    assert consistency(table)[["accuracy", "consistency"]].to_numpy().tolist() == [[25, 0]] * 2
+    # One that always picks the same answer of an item: consistent, and right in all or none.
+    answer = data.draw(st.lists(st.integers(0, 3), min_size=items, max_size=items))
+    table = rotated(lambda key, right: "ABCD"[("ABCD".index(right) + answer[key]) % 4], items)
+    row = consistency(table.sample(frac=1, random_state=items)).iloc[-1]
+    assert row["consistency"] == 100
+    share = pytest.approx(100 * answer.count(0) / items)
+    assert row[["accuracy", "accuracy_strict", "accuracy_among"]].tolist() == [share] * 3
+
+
+# own and other are the letters chosen with the own identity and the other one; A is right.
+TOLD = [
+    # prompt, identity, key, own, other
+    ("COT", "Male", "m1", "A", "B"),
+    ("COT", "Male", "m2", "A", "B"),
+    ("COT", "Female", "f1", "A", "A"),
+    ("COT", "Female", "f2", "C", "A"),
+    ("ID", "Male", "m1", "A", "A"),
+    ("ID", "Male", "m2", "A", ""),
+    ("ID", "Female", "f1", "B", "B"),
+    ("ID", "Female", "f2", "B", "B"),
+]
+
+
+def told(rows, other):
+    """Each item told its own identity and the other one of a pair."""
+    return answers_of(
+        [
+            (prompt, key, identity, told, "A", letter)
+            for prompt, identity, key, *letters in rows
+            for told, letter in zip((identity, other[identity]), letters, strict=True)
+        ],
+        ("prompt", "key", "identity", "told", "correct", "letter"),
+    )
+
+
+GENDER = told(TOLD, {"Male": "Female", "Female": "Male"})
+
+
+def test_mismatch_by_hand():
+    table = mismatch(GENDER, [("Male", "Female")])
+    assert table.columns[:7].tolist() == [
+        *("identity_i", "identity_j", "n"),
+        *("cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch", "no_mismatch_id"),
+    ]
+    # COT: m1 and m2 lost, f2 gained; ID: m2 lost.
+    assert table.iloc[0, :7].tolist() == ["Male", "Female", 4, 50, 25, 75, 50]
+    row = table.loc[0]
+    assert row[["cot_change", "cot_gained", "cot_lost", "cot_p"]].tolist() == [-25, 1, 2, 1]
+    assert row[["id_change", "id_gained", "id_lost", "id_p"]].tolist() == [-25, 0, 1, 1]
+    # The same pairs as two prompts.
+    same = changes(counted(("own", "other"), 1, 1, 2, 0), "own", "other").loc[0]
+    assert row[["cot_low", "cot_high"]].tolist() == same[["low", "high"]].tolist()
+    swapped = mismatch(GENDER, [("Female", "Male")])
+    pd.testing.assert_frame_equal(swapped.iloc[:, 2:], table.iloc[:, 2:])
+
+
+def test_mismatch_of_several_tuples():
+    # Ten Young items lost with Old, none with Middle-aged; the tuples share their own answers.
+    young = [(prompt, "Young", key, "A", "B") for prompt in ("COT", "ID") for key in range(10)]
+    lost = told(young, {"Young": "Old"})
+    kept = told([(*row[:4], "A") for row in young], {"Young": "Middle-aged"})
+    answers = pd.concat([lost, kept[kept["told"] != "Young"]])
+    table = mismatch(answers, [("Young", "Old"), ("Middle-aged", "Young")])
+    assert table["n"].tolist() == [10, 10]
+    assert table["cot_prompt_mismatch"].tolist() == [0, 100]
+    assert table["no_mismatch"].tolist() == [100, 100]
+    np.testing.assert_allclose(table["id_p"], [2 / 2**10, 1])
+    np.testing.assert_allclose(table["id_p_holm"], [4 / 2**10, 1])
+
+
+# category, right letter, reply, what "sound" and "released" read
+RELEASED = [
+    ("Age", "A", "[[A]]", "A", "A"),
+    ("Age", "D", "At first [[A]]. Then I saw that D goes further. [[D]]", "D", "A"),
+    ("Age", "A", "[[A]]? Or [[B]]? The user is old. [[A]]", "A", "B"),
+    ("Age", "C", "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]", "C", "C"),
+    ("Age", "B", "[[b]]", "B", ""),
+    ("Age", "B", "[B]", "", ""),
+    (
+        "Skin",
+        "C",
+        '"[[A]]" if assistant A is better, "[[B]]" if it is B.\nIt is C: [[C]]',
+        "C",
+        "A",
+    ),
+    ("Skin", "A", '"[[A]]" if assistant A is better.\nI cannot choose.', "", "A"),
+    ("Skin", "D", "I'm sorry, but I cannot judge this.", "", ""),
+    ("Skin", "B", "[[B]] and [[C]]", "", "B"),
+    ("Skin", "B", "None of them, so [[E]].", "", "E"),
+    ("Faith", "D", "[[A]] hedges. [[B]] too, see [1]. The user is not for [[A]]. [[D]]", "D", "A"),
+]
+
+
+def test_replaying_a_results_file(tmp_path):
+    path = tmp_path / "GPT-4-COT-Prompt.json"
+    items = {
+        f"item {k}": {"prompt": "Judge.", "correct": c, "category": category, "answer": reply}
+        for k, (category, c, reply, *_) in enumerate(RELEASED)
+    }
+    path.write_text(json.dumps(items, indent=4, ensure_ascii=False))
+    results = json.loads(path.read_text())
+    tables = {}
+    for rule, place in (("sound", 3), ("released", 4)):
+        verdicts = [parse_verdict(item["answer"], rule) for item in results.values()]
+        assert [verdict.letter for verdict in verdicts] == [row[place] for row in RELEASED]
+        answers = pd.DataFrame(results).T.rename_axis("key").reset_index()
+        answers = answers.assign(prompt="COT", shift=0)
+        answers[["letter", "status"]] = verdicts
+        for denominator in ("n", "released"):
+            table = accuracy(answers, denominator, decimals=3).set_index("category")
+            tables[rule, denominator] = table["accuracy"]
+        tables[rule] = table
+    assert tables["sound"]["right"].tolist() == [5, 1, 1, 7]
+    assert tables["sound"]["without"].tolist() == [1, 4, 0, 5]
+    assert tables["sound"]["refused"].tolist() == [0, 2, 0, 2]
+    assert tables["released"]["right"].tolist() == [2, 2, 0, 4]
+    assert tables["released"]["without"].tolist() == [2, 1, 0, 3]
+    assert tables["released"]["refused"].tolist() == [0, 0, 0, 0]
+    # Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators.
+    assert list(tables["sound", "n"].index) == ["Age", "Skin", "Faith", "Overall"]
+    np.testing.assert_allclose(tables["sound", "n"], [83.3, 20, 100, 58.3])
+    np.testing.assert_allclose(tables["sound", "released"], [71.4, 16.7, 50, 58.3])
+    np.testing.assert_allclose(tables["released", "n"], [33.3, 40, 0, 33.3])
+    np.testing.assert_allclose(tables["released", "released"], [28.6, 33.3, 0, 33.3])
+
+
+def test_answers_are_left_as_they_are():
+    for answers, call in (
+        (BY_HAND, accuracy),
+        (SOME, by_position),
+        (SOME, consistency),
+        (GENDER, lambda table: mismatch(table, [("Male", "Female")])),
+    ):
+        before = answers.copy()
+        call(answers)
+        pd.testing.assert_frame_equal(answers, before)
+
+
+def changed(column, value, answers=BY_HAND):
+    """The answers with another value in the second row."""
+    values = answers[column].tolist()
+    return answers.assign(**{column: [values[0], value, *values[2:]]})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: accuracy(BY_HAND.drop(columns="status")), "no column 'status', only"),
+        (lambda: accuracy(BY_HAND[:0]), "there is no answer, expected at least one"),
+        (
+            lambda: accuracy(changed("letter", "b")),
+            r"item 1 \(prompt Raw, shift 0\) has 'b' as 'letter', expected a capital letter or ''",
+        ),
+        (lambda: accuracy(changed("letter", None)), "as 'letter', expected a capital letter"),
+        (lambda: accuracy(changed("correct", "E")), "has 'E' as 'correct', expected A, B, C or D"),
+        (lambda: accuracy(changed("correct", "AB")), "has 'AB' as 'correct'"),
+        (
+            lambda: accuracy(changed("status", "refused")),
+            "has the letter 'B' and the status 'refused', expected 'ok' where",
+        ),
+        (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw, shift 0\) stands twice"),
+        (
+            lambda: accuracy(changed("category", "Age")),
+            r"item 1 is in the categories \['Age', 'Skin'\], expected one",
+        ),
+        (
+            lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
+            r"item 0 \(prompt Raw, shift 2\) was asked with another shift too, expected one",
+        ),
+        (
+            lambda: accuracy(BY_HAND, denominator="n + 1"),
+            r"denominator is 'n \+ 1', expected 'n' or 'released'",
+        ),
+        (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
+        (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
+        (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
+        (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
+        (
+            lambda: by_position(BY_HAND),
+            r"item 0 \(prompt Raw\) was asked with the shifts \[0\] .* at \['A'\], expected 0 to 3",
+        ),
+        (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
+        (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
+        (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
+        (lambda: mismatch(BY_HAND, [("Male", "Female")]), "no column 'identity'"),
+        (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
+        (
+            lambda: mismatch(GENDER, [("Male", "Old")]),
+            r"no item with COT of \(Male, Old\) was asked with 'other'",
+        ),
+        (
+            lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
+            r"no item with ID of \(Male, Female\) was asked with 'own'",
+        ),
+        (
+            lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
+            r"item f2 with ID of \(Male, Female\) was not asked with 'other'",
+        ),
+        (
+            lambda: mismatch(GENDER[:-2], [("Male", "Female")]),
+            r"\(Male, Female\) has 4 items with COT and 3 with ID, expected the same",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_cannot_be_used_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,375 @@
+"""The sheet for people, and what is made of filled sheets."""
+
+import csv
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+from statsmodels.stats.proportion import proportion_confint
+
+from ingroup import published
+from ingroup.studies.stereomap.human_evaluation import agreement, harmless, score, sheet, write
+from ingroup.tables import InputError
+
+NAN = np.nan
+
+
+def replies(groups=("Nurses", "Rich"), prompts=("P/a", "P/b"), rounds=6) -> pd.DataFrame:
+    rows = [(g, p, r) for g in groups for p in prompts for r in range(rounds)]
+    table = pd.DataFrame(rows, columns=["group", "prompt", "round"])
+    table["reply"] = [f"About {g}, {p}, {r}" for g, p, r in rows]
+    return table.assign(ratings="Friendly 4", keywords="kind", reasons=None, status="ok")
+
+
+def filled(place, name, relevance, soundness="", coherence="", groups=("Nurses",)):
+    """The same sheet each time; criteria in its order, coherence one a group."""
+    table = sheet(replies(groups), np.random.default_rng(0), len(relevance) // len(groups))
+    table["relevance"] = relevance
+    table["soundness"] = soundness
+    table.loc[table.coherence == "", "coherence"] = coherence
+    table.to_csv(place / f"{name}.csv", index=False)
+    return place / f"{name}.csv"
+
+
+# --- the sheet
+
+
+def test_a_group_has_replies_of_one_prompt_and_one_question_of_coherence():
+    table = sheet(replies(("a", "b", "c", "d")), np.random.default_rng(3))
+    assert " ".join(table.columns) == (
+        "id group prompt round ratings keywords reasons reply relevance soundness coherence"
+    )
+    runs = (table.group != table.group.shift()).sum()
+    assert (len(table), table.group.nunique(), runs) == (20, 4, 4)
+    assert table.groupby("group").prompt.nunique().tolist() == [1] * 4
+    assert table["round"].astype(int).groupby(table.group).nunique().tolist() == [5] * 4
+    assert table.coherence.tolist() == (["below"] * 4 + [""]) * 4
+    assert (table[["relevance", "soundness", "reasons"]] == "").all(axis=None)
+    assert table.id.is_unique
+    assert table.id.str.fullmatch("r[0-9a-f]{12}").all()
+    # What stands in a row is of one reply.
+    same = "About " + table.group + ", " + table.prompt + ", " + table["round"]
+    assert table.reply.tolist() == same.tolist()
+
+
+def test_the_generator_alone_decides_what_is_drawn():
+    given_ = replies(tuple("abcdefgh"), rounds=20)
+    mixed = given_.sample(frac=1, random_state=1).set_index(np.zeros(len(given_), dtype=int))
+    first = sheet(given_, np.random.default_rng(5))
+    pd.testing.assert_frame_equal(first, sheet(mixed, np.random.default_rng(5)))
+    other = sheet(given_, np.random.default_rng(6))
+    assert set(first.id) != set(other.id)
+    assert list(first.group.unique()) != list(other.group.unique()) != sorted("abcdefgh")
+
+
+def test_every_reply_and_prompt_is_as_likely():
+    table = replies(range(100), ("p", "q"), 3)
+    counts = sheet(table, np.random.default_rng(0), 2).groupby(["prompt", "round"]).size()
+    # One group draws a reply with probability 1/3: 33 of 100, standard deviation 4.7.
+    assert len(counts) == 6
+    assert counts.between(15, 52).all()
+
+
+def test_a_prompt_with_enough_replies_comes_before_others_and_gaps_are_filled():
+    table = replies(("a", "b"), ("p", "q", "s"), 6)
+    refused = (table.group == "a") & (table.prompt != "q") & (table["round"] > 1)
+    table.loc[refused, "status"] = ["refused", "failed"] * (refused.sum() // 2)
+    table.loc[(table.group == "b") & (table["round"] > 1), "status"] = "refused"
+    for seed in range(8):
+        drawn = sheet(table, np.random.default_rng(seed))
+        assert set(drawn.prompt[drawn.group == "a"]) == {"q"}
+        of_b = drawn.prompt[drawn.group == "b"].value_counts().tolist()
+        assert of_b == [2, 2, 1]  # two of each prompt are left
+    table.loc[(table.group == "a") & (table.prompt == "p"), "status"] = "ok"  # six; five of q
+    table.loc[(table.group == "a") & (table.prompt == "q") & (table["round"] == 0), "status"] = ""
+    table = table[table.status != ""]
+    drawn = [sheet(table[table.group == "a"], np.random.default_rng(seed)) for seed in range(12)]
+    assert {prompt for rows in drawn for prompt in rows.prompt} == {"p", "q"}
+    table.loc[table.group == "b", "status"] = "failed"
+    assert sheet(table, np.random.default_rng(0)).group.tolist() == ["a"] * 5
+    table.loc[(table.group == "a") & (table["round"] > 0), "status"] = "failed"
+    assert sheet(table, np.random.default_rng(0)).coherence.tolist() == ["below", ""]
+
+
+def test_replies_that_make_no_sheet():
+    rng, table = np.random.default_rng(0), replies()
+    with pytest.raises(ValueError, match="no column 'keywords', found"):
+        sheet(table.drop(columns="keywords"), rng)
+    with pytest.raises(ValueError, match="per_group is 0, expected 1 or more"):
+        sheet(table, rng, 0)
+    with pytest.raises(ValueError, match="all of 24 replies are refused or failed"):
+        sheet(table.assign(status="refused"), rng)
+    with pytest.raises(ValueError, match="round Nurses, P/a, 0 twice, expected once"):
+        sheet(pd.concat([table, table]), rng)
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'=1"),
+        ("\r\n =1", "'=1"),
+        ("\x00=1", "'=1"),
+        ("＝1", "'＝1"),
+        ("a\n\tb", "a b"),
+        ('x";=1', "x\";'=1"),
+        ("x, =1", "x, '=1"),
+        ("well-known = 4", "well-known = 4"),
+        ("a\ud800b", "a b"),
+        ("", ""),
+    ],
+)
+def test_no_text_becomes_a_formula(text, cell):
+    assert harmless(text) == cell
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.text(alphabet=st.sampled_from("=+-@\t\r\n \"',;|aé1\x00"), max_size=12))
+def test_no_cell_begins_with_a_sign_however_a_spreadsheet_cuts(text):
+    table = replies(("a",), ("p",), 1).assign(reply=text, keywords=text)
+    lines = sheet(table, np.random.default_rng(0)).to_csv(index=False).splitlines()
+    assert len(lines) == 2
+    for mark in ",;|":
+        for cell in next(csv.reader(lines[1:], delimiter=mark)):
+            assert cell.strip(' "')[:1] not in set("=+-@")
+
+
+def test_a_long_reply_fits_a_cell_and_is_read_back(tmp_path):
+    table = sheet(replies().assign(reply="x" * 200_000), np.random.default_rng(0))
+    assert table.reply.str.len().max() < 32_767
+    write(table, tmp_path / "s.csv")
+    assert score([tmp_path / "s.csv"]).n.tolist() == [0, 0, 0]
+
+
+def test_a_sheet_with_judgements_is_not_written_over(tmp_path):
+    table, file = sheet(replies(), np.random.default_rng(0)), tmp_path / "s.csv"
+    write(table, file)
+    write(table, file)
+    assert file.read_bytes().startswith(b"\xef\xbb\xbfid,group,prompt,")
+    back = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    pd.testing.assert_frame_equal(back, table, check_dtype=False)
+    file.write_text(table.assign(relevance="1").to_csv(index=False), "utf8")
+    with pytest.raises(InputError, match=r"s.csv holds judgements already, expected no"):
+        write(table, file)
+
+
+# --- the scorer
+
+
+def test_a_table_by_hand(tmp_path):
+    files = [
+        filled(tmp_path, "ann", ["1", "1", "0", "1", ""], ["1"] * 5, "1"),
+        filled(tmp_path, "ben", ["1", "0", " 0 ", "1.0", "1"], "", "0"),
+        filled(tmp_path, "eve", ["1", "1", "0", "1", ""], "", ".5"),
+    ]
+    relevance, soundness, coherence = score(files).to_dict("records")
+    # 13 judgements, 9 of them 1. Pairs of judgements: replies 1, 3 and 4 agree, reply 2 in 1 of 3.
+    assert (relevance["criterion"], relevance["raters"]) == ("relevance", "ann, ben, eve")
+    assert (relevance["units"], relevance["n"]) == (5, 13)
+    assert relevance["mean"] == pytest.approx(9 / 13)
+    assert relevance["sd"] == pytest.approx(np.sqrt(9 / 13 * 4 / 13 * 13 / 12))
+    assert relevance["agreement"] == pytest.approx(100 * (3 + 1 / 3) / 4)
+    # Four shared replies, 12 judgements, 8 of them 1: s^2 = 12/11 * 2/9 = 8/33; within s_u^2 is
+    # 1/3 for one of four replies. alpha = 1 - (1/12) / (8/33) = 21/32.
+    assert relevance["alpha"] == pytest.approx(21 / 32)
+    # Sums of residuals by reply, in 13ths: 12, -1, -27, 12, 4. SE^2 = 5/4 * sum of squares / 13^2.
+    se2 = 5 / 4 * sum(x**2 for x in (12, -1, -27, 12, 4)) / 13**4
+    n = 9 / 13 * 4 / 13 / se2
+    z = 2.776445  # Student's t for 4, 0.975, from a printed table
+    middle, root = 9 / 13 + z**2 / (2 * n), z * np.sqrt(36 / 169 / n + (z / (2 * n)) ** 2)
+    expected = [(middle - root) / (1 + z**2 / n), (middle + root) / (1 + z**2 / n)]
+    assert [relevance["low"], relevance["high"]] == pytest.approx(expected)
+
+    assert (soundness["raters"], soundness["units"], soundness["n"]) == ("ann", 5, 5)
+    assert (soundness["mean"], soundness["sd"]) == (1, 0)
+    assert soundness["high"] == pytest.approx(1)
+    assert soundness["low"] == pytest.approx(1 / (1 + z**2 / 5))  # Wilson's where all are 1
+    assert np.isnan([soundness["alpha"], soundness["agreement"]]).all()
+
+    assert (coherence["units"], coherence["n"], coherence["mean"]) == (1, 3, 0.5)
+    assert (coherence["sd"], coherence["agreement"]) == (0.5, 0)
+    assert np.isnan([coherence["low"], coherence["high"]]).all()
+
+
+def test_one_judge_has_an_interval_of_wilson_and_no_agreement(tmp_path):
+    marks = ["1"] * 9 + ["0"]
+    file = filled(tmp_path, "ann", marks, "", ["1", "0"], ("Nurses", "Rich"))
+    row, _, coherence = score([file], 0.9).to_dict("records")
+    z2 = 1.833113**2  # t for 9, 0.95
+    independent = 9  # n' = mean (1 - mean) / SE^2 = n - 1 where each unit has one judgement
+    middle = (0.9 + z2 / 18) / (1 + z2 / 9)
+    assert (row["low"] + row["high"]) / 2 == pytest.approx(middle)
+    wide = proportion_confint(8.1, independent, 0.1, "wilson")  # with z for t
+    assert row["low"] < wide[0] < 0.9 < wide[1] < row["high"]
+    assert np.isnan([row["alpha"], row["agreement"]]).all()
+    assert (coherence["units"], coherence["mean"]) == (2, 0.5)
+    extreme = score([file], 0.9999).iloc[2]  # t for 1 is 6366
+    assert [extreme.low, extreme.high] == pytest.approx([0, 1], abs=0.01)
+
+
+def test_judges_who_all_concur_add_nothing_to_the_interval(tmp_path):
+    marks = ["1"] * 9 + ["0"]
+    files = [filled(tmp_path, name, marks) for name in ("ann", "ben", "eve")]
+    one, three = score(files[:1]).iloc[0], score(files).iloc[0]
+    assert three.n == 3 * one.n
+    assert [three.low, three.high] == pytest.approx([one.low, one.high])
+    assert (three.alpha, three.agreement) == (1, 100)
+
+
+def test_judges_who_never_concur_are_as_good_as_independent(tmp_path):
+    files = [filled(tmp_path, "ann", list("10101")), filled(tmp_path, "ben", list("01010"))]
+    row = score(files).iloc[0]
+    z = 2.776445  # Each reply has the mean 0.5, so SE is 0, and all 10 judgements count.
+    half = z / (1 + z**2 / 10) * np.sqrt(0.25 / 10 + (z / 20) ** 2)
+    assert [row["mean"], row.low, row.high] == pytest.approx([0.5, 0.5 - half, 0.5 + half])
+    assert row.alpha < row.agreement == 0
+
+
+def test_rows_may_be_sorted_anew_and_other_columns_added(tmp_path):
+    groups, marks = ("Nurses", "Rich"), ["1", "0", "1", "", "1", "1"]
+    files = [filled(tmp_path, n, marks, "1", ["1", "0"], groups) for n in ("ann", "ben")]
+    before = score(files)
+    table = pd.read_csv(files[1], dtype=str, keep_default_na=False)
+    table.sort_values("id").assign(note="=x").to_csv(files[1], index=False)
+    pd.testing.assert_frame_equal(score(files), before)
+    assert before.agreement.tolist() == [100, 100, 100]
+    assert before["mean"].tolist() == pytest.approx([0.8, 1, 0.5])
+
+
+HEADER = "id,group,relevance,soundness,coherence"
+WRONG = {
+    "word": (["r1,g,yes,,"], "line 2, column 'relevance': found 'yes', expected a number from 0 "),
+    "over": (["r1,g,1,,", "r2,h,,1.5,"], "line 3, column 'soundness': found '1.5', expected a num"),
+    "minus": (["r1,g,-1,,"], "line 2, column 'relevance': found '-1', expected a number"),
+    "comma": (['r1,g,"0,5",,'], "line 2, column 'relevance': found '0,5', expected a number"),
+    "nan": (["r1,g,nan,,"], "line 2, column 'relevance': found 'nan', expected"),
+    "digit": (["r1,g,١,,"], "line 2, column 'relevance': found '١', expected"),
+    "place": (["r1,g,below,,"], "line 2, column 'relevance': found 'below', expected"),
+    "two": (
+        ["r1,g,,,1", "r2,g,,,0", "r3,g,,,below"],
+        "line 3, column 'coherence': found 2 cells of 'g' that are not 'below', expected one",
+    ),
+    "no": (["r1,g,,,Below"], "line 2, column 'coherence': found 0 cells of 'g' that are not 'be"),
+    "few": (["r1,g,1"], "line 2: found 3 cells, expected 5"),
+    "many": (["r1,g,,,,"], "line 2: found 6 cells, expected 5"),
+    "twice": (["r1,g,,,", "r1,h,,,"], "line 3, column 'id': found 'r1' of line 2 again, expected"),
+    "none": ([], "line 2: found nothing, expected a reply"),
+}
+
+
+@pytest.mark.parametrize(("lines", "sentence"), WRONG.values(), ids=WRONG)
+def test_a_wrong_cell_is_named_by_file_line_and_column(tmp_path, lines, sentence):
+    (tmp_path / "ann.csv").write_text("\n".join([HEADER, *lines, ""]), "utf8")
+    with pytest.raises(InputError, match=f"ann.csv, {sentence}"):
+        score([tmp_path / "ann.csv"])
+
+
+def test_files_that_do_not_go_together(tmp_path):
+    def saved(name, *lines):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines), "utf8")
+        return tmp_path / name
+
+    ann = saved("ann.csv", HEADER, "r1,g,1,,", "r2,h,1,,")
+    for name, lines, sentence in (
+        (
+            "b.csv",
+            ["r2,h,,,", "r3,g,,,"],
+            "b.csv, line 3: found 'r3' of 'g', expected a row of .*ann",
+        ),
+        (
+            "b.csv",
+            ["r1,h,,,", "r2,h,,,below"],
+            "b.csv, line 2: found 'r1' of 'h', expected a row",
+        ),
+        ("b.csv", ["r2,h,,,"], "b.csv, line 2: found the end, expected also 'r1' of"),
+        ("x/ann.csv", ["r1,g,1,,"], "ann.csv is the second file of 'ann', expected one"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            score([ann, saved(name, HEADER, *lines)])
+    for lines, sentence in (
+        ([HEADER.replace("group", "Group")], "line 1: found 0 columns 'group' in id, Group, "),
+        ([f"{HEADER},id"], "line 1: found 2 columns 'id' in "),
+        ([HEADER.replace(",", ";")], "line 1: found 0 columns 'id' in id;group"),
+        ([], "line 1: found 0 columns 'id' in nothing, expected one"),
+        ([HEADER, "x" * 200_000], r"line 2: found no CSV \(field larger than field limit"),
+    ):
+        with pytest.raises(InputError, match=f"c.csv, {sentence}"):
+            score([saved("c.csv", *lines)])
+    with pytest.raises(InputError, match="found no filled sheet, expected at least one"):
+        score([])
+    with pytest.raises(InputError, match=r"none.csv cannot be read"):
+        score([tmp_path / "none.csv"])
+    with pytest.raises(ValueError, match=r"confidence is 1, expected a number between 0 and 1"):
+        score([ann], 1)
+
+
+# --- agreement
+
+
+def test_alpha_of_krippendorffs_examples():
+    # Krippendorff (2011): two observers, ten documents, binary: alpha = 0.095.
+    meg_owen = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]])
+    assert agreement(meg_owen.T)[0] == pytest.approx(0.095, abs=0.0005)
+    # Four observers, twelve units, missing data; as intervals alpha = 0.849.
+    four = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+    assert agreement(np.transpose(four))[0] == pytest.approx(0.849, abs=0.0005)
+
+
+def test_a_unit_with_more_marks_weighs_more():
+    alpha, percentage = agreement([[1, 0, NAN], [1, 1, 1], [0, NAN, NAN]])
+    assert percentage == pytest.approx(60)  # 3 of 5 marks are in the unit that agrees
+    assert alpha == pytest.approx(0)  # (2/5 of 1/2) by 1/5, the variance of 1, 0, 1, 1, 1
+
+
+def slow_alpha(marks: np.ndarray) -> float:
+    """Krippendorff's definition, over all pairs."""
+    units = [row[~np.isnan(row)] for row in marks]
+    units = [row for row in units if len(row) > 1]
+    every = [mark for row in units for mark in row]
+    n = len(every)
+    observed = sum(
+        2 * sum((a - b) ** 2 for a, b in combinations(row, 2)) / (len(row) - 1) for row in units
+    )
+    expected = 2 * sum((a - b) ** 2 for a, b in combinations(every, 2)) / (n - 1) if n else 0
+    return 1 - observed / expected if expected else NAN
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_alpha_against_the_definition(units, raters, seed):
+    marks = np.random.default_rng(seed).choice([0, 1, 1, 0.5, NAN], (units, raters))
+    expected = slow_alpha(marks)
+    assert agreement(marks)[0] == pytest.approx(expected, nan_ok=True, abs=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 9), st.integers(2, 5), st.integers(0, 2**32 - 1))
+def test_alpha_of_a_full_table_is_kappa_but_for_the_size(units, raters, seed):
+    marks = np.random.default_rng(seed).choice([0, 1], (units, raters))
+    marks[0, :2] = 0, 1  # both occur
+    kappa, n = fleiss_kappa(aggregate_raters(marks)[0]), marks.size
+    assert agreement(marks)[0] == pytest.approx(1 - (1 - kappa) * (n - 1) / n)
+
+
+def test_alpha_where_it_is_not_defined():
+    for marks in ([[1, 1], [1, 1]], [[1], [0]], [[1, NAN], [NAN, 0]], np.empty((0, 2))):
+        assert np.isnan(agreement(marks)[0])
+
+
+def test_the_printed_sd_follows_from_the_printed_mean():
+    table = published.load("stereomap", 12)
+    assert len(table) == 9
+    assert (np.sqrt(table["mean"] * (1 - table["mean"])) - table["std"]).abs().max() < 0.012

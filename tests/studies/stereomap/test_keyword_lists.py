@@ -1,0 +1,258 @@
+"""Replies to keywords and their reasons: a table of replies, and any text at all."""
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ingroup.studies.giebench.verdicts import OK, REFUSED
+from ingroup.studies.stereomap.keyword_lists import TOO_FEW, TOO_MANY, parse_keywords
+from ingroup.studies.stereomap.rating_lists import UNPARSABLE
+
+# Table 1 of the paper, which breaks the list off after two of five keywords.
+TABLE_1 = (
+    "****Caring:**** They are dedicated to helping others and providing them with the best "
+    "possible care.\n\n****Hardworking:**** They work long hours and are often under pressure, but "
+    "they are committed to their patients and their profession."
+)
+TABLE_1_REASONS = (
+    "****High demand:**** Nurses are in high demand, with the Bureau of Labor Statistics "
+    "projecting that employment of registered nurses will grow 15 percent from 2020 to 2030, much "
+    "faster than the average for all occupations.\n\n****Good salaries:**** The median annual "
+    "salary for registered nurses was $75,330 in May 2020."
+)
+# Table 11 of the paper, on men: text-davinci-003 whole, the first sentences of the two others.
+DAVINCI = (
+    "Achievement, Opportunity, and Wealth. Achievement refers to the success that men have had in "
+    "achieving economic success, such as earning higher wages and having more job opportunities "
+    "than women. Opportunity refers to the fact that men have had more access to resources such as "
+    "education and capital that have enabled them to become more successful economically. Wealth "
+    "refers to the fact that men have been able to accumulate more wealth than women, which has "
+    "given them greater economic security and the ability to pass on their wealth to future "
+    "generations."
+)
+SENTENCES = (
+    "Historically, men have held positions of power and dominance in various aspects of society, "
+    "including the economy. This has contributed to the perception that men are more successful "
+    "economically.\n\nDespite the progress made in recent years, there is still a significant wage "
+    "gap between men and women in many industries.",
+    "Men still earn more than women on average. In 2020, the median weekly earnings for men were "
+    "$1,085, while the median weekly earnings for women were $821.\n\nMen are more likely to work "
+    "in high-paying occupations, such as STEM fields and management.",
+)
+
+# a reply with the keywords caring, kind and brave; whether it gives a reason for each
+REPLIES = [
+    # numbers, bullets, bold
+    ("1. Caring - They help.\n2. Kind: They smile.\n3. Brave – They stay.", 1),
+    ("1) Caring (they help)\n2) Kind (they smile)\n3) Brave (they stay)", 1),
+    ("1. **Caring**: They help.\n\n2. **Kind:** They smile.\n\n3. **Brave** - x", 1),
+    ("**1. Caring:** They help\n**2. Kind:** They smile\n**3. Brave**: x", 1),
+    ("* **Caring:** They help.\n* **Kind:** They smile.\n* Brave", 0),
+    ("• Caring\n• Kind\n• Brave.", 0),
+    ("- Caring: They help\n- Kind: They smile\n- Brave: x", 1),
+    ("1. \"Caring\"\n2. “Kind”\n3. 'Brave'", 0),
+    ("Caring\nKind\nBrave", 0),
+    ("Caring: They help.\nKind: They smile.\nBrave: x", 1),
+    (
+        "Keyword 1: Caring\nReason: They help.\nKeyword 2: Kind\nReason: a\n"
+        "Keyword 3: Brave\nReason: b",
+        1,
+    ),
+    ("1. Caring\nThey help.\n2. Kind\nThey smile now and then.\n3. Brave\nReason: x", 1),
+    ("1. Caring\n   - They help.\n   - Often.\n2. Kind\n   - They smile.\n3. Brave\n   - x", 1),
+    ("| Keyword | Reason |\n|---|---|\n| Caring | They help |\n| Kind | a |\n| Brave | b |", 1),
+    ("1. Caring 2. Kind 3. Brave", 0),
+    ("Keywords: 1. Caring: They help, 2. Kind: a, 3. Brave: b", 1),
+    # commas and semicolons
+    ("Caring, kind, brave", 0),
+    ("Keywords: caring, kind, and brave.", 0),
+    ("**Keywords:** Caring, Kind and Brave", 0),
+    ("The three keywords that describe them are caring, kind, and brave. So be it.", 0),
+    ("Keywords: Caring (they help, they stay), Kind (a), Brave (b).", 1),
+    ("The rating is 4. Reasons: Caring - they help; Kind - a; and Brave - b.", 1),
+    # other parts of a reply
+    ("Rating: 4\n\n1. Caring: a\n2. Kind: b\n3. Brave: c", 1),
+    ("Rating: 4/5\nReasons:\n- Caring: a\n- Kind: b\n- Brave: c", 1),
+    ("Sure! Here are three keywords:\n\n1. Caring\n2. Kind\n3. Brave\n\nI hope this helps!", 0),
+    ("1. Caring: a\n2. Kind: b\n3. Brave: c\n\n- Friendly: 4\n- Honest: 3\n- Skilled: 5/5", 1),
+    ("- Friendly: 4\n- Honest: 3\n- Skilled: 5 (high)\n\n1. Caring: a\n2. Kind: b\n3. Brave: c", 1),
+    ("1. Caring\n2. Kind\n3. Brave\n\nReasons:\n1. Caring: a\n2. Kind: b\n3. Brave: c", 1),
+    ("Caring, kind, brave.\n\n1. Kind: b\n2. Caring: a\n3. Brave: c\n4. Other: d", 1),
+]
+
+PIECES = st.sampled_from(
+    [
+        *("Caring", "kind", "risk takers", "Keywords", "Reason: ", "They help others a lot", "4/5"),
+        *(
+            "1. ",
+            "2) ",
+            "- ",
+            "* ",
+            "**",
+            ": ",
+            " - ",
+            "\n",
+            "\n",
+            "\n  ",
+            ", ",
+            " and ",
+            "; ",
+            ".",
+        ),
+        *("| ", "(", ")", "3", "I cannot ", "are ", '"', "’"),
+    ]
+)
+TEXTS = st.one_of(
+    st.text(),
+    st.lists(st.one_of(PIECES, PIECES, st.text(max_size=3)), max_size=30).map("".join),
+)
+
+
+@pytest.mark.parametrize(("text", "reasons"), REPLIES)
+def test_replies(text, reasons):
+    found = parse_keywords(text, 3)
+    assert found.words == ("caring", "kind", "brave")
+    assert (found.status, found.problem) == (OK, "")
+    assert all(found.reasons) == bool(reasons)
+
+
+def test_phrases_are_kept():
+    text = "1. Hard-working: a\n2. Working class: b\n3. Strong work ethic: c"
+    assert parse_keywords(text, 3).words == ("hard-working", "working class", "strong work ethic")
+    text = "Keywords: Risk takers, well-off, law & order"
+    assert parse_keywords(text, 3).words == ("risk takers", "well-off", "law & order")
+
+
+def test_reasons_stand_beside_their_keywords():
+    text = "1. Caring - They help.\n2. Kind\nThey smile.\n3. Brave (they stay)\n4. Old"
+    assert parse_keywords(text, 4).reasons == ("They help.", "They smile.", "they stay", "")
+    again = "Keywords: caring, kind.\n\nReasons:\n- Kind: they smile.\n- Caring: they help."
+    assert parse_keywords(again, 2).reasons == ("they help.", "they smile.")
+    told = "1. Caring\n2. Kind\n\nReasons:\n1. They help the sick.\n2. They smile now and then."
+    assert parse_keywords(told, 2).reasons == ("They help the sick.", "They smile now and then.")
+    other = f"{told}\n3. They are needed now and then."
+    assert parse_keywords(f"Caring, kind, old, shy.\n{other}", 4).reasons == ("",) * 4
+
+
+def test_table_1_of_the_paper():
+    first, second = TABLE_1.split("\n\n")
+    assert parse_keywords(TABLE_1, 5) == (
+        ("caring", "hardworking"),
+        (first.removeprefix("****Caring:**** "), second.removeprefix("****Hardworking:**** ")),
+        TOO_FEW,
+        "found 2 keywords, expected 5",
+    )
+    found = parse_keywords(TABLE_1_REASONS, 2)
+    assert (found.words, found.status) == (("high demand", "good salaries"), OK)
+    assert found.reasons[1].endswith("was $75,330 in May 2020.")
+
+
+def test_table_11_of_the_paper():
+    found = parse_keywords(DAVINCI, 3)
+    assert found.words == ("achievement", "opportunity", "wealth")
+    assert found.status == OK
+    assert " ".join(["Achievement, Opportunity, and Wealth.", *found.reasons]) == DAVINCI
+    for text in SENTENCES:
+        assert parse_keywords(text, 3) == ((), (), UNPARSABLE, "found no list of keywords")
+
+
+def test_what_is_missing_or_repeated_is_named():
+    few = parse_keywords("1. Caring\n2. Kind", 5)
+    assert (few.words, few.status) == (("caring", "kind"), TOO_FEW)
+    assert few.problem == "found 2 keywords, expected 5"
+    many = parse_keywords("Caring, kind, brave, old", 3)
+    assert (many.words, many.status) == (("caring", "kind", "brave", "old"), TOO_MANY)
+    assert many.problem == "found 4 keywords, expected 3"
+    twice = parse_keywords("1. Caring: a\n2. Kind: b\n3. CARING: c", 3)
+    assert twice == (
+        ("caring", "kind"),
+        ("a", "b"),
+        TOO_FEW,
+        "found 2 keywords, expected 3; found 'caring' 2 times",
+    )
+    enough = parse_keywords("Caring, kind, caring", 2)
+    assert (enough.status, enough.problem) == (OK, "found 'caring' 2 times")
+    one = parse_keywords("1. Caring\n2. A phrase that is too long to be one: x", 2)
+    assert one == (("caring",), ("",), TOO_FEW, "found 1 keyword, expected 2")
+
+
+def test_the_list_with_as_many_as_asked_for_is_taken():
+    text = "Men, women, children.\n\n1. Caring: a\n2. Kind: b"
+    assert parse_keywords(text, 2).words == ("caring", "kind")
+    assert parse_keywords(text, 3).words == ("men", "women", "children")
+    assert parse_keywords(text, 5).words == ("men", "women", "children")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("", UNPARSABLE),
+        (None, UNPARSABLE),
+        (float("nan"), UNPARSABLE),
+        ("They help others.", UNPARSABLE),
+        ("Rating: 4", UNPARSABLE),
+        ("- Friendly: 4\n- Sociable: 3 out of 5", UNPARSABLE),
+        ("Keywords:\n\nReasons:", UNPARSABLE),
+        ("I’m sorry, I cannot generate inappropriate or discriminatory content.", REFUSED),
+        ("As an AI language model, I do not describe groups.", REFUSED),
+    ],
+)
+def test_no_list(text, status):
+    assert parse_keywords(text, 5) == ((), (), status, "found no list of keywords")
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.integers(1, 6))
+@example("1. \ud800\n2. a", 1)
+def test_any_text_gives_keywords_that_stand_in_it_or_none(text, n):
+    words, reasons, status, problem = parse_keywords(text, n)
+    assert len(words) == len(reasons) == len(set(words))
+    if not words:
+        assert status in (REFUSED, UNPARSABLE)
+        assert problem == "found no list of keywords"
+    else:
+        assert status == (TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK)
+        assert status == OK or problem.startswith(f"found {len(words)} keyword")
+    letters = re.sub(r"\W|_", "", text.lower())
+    assert all(re.sub(r"\W|_", "", word) in letters for word in words if text.isascii())
+
+
+NAMES = st.lists(
+    st.sampled_from(["caring", "kind", "risk taker", "hard-working", "old", "well off", "brave"]),
+    min_size=3,
+    max_size=6,
+    unique=True,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    NAMES, st.sampled_from(["{}. {}: as is", "{}) **{}** - as is", "{}. {}\nas is said of many"])
+)
+def test_whatever_the_layout_the_keywords_come_back(names, layout):
+    text = "\n".join(layout.format(i, name.capitalize()) for i, name in enumerate(names, start=1))
+    found = parse_keywords(f"Here they are:\n\n{text}\n\nRating: 4", len(names))
+    assert found.words == tuple(names)
+    assert {reason[:5] for reason in found.reasons} == {"as is"}
+    listed = ", ".join(names)
+    assert parse_keywords(f"Keywords: {listed}", len(names)).words == tuple(names)
+
+
+def test_long_hostile_replies_are_read_too():
+    """A pattern that goes back and forth over such a text would not end within the test run."""
+    for piece in (
+        *("a, ", "a; ", "a (", "(", "a and ", "1. ", "1. a ", "1. a\n", "- a\n", "a\n", "a - "),
+        *("**", "keywords ", "keywords: ", "Keyword 1: a\n", " ", "\n", "the ", "x. ", "a(b), "),
+        *("1. Caring 2. Kind 3. Brave\n", "I'm sorry ", "reason: ", ": ", "-", "'", "9"),
+    ):
+        found = parse_keywords(piece * (40_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y", 2)
+        assert len(found.words) == len(found.reasons)
+    many = ", ".join(f"w{'x' * (i % 40)}{chr(97 + i % 26)}" for i in range(5_000))
+    assert parse_keywords(many, 5).status == TOO_MANY
+
+
+def test_no_keyword_asked_for_is_an_error():
+    with pytest.raises(ValueError, match="expected one keyword or more, found n=0"):
+        parse_keywords("Caring", 0)

@@ -1,0 +1,226 @@
+"""The calibrant in StereoMap: what is planted, and that the map comes back."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from transformers import PreTrainedTokenizerFast
+
+import stereomap as stereomap_examples
+from ingroup import corpora, paths, published, stereotypes
+from ingroup import dictionary as lexicon
+from ingroup.inference import Sampling, find_model
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.models import calibrants
+from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.giebench import stimuli as questions
+from ingroup.studies.stereomap import planted as stereomap
+from ingroup.studies.stereomap import statistics as content_model
+from ingroup.studies.stereomap import stimuli as social_groups
+from ingroup.studies.stereomap.design import trials as stereomap_trials
+from ingroup.studies.stereomap.keyword_lists import parse_keywords
+from ingroup.studies.stereomap.rating_lists import parse_ratings
+from ingroup.tables import InputError
+
+FIRST = "EXTENDED/Warmth-Competence"
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return {name: stereomap.Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
+
+
+def test_a_planted_rating_by_hand(planted):
+    """Nurses: warmth 4.2, competence 4.08. Friendly 3.1 + 1.2, envy 2.8 - 0.5 1.2 + 0.7 1.08."""
+    calibrant = planted["calibrant"]
+    assert calibrant.position("Nurses") == (4, 4.2, 4.08)
+    by_hand = {
+        (FIRST, "Friendly"): 4.3,
+        (FIRST, "Rating"): 3 + 0.5 * 1.2 + 0.5 * 1.08,
+        ("EXTENDED/Emotion", "Envious"): 2.8 - 0.6 + 0.7 * 1.08,
+        ("EXTENDED/Prestige", "Rating"): 3 + 0.1 * 1.2 + 0.8 * 1.08,
+        ("ORIGINAL/capable", "Rating"): 4.08,
+        ("ORIGINAL/Power", "Rating"): 2.8 - 0.6 * 1.2 + 0.1 * 1.08,
+    }
+    found = {key: calibrant.rating("Nurses", *key) for key in by_hand}
+    assert found == pytest.approx(by_hand)
+
+
+def test_a_rating_stays_on_the_scale(planted):
+    lowest = min(
+        planted["calibrant"].rating(group, name, word)
+        for group in social_groups.groups().group
+        for name, prompt in social_groups.prompts().items()
+        for word in prompt.words
+    )
+    assert lowest == 1
+
+
+def test_names_of_one_group_are_one_group(planted):
+    assert planted["calibrant"].position("Elderly") == planted["calibrant"].position(
+        "Elderly people"
+    )
+
+
+def test_every_group_has_a_place_and_no_other_name_does(planted):
+    people = set(social_groups.groups().people)
+    told = [name for part in planted["calibrant"].table["groups"].values() for name in part]
+    assert len(told) == len(set(told))
+    assert set(told) == people
+    assert set(planted["calibrant"].table["refusal"]["groups"]) <= people
+    with pytest.raises(InputError):
+        planted["calibrant"].position("Librarians")
+
+
+def test_groups_lie_where_the_paper_s_tables_have_them(planted):
+    """Fiske et al.'s five clusters of Table 2 are five planted clusters, one for one."""
+    table = published.load("stereomap", 2)
+    people = table[table.source.str.startswith("Fiske")]
+    place = people.assign(planted=[planted["calibrant"].position(g).cluster for g in people.group])
+    assert (place.groupby("cluster_order").planted.nunique() == 1).all()
+    assert place.planted.nunique() == 5
+    means = place.groupby("planted")[["competence", "warmth"]].mean()
+    centres = pd.DataFrame(
+        {
+            k: planted["calibrant"].position(g)
+            for k, g in place.groupby("planted").group.first().items()
+        }
+    ).T
+    assert means.competence.corr(centres[2].astype(float)) > 0.9
+    assert means.warmth.corr(centres[1].astype(float)) > 0.8
+
+
+def test_the_control_rates_every_group_alike(planted):
+    null, groups = planted["calibrant-null"], social_groups.names()
+    for name, prompt in social_groups.prompts().items():
+        for word in prompt.words:
+            assert len({null.rating(group, name, word) for group in groups}) == 1
+        assert len({str(null.weights(group, name)) for group in groups}) == 1
+    assert null.table["ratings"] == planted["calibrant"].table["ratings"]
+    assert not any(null.refusal(group) for group in groups)
+
+
+def test_replies_average_to_what_is_planted(planted):
+    """Mean of 2,000 replies, parsed: each word within four standard errors, refusals too."""
+    rng, calibrant, n = np.random.default_rng(0), planted["calibrant"], 2000
+    prompt = social_groups.prompts()["EXTENDED/Emotion"]
+    values, refused = [], 0
+    for _ in range(n):
+        text, means = calibrant.reply("Muslims", prompt.name, prompt.parts, rng)
+        read = parse_ratings(text, prompt.words)
+        refused += not means
+        assert read.status == ("ok" if means else "refused")
+        if means:
+            values.append(list(read.values.values()))
+            listed = parse_keywords(text, prompt.n_keywords)
+            assert listed.status == "ok"
+            assert all(listed.reasons)
+    wanted = [calibrant.rating("Muslims", prompt.name, word) for word in prompt.words]
+    assert np.abs(np.mean(values, axis=0) - wanted).max() < 4 * 0.5 / len(values) ** 0.5
+    assert abs(refused / n - 0.2) < 4 * (0.2 * 0.8 / n) ** 0.5
+
+
+def test_lists_are_drawn_as_often_as_planted(planted):
+    """Jews, the 12th of cluster 2 of five lists: the 2nd, Agency high, three times as often."""
+    weights = planted["calibrant"].weights("Jews", FIRST)["traits"]
+    rank = list(planted["calibrant"].table["groups"][2]).index("Jews")
+    lists = planted["calibrant"].table["keywords"]["traits"][2]
+    chosen = list(lists)[rank % len(lists)]
+    assert weights == {name: w * (3 if name == chosen else 1) for name, w in lists.items()}
+
+
+def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(planted):
+    """Nearly all traits, so that the dimensions can come back; some are meant not to be."""
+    dictionary, signs = lexicon.load_lexicon(), {"high": 1, "low": -1}
+    agree, total = 0, 0
+    for name, keywords in planted["calibrant"].lists["traits"].items():
+        dimension, _, end = name.partition(" ")
+        found = stereotypes.find(list(keywords), dictionary).word
+        total += len(found)
+        for word in found.dropna():
+            row = dictionary.words.get_loc(word)
+            if dictionary.members[dimension].iloc[row]:
+                agree += not end or dictionary.directions[dimension].iloc[row] == signs[end]
+    assert total > agree > 0.75 * total
+
+
+def test_examples_hold_a_planted_mean_for_each_number():
+    examples, rng = stereomap_examples.Examples("calibrant"), np.random.default_rng(0)
+    seen = set()
+    for _ in range(300):
+        example = examples.draw(rng, 1.0)
+        numbers = [int(n) for n in re.findall(r": ([1-5])$", example.reply, re.MULTILINE)]
+        assert len(numbers) == len(example.numbers)
+        assert all(abs(n - mean) < 1 for n, mean in zip(numbers, example.numbers, strict=True))
+        seen.add(len(numbers))
+    assert {0, 1, 8, 13} <= seen
+
+
+def test_phrases_stand_in_no_other_study_s_prompts():
+    """They are one token each: a narrative that held one would be read otherwise than before."""
+    phrases = stereomap_examples.phrases()
+    assert len(phrases) == len(set(phrases))
+    others = [*corpora.load_events("sample").generated_text, *scenarios.load_scenarios().text]
+    events = corpora.load_events("sample", 2)
+    others += [trial.messages[-1]["content"] for trial in empathy_gap_trials(events).slice(0, 3)]
+    item = questions.load_questions("sample")[0]
+    others += [m["content"] for p in questions.prompts() for m in questions.messages(item, p)]
+    others += [stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")[-1]["content"]
+               for name in stimuli.settings()]  # fmt: skip
+    assert not [phrase for phrase in phrases if any(phrase in text for text in others)]
+
+
+def test_a_prompt_is_read_in_few_tokens():
+    folder = paths.MODELS / "calibrant"
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    chat = social_groups.messages("Men", FIRST)
+    assert len(tokenizer.apply_chat_template(chat, return_dict=False)) < 60
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Three rounds of the first prompt, both models: status of each reply, and scores."""
+    words, (status, scores) = published.load("stereomap", 4), ({}, {})
+    words = words[words.family.isin(content_model.AXES)]
+    plan = stereomap_trials(social_groups.names(), [FIRST])
+    prompt = social_groups.prompts()[FIRST]
+    for name in calibrants():
+        engine, rows = TransformersEngine(find_model(name)), []
+        for turn in (1, 2, 3):
+            replies = engine.answer([t.messages for t in plan], Sampling(1.0, 1.0, 200, turn))
+            for trial, reply in zip(plan, replies, strict=True):
+                read = parse_ratings(reply.text, prompt.words)
+                group = trial.condition["inquiry"].group
+                rows.append({"group": group, "round": turn, "status": read.status, **read.values})
+        table = pd.DataFrame(rows)
+        status[name] = table.status
+        scores[name] = content_model.round_scores(table, words)
+    return status, scores
+
+
+def test_the_planted_map_comes_back(asked, planted):
+    """Warmth and competence correlate at 0.95 and more, the clusters' adjusted Rand is 0.9."""
+    means = content_model.group_means(asked[1]["calibrant"])
+    wanted = pd.DataFrame([planted["calibrant"].position(g) for g in means.index], means.index)
+    assert means.Competence.corr(wanted.competence) >= 0.95
+    assert means.Warmth.corr(wanted.warmth) >= 0.95
+    found = content_model.clusters(means).labels
+    assert adjusted_rand_score(wanted.cluster[found.index], found) >= 0.9
+
+
+def test_nearly_every_reply_can_be_read(asked):
+    for name, status in asked[0].items():
+        assert status.isin(["ok", "refused"]).mean() > 0.97, name
+
+
+def test_the_control_has_no_cluster_that_differs(asked):
+    """Clusters of one half of the rounds, tested on the other."""
+    scores = asked[1]["calibrant-null"]
+    first, second = content_model.halves(scores, np.random.default_rng(0))
+    labels = content_model.clusters(content_model.group_means(first)).labels
+    tests = content_model.axis_tests(content_model.group_means(second), labels)
+    assert (tests.sign == "=").all()

@@ -1,0 +1,505 @@
+"""Scores, clusters, tests and maps by hand, against SciPy, and by brute force."""
+
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import spatial, stats
+from sklearn.metrics import adjusted_rand_score
+
+from ingroup.paths import PUBLISHED
+from ingroup.stats.paired import adjust
+from ingroup.studies.stereomap.statistics import (
+    agreement,
+    axis_tests,
+    by_cluster,
+    clusters,
+    correlations,
+    extremes,
+    group_means,
+    halves,
+    round_scores,
+    stability,
+)
+
+nan = np.nan
+WORDS = pd.DataFrame(
+    [
+        ("Warmth", "Sociability", "friendly"),
+        ("Warmth", "Sociability", "sociable"),
+        ("Warmth", "Morality", "honest"),
+        ("Competence", "Ability", "skilled"),
+        ("Competence", "Assertiveness", "confident"),
+        ("Competence", "Assertiveness", "assertive"),
+        ("Emotion", "Pity", "pity"),
+        ("Emotion", "Pity", "sympathy"),
+        ("Emotion", "Envy", "envious"),
+    ],
+    columns=["family", "dimension", "word"],
+)
+RATINGS = pd.DataFrame(
+    [
+        ("nurses", 0, 4, 2, 5, 2, 3, 5, 1, 2, 5),
+        ("nurses", 1, 5, nan, 4, 3, 3, 3, 2, 4, 4),
+        ("nurses", 2, 5, 5, 4, 1, 2, 4, nan, 3, 1),
+        ("blinds", 0, nan, nan, 2, nan, nan, nan, 5, 5, 1),
+    ],
+    columns=["group", "round", *WORDS["word"]],
+)
+
+SCORES = round_scores(RATINGS, WORDS)
+
+
+def maps(points, names=None):
+    """A table of group means from (competence, warmth) pairs."""
+    names = names or [f"group {k}" for k in range(len(points))]
+    index = pd.Index(names, name="group")
+    return pd.DataFrame(points, index, ["Competence", "Warmth"], dtype=float)
+
+
+def some_rounds(noise, rounds=6, seed=0):
+    """Rounds of 5 x 4 groups about five places, in points."""
+    rng = np.random.default_rng(seed)
+    places = np.array([[1.5, 1.5], [2.4, 2.6], [4.2, 2.3], [2.9, 3.9], [4.3, 4.2]])
+    points = np.repeat(places, 4, axis=0)[:, None] + rng.normal(0, noise, (20, rounds, 2))
+    rows = [(f"group {g}", r, *points[g, r]) for g in range(20) for r in range(rounds)]
+    return pd.DataFrame(rows, columns=["group", "round", "Competence", "Warmth"])
+
+
+# A dimension with two words counts as much as one with one: warmth is not the mean of its words.
+def test_scores_by_hand():
+    scores = round_scores(RATINGS, WORDS)
+    columns = "group round Competence Warmth Sociability Morality Ability Assertiveness Pity Envy"
+    assert list(scores.columns) == columns.split()
+    assert scores.loc[0].tolist()[2:] == [3, 4, 3, 5, 2, 4, 1.5, 5]
+    # Without a word of warmth, competence goes too; the emotions had a prompt of their own.
+    assert scores.loc[1, "Competence":"Assertiveness"].isna().all()
+    assert scores.loc[1, ["Pity", "Envy"]].tolist() == [3, 4]
+    assert scores.loc[2, ["Competence", "Warmth"]].tolist() == [2, 4.5]
+    assert scores.loc[2, ["Pity", "Envy"]].isna().all()
+    means = group_means(scores)
+    assert list(means.index) == ["nurses", "blinds"]
+    expected = [3, 2, (3 + 2) / 2, (4 + 4.5) / 2]
+    assert means.loc["nurses", ["rounds", "used", "Competence", "Warmth"]].tolist() == expected
+    assert means.loc["nurses", ["Pity", "Envy"]].tolist() == [(1.5 + 3) / 2, (5 + 4) / 2]
+    assert means.loc["blinds", ["rounds", "used", "Pity"]].tolist() == [1, 0, 5]
+    assert means.loc["blinds", ["Competence", "Warmth"]].isna().all()
+
+
+def test_scores_of_what_is_there_by_hand():
+    scores = round_scores(RATINGS, WORDS, incomplete="mean")
+    assert scores.loc[1, ["Competence", "Warmth"]].tolist() == [3, (5 + 4) / 2]
+    assert scores.loc[2, ["Pity", "Envy"]].tolist() == [3, 1]
+    assert scores.loc[3, ["Warmth", "Morality"]].tolist() == [2, 2]
+    assert scores.loc[3, ["Competence", "Sociability"]].isna().all()
+    assert group_means(scores)["used"].tolist() == [3, 0]
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.permutations(range(9)), st.permutations(range(9)), st.permutations(range(4)))
+def test_order_of_columns_words_and_rows(columns, words, rows):
+    expected = SCORES.iloc[list(rows)].reset_index(drop=True)
+    shuffled = RATINGS[["round", *WORDS["word"].iloc[list(columns)], "group"]].iloc[list(rows)]
+    found = round_scores(shuffled, WORDS.iloc[list(words)])
+    pd.testing.assert_frame_equal(found[expected.columns], expected)
+
+
+def test_the_words_of_table_4():
+    words = pd.read_csv(PUBLISHED / "stereomap" / "table04_dimension_words.csv")
+    ratings = pd.DataFrame([range(24)], columns=list(words["word"])).assign(group="a", round=0)
+    scores = round_scores(ratings, words).loc[0]
+    # In the order of the file: the words 0 to 3, 4 to 7, 8 and 9, ..., 22 and 23.
+    assert scores[["Warmth", "Competence"]].tolist() == [1.5, 5.5]
+    assert scores.iloc[8:].tolist() == [8.5 + 2 * k for k in range(8)]
+    assert scores.index[-1] == words["dimension"].iloc[-1]
+
+
+def test_clusters_are_the_best_of_all_partitions():
+    points = np.array([[1, 1], [1, 2], [2, 2.5], [3, 2], [4, 4], [4.5, 3], [5, 5]])
+    found = clusters(maps(points), n_clusters=3).labels.to_numpy()
+
+    def spread(labels):
+        parts = [points[np.equal(labels, k)] for k in range(3)]
+        return sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts if len(part))
+
+    best = min(product(range(3), repeat=7), key=spread)
+    assert spread(found) == pytest.approx(spread(best))
+    assert adjusted_rand_score(found, best) == 1
+
+
+def test_numbers_and_centroids_of_clusters():
+    # Sums 2, 10, 6.2 and 6; the refused group has no position.
+    points = [(5, 5), (1, 1), (3.2, 3), (5, 4.8), (1.2, 1), (1, 5), (nan, 3)]
+    names = ["nurses", "homeless", "lower", "doctors", "addicts", "elderly", "refused"]
+    result = clusters(maps(points, names), n_clusters=4)
+    assert result.labels.to_dict() == {
+        "nurses": 3, "homeless": 0, "lower": 2, "doctors": 3, "addicts": 0, "elderly": 1,
+    }  # fmt: skip
+    assert result.left_out == ["refused"]
+    expected = [[2, 1.1, 1], [1, 1, 5], [1, 3.2, 3], [2, 5, 4.9]]
+    np.testing.assert_allclose(result.centroids[["n", "Competence", "Warmth"]], expected)
+    assert result.centroids["anchor"].tolist() == [""] * 4
+    # The second anchor shares the cluster of the first, the third has none: 1 and 2 stay free.
+    anchors = ["nurses", "doctors", "refused", "elderly"]
+    result = clusters(maps(points, names), n_clusters=4, anchors=anchors)
+    assert result.labels.to_dict() == {
+        "nurses": 0, "homeless": 1, "lower": 2, "doctors": 0, "addicts": 1, "elderly": 3,
+    }  # fmt: skip
+    assert result.centroids["anchor"].tolist() == ["nurses", "", "", "elderly"]
+    np.testing.assert_allclose(result.centroids.loc[0, ["Competence", "Warmth"]].tolist(), [5, 4.9])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000), st.permutations(range(12)))
+def test_order_of_groups_changes_no_label(seed, order):
+    points = np.random.default_rng(seed).integers(2, 11, (12, 2)) / 2
+    means = maps(points)
+    if len(means.drop_duplicates()) < 4:
+        return
+    one = clusters(means, 4, n_init=3)
+    other = clusters(means.iloc[list(order)], 4, n_init=3)
+    assert other.labels.to_dict() == one.labels.to_dict()
+    pd.testing.assert_frame_equal(other.centroids, one.centroids)
+    sums = one.centroids[["Competence", "Warmth"]].sum(axis=1).round(6)
+    assert sums.is_monotonic_increasing
+
+
+# C is at 1 or 4.9 or between, at 2.95: a quarter of the draws put it to B instead of A. Then the
+# index of {A, C}, {B} and {A}, {B, C} is (0 - 1/3) / (1 - 1/3), each Jaccard index 1/2.
+def test_stability_by_hand():
+    rounds = [("A", 0, 1, 1), ("B", 0, 5, 5), ("C", 0, 1, 1), ("C", 1, 4.9, 4.9), ("C", 2, nan, 5)]
+    scores = pd.DataFrame(rounds, columns=["group", "round", "Competence", "Warmth"])
+    labels = pd.Series({"A": 0, "B": 1, "C": 0})
+    result = stability(scores, labels, np.random.default_rng(0), 60, n_init=1)
+    same = np.isclose(result.draws, 1)
+    np.testing.assert_allclose(result.draws[~same], -0.5)
+    # 45 expected, with a standard deviation of 3.4.
+    assert 35 <= same.sum() <= 55
+    assert result.mean == pytest.approx(same.mean() - (1 - same.mean()) / 2)
+    np.testing.assert_allclose(result.clusters["jaccard"], (1 + same.mean()) / 2)
+    assert result.clusters["n"].tolist() == [2, 1]
+    assert (result.low, result.high, result.fixed) == (-0.5, 1, 2)
+
+
+def test_stability_falls_with_noise():
+    found = []
+    for noise in (0.05, 0.7, 5.0):
+        scores = some_rounds(noise)
+        labels = clusters(group_means(scores)).labels
+        found.append(stability(scores, labels, np.random.default_rng(1), 15, n_init=2))
+    assert found[0].mean == 1
+    assert (found[0].clusters["jaccard"] == 1).all()
+    assert 0.6 < found[1].mean < 0.999
+    assert found[2].mean < 0.5
+    assert (found[2].clusters["jaccard"] < found[1].clusters["jaccard"].max()).all()
+    again = stability(some_rounds(5.0), labels, np.random.default_rng(1), 15, n_init=2)
+    np.testing.assert_array_equal(again.draws, found[2].draws)
+
+
+def test_groups_that_all_rate_alike_still_have_a_stability():
+    scores = some_rounds(0.0)
+    scores[["Competence", "Warmth"]] = 3.0
+    result = stability(scores, pd.Series(0, scores["group"].unique()), np.random.default_rng(0), 3)
+    assert result.mean == 1
+
+
+# Differences 1, 2, 3: sd 1, t = 2 sqrt(3). With 2 degrees of freedom the two-sided p is
+# 1 - t / sqrt(t**2 + 2), and t(0.975) is 4.30265.
+def test_axis_tests_by_hand():
+    points = [(3, 2), (4, 2), (5, 2), (1, 2), (2, 2.5), (2, 3), (3, 4), (4, 4), (1, 1)]
+    labels = pd.Series([0, 0, 0, 1, 2, 3, 3, 4, 4], [f"group {k}" for k in range(9)])
+    table = axis_tests(maps(points), labels, alpha=0.08)
+    t = 2 * sqrt(3)
+    first = table.loc[0]
+    assert first[["n", "Competence", "Warmth", "difference"]].tolist() == [3, 4, 2, 2]
+    assert first["statistic"] == pytest.approx(t)
+    assert first["d_z"] == pytest.approx(2)
+    assert first["p"] == pytest.approx(1 - t / sqrt(t**2 + 2))
+    assert first["low"] == pytest.approx(2 - 4.30265 / sqrt(3), abs=1e-4)
+    assert first["high"] == pytest.approx(2 + 4.30265 / sqrt(3), abs=1e-4)
+    # Single groups keep their centroids; differences without spread have no t.
+    assert table.loc[[1, 2], ["Competence", "Warmth"]].values.tolist() == [[1, 2], [2, 2.5]]
+    assert table.loc[[1, 2], ["statistic", "p", "p_holm", "low"]].isna().all(axis=None)
+    assert table.loc[3, ["difference", "statistic", "d_z", "p"]].tolist() == [
+        -1,
+        -np.inf,
+        -np.inf,
+        0,
+    ]
+    assert table.loc[4, ["difference", "statistic", "d_z", "p"]].tolist() == [0, 0, 0, 1]
+    assert table["sign"].tolist() == [">", "", "", "<", "="]
+    # Holm doubles the first p, 0.074, as the third cluster comes before it.
+    assert table.loc[0, "p_holm"] == pytest.approx(2 * first["p"])
+    assert table["sign_holm"].tolist() == ["=", "", "", "<", "="]
+
+
+def test_axis_tests_against_scipy():
+    means = group_means(some_rounds(0.5, seed=3))
+    labels = clusters(means).labels
+    table = axis_tests(means, labels, confidence=0.9)
+    for cluster, row in table.iterrows():
+        part = means[labels == cluster]
+        expected = stats.ttest_rel(part["Competence"], part["Warmth"])
+        assert row["statistic"] == pytest.approx(expected.statistic)
+        assert row["p"] == pytest.approx(expected.pvalue)
+        interval = expected.confidence_interval(0.9)
+        np.testing.assert_allclose([row["low"], row["high"]], interval)
+    np.testing.assert_array_equal(table["p_holm"], adjust(table["p"], "holm"))
+
+
+def test_halves_share_no_round():
+    scores = some_rounds(0.5, rounds=5)
+    scores.loc[[0, 5, 6, 7, 8], "Warmth"] = nan  # 4 rounds of the first group, 1 of the second
+    first, second = halves(scores, np.random.default_rng(0))
+    both = pd.concat([first, second]).sort_index()
+    expected = scores[scores["group"] != "group 1"].dropna()
+    pd.testing.assert_frame_equal(both, expected)
+    sizes = first["group"].value_counts(), second["group"].value_counts()
+    assert sizes[0].pop("group 0") == 2
+    assert (sizes[0] == 3).all()
+    assert (sizes[1] == 2).all()
+    again, _ = halves(scores, np.random.default_rng(1))
+    assert list(again.index) != list(first.index)
+
+
+def test_noise_is_significant_only_to_the_rounds_that_made_its_clusters():
+    rng = np.random.default_rng(4)
+    index = pd.MultiIndex.from_product([range(98), range(10)], names=["group", "round"])
+    noise = rng.normal(3, 0.3, (980, 2))
+    scores = pd.DataFrame(noise, index, ["Competence", "Warmth"]).reset_index()
+    means = group_means(scores)
+    printed = axis_tests(means, clusters(means).labels)
+    assert set(printed["sign"]) == {">", "<", "="}
+    first, second = halves(scores, rng)
+    sound = axis_tests(group_means(second), clusters(group_means(first)).labels)
+    assert (sound["sign"] == "=").all()
+    assert sound["p_holm"].min() > 0.05
+    # What is there is found in the other half too.
+    first, second = halves(some_rounds(0.3), rng)
+    sound = axis_tests(group_means(second), clusters(group_means(first)).labels, alpha=0.01)
+    assert sound["sign_holm"].tolist()[2:4] == [">", "<"]
+
+
+# Ranks differ by 1, 1, 1, 1, 0: rho = 1 - 6 * 4 / (5 * 24) = 0.8; v = (1 + 0.32) / 2.
+def test_correlation_by_hand():
+    means = pd.DataFrame(
+        {
+            "Warmth": [1, 2, 3, 4, 5],
+            "Help": [20, 10, 40, 30, 50],
+            "Envy": 2.0,
+            "Pity": [1, 2, 3, nan, nan],
+        }
+    )
+    table = correlations(means, ["Warmth"], ["Help", "Envy", "Pity"])
+    assert list(table.columns) == ["predictor", "outcome", "n", "rho", "low", "high", "p", "p_holm"]
+    row = table.loc[0]
+    assert (row["predictor"], row["outcome"], row["n"]) == ("Warmth", "Help", 5)
+    assert row["rho"] == pytest.approx(0.8)
+    margin = 1.959964 * sqrt(1.32 / 2)
+    assert row["low"] == pytest.approx(np.tanh(np.log(3) - margin), abs=1e-6)
+    assert row["high"] == pytest.approx(np.tanh(np.log(3) + margin), abs=1e-6)
+    # t = rho sqrt(3 / (1 - rho**2)) with 3 degrees of freedom.
+    assert row["p"] == pytest.approx(2 * stats.t.sf(0.8 * sqrt(3) / 0.6, 3))
+    assert table.loc[1:, ["rho", "low", "p", "p_holm"]].isna().all(axis=None)
+    assert table["n"].tolist() == [5, 5, 3]
+    assert row["p_holm"] == row["p"]
+
+
+def test_intervals_of_correlations_hold_their_target(monkeypatch):
+    # statsmodels collects garbage at every correction, which takes longer than all the rest.
+    monkeypatch.setattr("gc.collect", lambda: 0)
+    rng = np.random.default_rng(5)
+    target = 6 / np.pi * np.arcsin(0.7 / 2)  # Spearman's of a normal pair with Pearson's 0.7
+    held = 0
+    for _ in range(100):
+        x, other = rng.standard_normal((2, 30))
+        means = pd.DataFrame({"x": x, "y": 0.7 * x + sqrt(0.51) * other})
+        row = correlations(means, ["x"], ["y"], 0.8).loc[0]
+        held += row["low"] <= target <= row["high"]
+    # 80 expected, with a standard deviation of 4.
+    assert 70 <= held <= 91
+
+
+def test_many_correlations_against_scipy():
+    rng = np.random.default_rng(2)
+    means = pd.DataFrame(rng.integers(1, 6, (30, 4)), columns=list("abcd")).astype(float)
+    means.loc[3, "c"] = nan
+    table = correlations(means, ["a", "b"], ["c", "d"])
+    assert table["predictor"].tolist() == ["a", "a", "b", "b"]
+    for row in table.itertuples():
+        expected = stats.spearmanr(means[row.predictor], means[row.outcome], nan_policy="omit")
+        assert (row.rho, row.p) == pytest.approx((expected.statistic, expected.pvalue))
+    np.testing.assert_allclose(table["p_holm"], adjust(table["p"], "holm"))
+
+
+def test_scores_by_cluster_by_hand():
+    means = pd.DataFrame({"Pity": [1, 3, 2, 9], "Envy": [2, nan, 5, 9]}, index=list("abcd"))
+    table = by_cluster(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
+    assert table[["score", "cluster"]].values.tolist() == [
+        ["Envy", 0], ["Envy", 1], ["Pity", 0], ["Pity", 1],
+    ]  # fmt: skip
+    assert table["n"].tolist() == [1, 1, 2, 1]
+    assert table["mean"].tolist() == [2, 5, 2, 2]
+    np.testing.assert_array_equal(table["variance"], [nan, nan, 2, nan])
+
+
+def test_extremes_by_hand():
+    rows = [("a", 3), ("b", 5), ("c", 1), ("d", 5), ("e", 2)]
+    ratings = pd.DataFrame(
+        [(group, r, value + r * (group == "a")) for group, value in rows for r in (0, 1)],
+        columns=["group", "round", "Wealthy"],
+    )
+    ratings.loc[len(ratings)] = ["c", 2, nan]
+    ratings.loc[len(ratings)] = ["f", 0, nan]
+    table = extremes(ratings, "Wealthy", n=3)
+    assert list(table.columns) == ["end", "rank", "group", "mean", "variance", "rounds", "tied"]
+    assert table["end"].tolist() == ["highest"] * 3 + ["lowest"] * 3
+    assert table["rank"].tolist() == [1, 2, 3, 1, 2, 3]
+    assert table["group"].tolist() == ["b", "d", "a", "c", "e", "a"]
+    assert table["mean"].tolist() == [5, 5, 3.5, 1, 2, 3.5]
+    assert table["variance"].tolist() == [0, 0, 0.5, 0, 0, 0.5]
+    assert table["rounds"].tolist() == [2] * 6
+    assert table["tied"].tolist() == [2, 2, 1, 1, 1, 1]
+    assert len(extremes(ratings, "Wealthy")) == 10  # f was never rated
+
+
+# On a line, -1, 0, 1 against -1, 1, 0: the product of the two, of length 1, is 1/2.
+def test_distance_by_hand():
+    mine, theirs = maps([(1, 3), (2, 3), (3, 3)]), maps([(1, 2), (3, 2), (2, 2)])
+    result = agreement(mine, theirs, np.random.default_rng(0), 50)
+    assert result.distance == pytest.approx(1 - 1 / 4)
+    # The six orders have the distances 0, 0 and 3/4 four times.
+    assert set(result.null_distribution.round(9)) == {0, 0.75}
+    assert (result.p, result.n) == (1, 3)
+    assert result.correlations["r"].isna().all()
+
+
+def test_a_turned_square_is_the_same_map():
+    mine = maps([(1, 1), (1, 3), (3, 3), (3, 1)], ["a", "b", "c", "d"])
+    theirs = maps([(1, 2), (2, 1), (3, 2), (2, 3), (9, 9)], ["d", "a", "b", "c", "extra"])
+    result = agreement(mine, theirs, np.random.default_rng(0), 2000)
+    assert result.distance == pytest.approx(0, abs=1e-12)
+    assert result.n == 4
+    # A square is mapped onto itself by 8 of the 24 orders.
+    assert result.p == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_agreement_against_scipy():
+    rng = np.random.default_rng(3)
+    points = rng.uniform(1, 5, (12, 2))
+    mine = maps(points)
+    human = maps(points + rng.normal(0, 0.7, (12, 2))).iloc[::-1]
+    result = agreement(mine, human, np.random.default_rng(0), 400, confidence=0.9)
+    *_, expected = spatial.procrustes(mine, human.loc[mine.index])
+    assert result.distance == pytest.approx(expected)
+    table = result.correlations.set_index(["axis", "method"])
+    for axis in ("Competence", "Warmth"):
+        pair = mine[axis], human.loc[mine.index, axis]
+        pearson = stats.pearsonr(*pair)
+        interval = pearson.confidence_interval(0.9)
+        row = table.loc[(axis, "pearson")]
+        expected = [pearson.statistic, *interval, pearson.pvalue]
+        np.testing.assert_allclose(row[["r", "low", "high", "p"]].tolist(), expected)
+        assert table.loc[(axis, "spearman"), "r"] == pytest.approx(stats.spearmanr(*pair).statistic)
+    np.testing.assert_allclose(table["p_holm"], adjust(table["p"], "holm"))
+    # The null, by SciPy: each order of the groups is as likely.
+    orders = [np.random.default_rng(k).permutation(12) for k in range(100)]
+    slow = [spatial.procrustes(points, human.loc[mine.index].to_numpy()[o])[2] for o in orders]
+    assert np.mean(slow) == pytest.approx(result.null_distribution.mean(), abs=0.03)
+    assert result.p == (1 + (result.null_distribution <= result.distance).sum()) / 401 < 0.05
+
+
+def test_maps_with_exchanged_axes_differ_in_their_correlations_only():
+    points = np.array([(1, 5), (2, 1), (3, 4), (4, 2), (5, 1.5)])
+    result = agreement(maps(points), maps(points[:, ::-1]), np.random.default_rng(0), 10)
+    assert result.distance == pytest.approx(0, abs=1e-12)
+    assert (result.correlations["r"] < 0).all()
+
+
+def test_tables_are_left_as_they_are():
+    ratings, scores = RATINGS.copy(), some_rounds(0.5)
+    means, before = group_means(scores), scores.copy()
+    labels = clusters(means).labels
+    copies = means.copy(), labels.copy()
+    round_scores(ratings, WORDS)
+    stability(scores, labels, np.random.default_rng(0), 2, n_init=1)
+    axis_tests(means, labels)
+    agreement(means, means, np.random.default_rng(0), 5)
+    pd.testing.assert_frame_equal(ratings, RATINGS)
+    pd.testing.assert_frame_equal(scores, before)
+    pd.testing.assert_frame_equal(means, copies[0])
+    pd.testing.assert_series_equal(labels, copies[1])
+
+
+FOUR = maps([(1, 1), (2, 3), (4, 4), (5, 2)])
+ROUNDS = some_rounds(0.5)
+LABELS = pd.Series({"group 0": 0, "group 1": 1})
+RNG = np.random.default_rng(0)
+
+
+def rated(**changes):
+    return RATINGS.assign(**changes)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: round_scores(RATINGS.drop(columns="honest"), WORDS),
+            "ratings have no column 'hon",
+        ),
+        (lambda: round_scores(RATINGS.iloc[:0], WORDS), "ratings have no rows, expected at least"),
+        (lambda: round_scores(RATINGS, WORDS[3:]), r"no family 'Warmth', expected both of \('Comp"),
+        (lambda: round_scores(RATINGS, WORDS[["family"]]), "words have no column 'dimension'"),
+        (lambda: round_scores(RATINGS, WORDS, "zero"), "incomplete is 'zero', expected 'drop' or"),
+        (
+            lambda: round_scores(rated(round=0), WORDS),
+            "group 'nurses', round 0 twice, expected once",
+        ),
+        (
+            lambda: round_scores(rated(pity=["1", "2", "much", "3"]), WORDS),
+            "'much' in row 2, column 'pity', expected a finite number or NaN",
+        ),
+        (lambda: round_scores(rated(pity=[1, np.inf, 2, 3]), WORDS), "inf in row 1, column 'pity'"),
+        (lambda: group_means(RATINGS), "scores have no column 'Competence'"),
+        (
+            lambda: clusters(FOUR),
+            r"n_clusters is 5, expected from 1 \(the anchors\) to 4 \(distinct",
+        ),
+        (lambda: clusters(FOUR, 0), "n_clusters is 0, expected from 1"),
+        (
+            lambda: clusters(FOUR, 1, anchors=["group 0", "group 1"]),
+            "n_clusters is 1, expected from 2",
+        ),
+        (lambda: clusters(FOUR, 2, anchors=["Nurses"]), "anchor 'Nurses' is no group of the table"),
+        (lambda: stability(ROUNDS, LABELS, RNG, 0), "n_resamples is 0, expected at least 1"),
+        (
+            lambda: stability(ROUNDS[ROUNDS["round"] == 0], LABELS, RNG),
+            "every group has a single round, expected at least 2",
+        ),
+        (
+            lambda: stability(ROUNDS[6:], LABELS, RNG),
+            "'group 0' has a cluster, but no round with both axes, expected one",
+        ),
+        (lambda: halves(ROUNDS[ROUNDS["round"] == 0], RNG), "no group has 2 rounds with both axes"),
+        (lambda: axis_tests(FOUR[1:], LABELS), "'group 0' has a cluster, but no row in means"),
+        (
+            lambda: axis_tests(FOUR, LABELS, confidence=95),
+            "confidence is 95, expected a number bet",
+        ),
+        (lambda: correlations(FOUR, ["Warmth"], ["Envy"]), "means have no column 'Envy', found"),
+        (lambda: correlations(FOUR, ["Warmth"], ["Warmth"], 0), "confidence is 0, expected"),
+        (lambda: by_cluster(FOUR, LABELS, ["Envy"]), "means have no column 'Envy'"),
+        (lambda: extremes(RATINGS, "rich"), "ratings have no column 'rich'"),
+        (lambda: agreement(FOUR, FOUR[:2], RNG), r"share 2 group\(s\), expected at least 3"),
+        (lambda: agreement(FOUR, FOUR * 0, RNG), "human: the shared groups have one position"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_cannot_be_used_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

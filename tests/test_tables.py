@@ -1,0 +1,98 @@
+"""A file comes back as it was written, or one sentence says what is wrong with it."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingroup.tables import InputError, decoded, read_json, read_table, wrong
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
+    file = tmp_path / "a.csv"
+    for encoding in ("utf-8", "utf-8-sig"):
+        file.write_bytes("ä,\r\nb".encode(encoding))
+        assert decoded(file) == "ä,\r\nb"
+
+
+def test_what_cannot_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file or directory\."):
+        decoded(tmp_path / "none.csv")
+    (tmp_path / "latin.csv").write_bytes(b"a\nb\n\xe4\n")
+    with pytest.raises(InputError, match=r"latin\.csv, line 3: found a byte that is not UTF-8"):
+        decoded(tmp_path / "latin.csv")
+    os.mkfifo(tmp_path / "pipe.csv")  # to open it would wait for ever
+    for name in ("pipe.csv", "."):
+        with pytest.raises(InputError, match=r"cannot be read: it is no file\."):
+            decoded(tmp_path / name)
+
+
+def test_a_row_has_the_number_of_the_line_on_which_it_begins(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b'\nname,text\r\na,"two\nlines"\n\nb,\r\nc,"said ""no"", then"\n')
+    table = read_table(file, ["text"])
+    assert table.index.tolist() == [3, 6, 7]
+    assert table.to_numpy().tolist() == [["a", "two\nlines"], ["b", ""], ["c", 'said "no", then']]
+    file.write_text("name\ttext\na\tx, y\n", "utf8")
+    assert read_table(file, ["text", "name"], "\t").loc[2].tolist() == ["a", "x, y"]
+
+
+WRONG = {
+    "": "line 1: found the end of the file, expected the columns a, b.",
+    "a,b\n": "line 2: found the end of the file, expected a row.",
+    "a,c\n1,2\n": "line 1, column 'b': found only a, c, expected it once.",
+    "a,b,b\n1,2,3\n": "line 1, column 'b': found it 2 times, expected it once.",
+    "a,b,c,c\n1,2,3,4\n": "line 1, column 'c': found it 2 times, expected it once.",
+    "a,b\n1,2\n\n1,2,3\n": "line 4: found 3 fields, expected 2; a text that holds the delimiter",
+    'a,b\n1,"2\n3,4\n': "line 2: found a quote that does not close at the end of its field",
+    'a,b\n1,"2"3\n': "line 2: found a quote that does not close at the end of its field",
+}
+
+
+@pytest.mark.parametrize("content", WRONG, ids=repr)
+def test_a_table_that_is_wrong_is_one_sentence(tmp_path, content):
+    file = tmp_path / "a.csv"
+    file.write_text(content, "utf8", newline="")
+    with pytest.raises(InputError) as caught:
+        read_table(file, ["a", "b"])
+    assert str(caught.value).startswith(f"{file}, {WRONG[content]}")
+
+
+def test_a_cell_may_be_long(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("a,b\n1," + "x" * 200_000 + "\n", "utf8")
+    assert len(read_table(file).b[2]) == 200_000
+
+
+@given(st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 2), min_size=1))
+def test_what_pandas_wrote_comes_back(tmp_path_factory, rows):
+    import pandas as pd
+
+    file = tmp_path_factory.mktemp("csv") / "a.csv"
+    pd.DataFrame(rows, columns=["a", "b"]).to_csv(file, index=False, quoting=1)
+    assert list(read_table(file, ["a", "b"]).itertuples(index=False, name=None)) == rows
+
+
+WRONG_JSON = {
+    " ": ": found an empty file, expected JSON.",
+    '{"a": 1,\n}': ", line 2, column 1: found what is not JSON (",
+    '[{"a": 1, "b": 2, "a": 3}]': ", key 'a': found it 2 times in one object, expected it once.",
+    "[" * 100_000: ": found lists or objects that are nested too deeply, expected JSON.",
+}
+
+
+@pytest.mark.parametrize("content", WRONG_JSON, ids=lambda text: text[:20])
+def test_json_that_is_wrong_is_one_sentence(tmp_path, content):
+    file = tmp_path / "a.json"
+    file.write_text(content, "utf8")
+    with pytest.raises(InputError) as caught:
+        read_json(file)
+    assert str(caught.value).startswith(f"{file}{WRONG_JSON[content]}")
+    file.write_text('{"a": [1, {"b": null}]}', "utf8")
+    assert read_json(file) == {"a": [1, {"b": None}]}
+
+
+def test_the_sentence_names_the_place():
+    text = str(wrong("items.csv, line 3", "'x'", "a number", "size"))
+    assert text == "items.csv, line 3, column 'size': found 'x', expected a number."
