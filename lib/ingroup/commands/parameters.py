@@ -7,6 +7,7 @@ import argparse
 import ast
 import difflib
 import glob
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -304,5 +305,6 @@ def command_line(description: str) -> argparse.ArgumentParser:
 
 def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
-    given = dict(pair.split("=", 1) for pair in options.set)
+    # A name alone stands for its value in the environment, where no shell has read it.
+    given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
     return merged(options.notebook, options.profile, given, options.run, options.shared)
