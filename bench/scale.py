@@ -49,7 +49,7 @@ WAYS = (
 HOW_OFTEN = (0.969, 0.01, 0.01, 0.00595, 0.00005, 0.001, 0.004)
 LONG = (
     "{}\n\nAs {}, I can relate to what {} tells here. {} is rarely simple, and event {} shows it:"
-    " what happened came without warning, and the feeling did not pass when it was over. I rate it {}."
+    " what happened came without warning, and the feeling did not pass when it was over: {}."
 )
 
 
