@@ -1,9 +1,4 @@
-"""Paired t-tests, means of what is not missing, intervals of shares, and corrections.
-
-Hou et al. 2025, section 3.4, has the tests of cells: the ratings of a pair are compared, event by
-event, with those of the perceiver's own in-group cell and of the experiencer's own; a cell is shown
-where both differ.
-"""
+"""Paired t-tests, corrections for their number, Wilson's interval, means of what is there."""
 
 import warnings
 from dataclasses import dataclass
@@ -92,27 +87,23 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
 
 
 def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
-    """Compare every cell (p, x) with the in-group cells (p, p) and (x, x), paired over events.
+    """Compare cells (p, x) with (p, p) and (x, x), event by event (Hou et al. 2025, section 3.4).
 
     Parameters
     ----------
-    ratings : array_like, shape (n, n, events)
-        Ratings, perceivers by experiencers by events; NaN where an answer is missing.
-    confidence : float
-        Coverage of the interval of the mean difference, above 0 and below 1.
+    ratings, confidence : array_like of shape (n, n, events), float
+        Perceivers by experiencers by events, NaN where an answer is missing; see `paired_test`.
 
     Returns
     -------
     PairedCells
-        ``perceiver`` (reference (p, p)) and ``experiencer`` (reference (x, x)), each what
-        `paired_test` returns in arrays of shape (n, n); the diagonal is not tested: NaN, n of 0.
+        `paired_test` of every cell in arrays of shape (n, n); the diagonal is NaN, with n of 0.
 
     Raises
     ------
     ValueError
-        If `ratings` is not of shape (n, n, events), has a single identity or fewer than 2 events,
-        an infinite rating, or a comparison with fewer than 2 complete pairs (the sentence names
-        the cell and the reference), or `confidence` is outside its range.
+        For another shape, a single identity or event, an infinite rating, and a comparison of
+        fewer than 2 pairs (the sentence names the cell and the reference).
     """
     ratings = np.asarray(ratings, dtype=float)
     shape = ratings.shape
@@ -144,15 +135,12 @@ def significant_cells(
 ) -> NDArray[np.bool_]:
     """Cells that differ from both in-group references: the ones that the heatmaps show.
 
-    A cell needs both tests, so that its p-value is the larger of the two, and a category is one
-    family of cells.
+    The p-value of a cell is the larger of its two; a category is one family of cells.
 
     Parameters
     ----------
-    tests : PairedCells
-        From `paired_cells`.
-    alpha : float
-        Level of the family.
+    tests, alpha : PairedCells, float
+        From `paired_cells`, and the level of the family.
     method : {"bonferroni", "holm"}
         See `adjust`.
     unspecified : int, optional
@@ -171,8 +159,8 @@ def significant_cells(
     Raises
     ------
     ValueError
-        As for `adjust`, for an `unspecified` that is no position, an unknown `way`, and the
-        released one with a method other than Bonferroni's.
+        As for `adjust`; for an `unspecified` that is no position, an unknown `way`, and the
+        released one with Holm's method.
     """
     pvalues = np.maximum(tests.perceiver.pvalue, tests.experiencer.pvalue)
     n = len(pvalues)
@@ -197,7 +185,7 @@ def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None =
     Parameters
     ----------
     pvalues : array_like
-        p-values of any shape; NaN where nothing was tested, which stays NaN and does not count.
+        Of any shape; NaN where nothing was tested, which stays NaN and does not count.
     method : {"bonferroni", "holm"}
         Both hold the chance of any false positive; Holm's finds at least as much.
     n_tests : int, optional
@@ -207,13 +195,12 @@ def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None =
     Returns
     -------
     ndarray
-        Corrected p-values, at most 1, in the shape of `pvalues`; all NaN where all are.
+        In the shape of `pvalues`, at most 1.
 
     Raises
     ------
     ValueError
-        For a p-value outside 0 to 1, an unknown `method`, or an `n_tests` below the number of
-        p-values.
+        For a p-value outside 0 to 1, an unknown `method`, and an `n_tests` below their number.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)
@@ -233,13 +220,7 @@ def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None =
 
 
 def wilson(count: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of the share count / n, from 0 to 1, by statsmodels.
-
-    Raises
-    ------
-    ValueError
-        For a `confidence` that is not between 0 and 1.
-    """
+    """Wilson's interval of the share count / n, from 0 to 1, by statsmodels."""
     checked_confidence(confidence)
     low, high = proportion_confint(count, n, 1 - confidence, method="wilson")
     return float(low), float(high)
