@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -17,7 +18,6 @@ from ingroup.studies.giebench.statistics import (
     mismatch,
     position_test,
 )
-from ingroup.studies.giebench.verdicts import parse_verdict
 
 
 def answers_of(rows, columns=("prompt", "category", "key", "correct", "letter")):

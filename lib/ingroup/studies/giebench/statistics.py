@@ -5,8 +5,8 @@ item was asked: ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item
 by which its four answers were rotated, 0 where it was asked once), ``correct`` (letter of the right
 answer as it was asked), ``letter`` (the verdict, "" if there is none) and ``status`` ("ok" or why
 there is none). An answer without a verdict is wrong, as in the paper, and is also shown apart.
-Accuracies and other shares are in percent, of items unless said. Intervals have the coverage
-`confidence`: Wilson's of one share, by statsmodels; Newcombe's of the difference of two shares of
+Accuracies and other shares are in percent, of items unless said. Intervals, ``low`` to ``high``,
+have the coverage `confidence`: Wilson's of one share; Newcombe's of the difference of two shares of
 the same items. Tables keep the order in which prompts and categories come; "Overall" is last.
 
 Every function raises ValueError, with one sentence, for a table that is empty, lacks a column, has
@@ -19,20 +19,18 @@ from string import ascii_uppercase
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from statsmodels.stats.contingency_tables import cochrans_q, mcnemar
-from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import adjust
+from ingroup.stats.paired import adjust, wilson
+from ingroup.studies.giebench.stimuli import LETTERS
 
 COLUMNS = ("prompt", "category", "key", "shift", "correct", "letter", "status")
 OVERALL = "Overall"
-LETTERS = "ABCD"
 
 
 def accuracy(
     answers: pd.DataFrame,
-    denominator: str = "n",
+    denominator: str = "paper",
     decimals: int | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
@@ -42,8 +40,8 @@ def accuracy(
     ----------
     answers, confidence : see the module
         Every item asked once by a prompt; of a rotated run, the rows of one shift.
-    denominator : {"n", "released"}
-        "n": right / n. "released": right / (n + 1) in a category and right / n overall, as the
+    denominator : {"paper", "released"}
+        "paper": right / n. "released": right / (n + 1) in a category and right / n overall, as the
         evaluation first released (June 2024) counts; its printed tables cannot be met otherwise.
     decimals : int, optional
         Decimals to which the share is rounded before it becomes a percent: 3 in the released code.
@@ -52,19 +50,16 @@ def accuracy(
     -------
     DataFrame
         ``prompt``, ``category``, ``n``, ``right``, ``without`` (a verdict), of which ``refused``
-        and ``failed`` (the engine gave no text), ``accuracy`` and its interval ``low`` to ``high``,
-        which is of right / n whatever the denominator.
+        and ``failed`` (the engine gave no text), ``accuracy`` and its interval, which is of
+        right / n whatever the denominator.
     """
-    answers = _once(_checked(answers))
     rows = []
-    for prompt, asked in answers.groupby("prompt", sort=False):
-        for category, part in _parts(asked):
-            n, right = len(part), int(part["right"].sum())
-            without = part["letter"].eq("")
-            counts = [(without & part["status"].eq(why)).sum() for why in ("refused", "failed")]
-            share = _share(right, n, category, denominator, decimals)
-            interval = _wilson(right, n, confidence)
-            rows.append((prompt, category, n, right, without.sum(), *counts, share, *interval))
+    for prompt, category, part in _parts(_once(_checked(answers))):
+        n, right, without = len(part), int(part["right"].sum()), part["letter"].eq("")
+        counts = [(without & part["status"].eq(why)).sum() for why in ("refused", "failed")]
+        share = _share(right, n, category, denominator, decimals)
+        interval = _interval(right, n, confidence)
+        rows.append((prompt, category, n, right, without.sum(), *counts, share, *interval))
     columns = "prompt category n right without refused failed accuracy low high"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -73,39 +68,30 @@ def changes(
     answers: pd.DataFrame,
     before: str,
     after: str,
-    denominator: str = "n",
+    denominator: str = "paper",
     decimals: int | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
     """What one prompt gains and loses against another, item by item: Tables 4 and 5.
 
     An item is gained where only `after` answers it rightly, lost where only `before` does; the test
-    is McNemar's, exact: the gained among the gained and lost are binomial with 1/2.
-
-    Parameters
-    ----------
-    answers, denominator, decimals, confidence : see `accuracy`
-        With 3 decimals the change is that of rounded accuracies, as in the paper.
-    before, after : str
-        Two prompts that asked the same items.
+    is McNemar's, exact: the gained among the gained and lost are binomial with 1/2. The options are
+    those of `accuracy`; with 3 decimals the change is that of rounded accuracies, as in the paper.
 
     Returns
     -------
     DataFrame
         ``category``, ``n``, ``before``, ``after`` (accuracies), ``change`` (after - before, in
-        points), its interval ``low`` to ``high`` (of (gained - lost) / n whatever the denominator),
-        ``gained``, ``lost``, ``p`` and ``p_holm``, for which the categories are one family and
-        Overall, NaN, is none of it.
+        points) and its interval (of (gained - lost) / n whatever the denominator), ``gained``,
+        ``lost``, ``p`` and ``p_holm``, for which the categories are one family and Overall, NaN, is
+        none of it.
     """
     both = _paired(_once(_checked(answers)), before, after)
     rows = []
-    for category, part in _parts(both):
-        shares = [
-            _share(int(part[right].sum()), len(part), category, denominator, decimals)
-            for right in ("right_before", "right_after")
-        ]
-        numbers = _compared(part["right_before"], part["right_after"], confidence)
-        rows.append((category, len(part), *shares, shares[1] - shares[0], *numbers))
+    for _, category, part in _parts(both.assign(prompt=after)):
+        n, (was, now) = len(part), (part["before"], part["after"])
+        shares = [_share(int(s.sum()), n, category, denominator, decimals) for s in (was, now)]
+        rows.append((category, n, *shares, shares[1] - shares[0], *_change(was, now, confidence)))
     columns = "category n before after change low high gained lost p"
     table = pd.DataFrame(rows, columns=columns.split())
     table["p_holm"] = adjust(table["p"].where(table["category"] != OVERALL), "holm")
@@ -115,15 +101,12 @@ def changes(
 def by_position(answers: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Accuracy by the position of the right answer, and how often each letter is the verdict.
 
-    Parameters
-    ----------
-    answers, confidence : see the module
-        Every item asked in four rotations, with its right answer at A, B, C and D.
+    Every item is asked in four rotations, with its right answer at A, B, C and D.
 
     Returns
     -------
     DataFrame
-        ``prompt``, ``position``, ``n`` (items), ``right``, ``accuracy``, ``low``, ``high``,
+        ``prompt``, ``position``, ``n`` (items), ``right``, ``accuracy`` with its interval,
         ``chosen`` (verdicts with this letter, right or wrong) and ``chosen_percent`` of all 4 n.
         A judge without position bias has the same accuracy four times and chooses 25 % of each.
     """
@@ -132,8 +115,7 @@ def by_position(answers: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame
         for position in LETTERS:
             there = asked.loc[asked["correct"] == position, "right"]
             n, right, chosen = len(there), int(there.sum()), int(asked["letter"].eq(position).sum())
-            interval = _wilson(right, n, confidence)
-            share = 100 * right / n
+            share, interval = 100 * right / n, _interval(right, n, confidence)
             rows.append((prompt, position, n, right, share, *interval, chosen, 25 * chosen / n))
     columns = "prompt position n right accuracy low high chosen chosen_percent"
     return pd.DataFrame(rows, columns=columns.split())
@@ -145,13 +127,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
     .. math:: Q = 3 \frac{4 \sum_j G_j^2 - (\sum_j G_j)^2}{4 \sum_i L_i - \sum_i L_i^2}
 
     with :math:`G_j` right answers at position j and :math:`L_i` of item i; chi-squared with 3
-    degrees of freedom. The items are the blocks, as the four answers to one are not independent (a
-    chi-squared test of the table of positions would take them to be).
-
-    Parameters
-    ----------
-    answers : DataFrame
-        As for `by_position`.
+    degrees of freedom. The items are the blocks, as the four answers to one are not independent.
 
     Returns
     -------
@@ -175,35 +151,30 @@ def consistency(answers: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame
     An answer is known by its distance from the right one, which a rotation does not change. An item
     with a reply without a verdict is not consistent.
 
-    Parameters
-    ----------
-    answers, confidence
-        As for `by_position`.
-
     Returns
     -------
     DataFrame
         ``prompt``, ``category``, ``n`` (items), ``consistent`` (items), ``consistency`` (percent)
-        with ``low`` to ``high``; ``accuracy`` over all 4 n answers; ``right`` (items that are right
-        in all four); ``accuracy_strict`` (right / n: what is not consistent is wrong) with
-        ``strict_low`` to ``strict_high``; and ``accuracy_among``, right / consistent, NaN without a
-        consistent item.
+        with its interval; ``accuracy`` over all 4 n answers; ``right`` (items that are right in all
+        four); ``accuracy_strict`` (right / n: what is not consistent is wrong) with ``strict_low``
+        to ``strict_high``; and ``accuracy_among``, right / consistent, NaN without a consistent
+        item.
     """
+    asked = _rotated(answers)
+    place = {letter: k for k, letter in enumerate(LETTERS)}
+    asked["answer"] = (asked["letter"].map(place) - asked["correct"].map(place)) % 4
+    by_item = asked.groupby(["prompt", "key"], sort=False)
+    items = asked[asked["shift"] == 0].set_index(["prompt", "key"])
+    items["consistent"] = by_item["answer"].count().eq(4) & by_item["answer"].nunique().eq(1)
+    items["accuracy"] = by_item["right"].mean()
     rows = []
-    for prompt, asked in _rotated(answers).groupby("prompt", sort=False):
-        place = {letter: k for k, letter in enumerate(LETTERS)}
-        asked["answer"] = (asked["letter"].map(place) - asked["correct"].map(place)) % 4
-        by_item = asked.groupby("key", sort=False)
-        items = asked[asked["shift"] == 0].set_index("key")
-        items["consistent"] = by_item["answer"].count().eq(4) & by_item["answer"].nunique().eq(1)
-        items["accuracy"] = by_item["right"].mean()
-        for category, part in _parts(items):
-            n, consistent = len(part), int(part["consistent"].sum())
-            right = int((part["consistent"] & part["right"]).sum())
-            row = [prompt, category, n, consistent, 100 * consistent / n]
-            row += [*_wilson(consistent, n, confidence), 100 * part["accuracy"].mean()]
-            row += [right, 100 * right / n, *_wilson(right, n, confidence)]
-            rows.append((*row, 100 * right / consistent if consistent else np.nan))
+    for prompt, category, part in _parts(items.reset_index()):
+        n, consistent = len(part), int(part["consistent"].sum())
+        right = int((part["consistent"] & part["right"]).sum())
+        row = [prompt, category, n, consistent, 100 * consistent / n]
+        row += [*_interval(consistent, n, confidence), 100 * part["accuracy"].mean()]
+        row += [right, 100 * right / n, *_interval(right, n, confidence)]
+        rows.append((*row, 100 * right / consistent if consistent else np.nan))
     columns = "prompt category n consistent consistency low high accuracy right accuracy_strict"
     columns += " strict_low strict_high accuracy_among"
     return pd.DataFrame(rows, columns=columns.split())
@@ -240,19 +211,18 @@ def mismatch(
     for i, j in tuples:
         row = {"identity_i": i, "identity_j": j}
         for prompt, end in (("COT", ""), ("ID", "_id")):
-            name = prompt.lower()
+            name, of = prompt.lower(), f" with {prompt} of ({i}, {j})"
             told = answers["identity"].isin([i, j]) & answers["told"].isin([i, j])
             asked = answers[told & (answers["prompt"] == prompt)]
             side = np.where(asked["told"] == asked["identity"], "own", "other")
-            of = f" with {prompt} of ({i}, {j})"
             both = _paired(_once(asked.assign(prompt=side), of), "own", "other", of)
             if row.get("n", len(both)) != len(both):
                 found = f"{row['n']} items with COT and {len(both)} with ID"
                 raise ValueError(f"({i}, {j}) has {found}, expected the same")
-            own, other = (100 * both[f"right_{when}"].mean() for when in ("before", "after"))
-            numbers = _compared(both["right_before"], both["right_after"], confidence)
+            own, other = 100 * both["before"].mean(), 100 * both["after"].mean()
+            numbers = other - own, *_change(both["before"], both["after"], confidence)
             row |= {"n": len(both), f"{name}_prompt_mismatch": other, f"no_mismatch{end}": own}
-            row |= zip((f"{name}_{f}" for f in fields), (other - own, *numbers), strict=True)
+            row |= zip((f"{name}_{field}" for field in fields), numbers, strict=True)
         rows.append(row)
     if not rows:
         raise ValueError("there is no identity tuple, expected at least one")
@@ -272,12 +242,12 @@ def _checked(answers: pd.DataFrame, *more: str) -> pd.DataFrame:
             raise ValueError(f"the answers have no column {column!r}, only {list(answers.columns)}")
     if answers.empty:
         raise ValueError("there is no answer, expected at least one")
-    letters = {"correct": list(LETTERS), "letter": ["", *ascii_uppercase]}
-    spelt = {"correct": "A, B, C or D", "letter": "a capital letter or ''"}
-    for column, allowed in letters.items():
+    spelt = {"correct": (list(LETTERS), "A, B, C or D")}
+    spelt["letter"] = ["", *ascii_uppercase], "a capital letter or ''"
+    for column, (allowed, expected) in spelt.items():
         for place in np.flatnonzero(~answers[column].isin(allowed)):
             found = f"{answers[column].iloc[place]!r} as {column!r}"
-            raise ValueError(f"{_name(answers, place)} has {found}, expected {spelt[column]}")
+            raise ValueError(f"{_name(answers, place)} has {found}, expected {expected}")
     for place in np.flatnonzero(answers["status"].eq("ok") != answers["letter"].ne("")):
         row = answers.iloc[place]
         found = f"the letter {row['letter']!r} and the status {row['status']!r}"
@@ -314,47 +284,47 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str, of: str = "") -> pd.DataFrame:
-    """One row an item, with ``right_before`` and ``right_after``."""
+    """One row an item: its category, and whether it is right ``before`` and ``after``."""
     sides = [answers[answers["prompt"] == prompt].set_index("key") for prompt in (before, after)]
     for name, side, other in zip((before, after), sides, sides[::-1], strict=True):
         if side.empty:
             raise ValueError(f"no item{of} was asked with {name!r}, expected at least one")
         for key in other.index.difference(side.index, sort=False):
             raise ValueError(f"item {key}{of} was not asked with {name!r}, expected both")
-    both = sides[0][["category"]].assign(right_before=sides[0]["right"])
-    return both.assign(right_after=sides[1]["right"])
+    return sides[0][["category"]].assign(before=sides[0]["right"], after=sides[1]["right"])
 
 
-def _parts(answers: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The answers of each category, then all."""
-    return [*answers.groupby("category", sort=False), (OVERALL, answers)]
+def _parts(answers: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
+    """Prompt, category and its answers; after the categories of a prompt, all of it."""
+    for prompt, asked in answers.groupby("prompt", sort=False):
+        for category, part in [*asked.groupby("category", sort=False), (OVERALL, asked)]:
+            yield prompt, category, part
 
 
 def _share(right: int, n: int, category: str, denominator: str, decimals: int | None) -> float:
-    if denominator not in ("n", "released"):
-        raise ValueError(f"denominator is {denominator!r}, expected 'n' or 'released'")
+    if denominator not in ("paper", "released"):
+        raise ValueError(f"denominator is {denominator!r}, expected 'paper' or 'released'")
     share = right / (n + 1 if denominator == "released" and category != OVERALL else n)
     # Python's round, as released: np.round multiplies first and may end elsewhere.
     return 100 * (share if decimals is None else round(share, decimals))
 
 
-def _wilson(right: int, n: int, confidence: float) -> tuple[float, float]:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    low, high = proportion_confint(right, n, 1 - confidence, method="wilson")
-    return 100 * float(low), 100 * float(high)
+def _interval(right: int, n: int, confidence: float) -> tuple[float, float]:
+    low, high = wilson(right, n, confidence)
+    return 100 * low, 100 * high
 
 
-def _compared(
-    before: ArrayLike, after: ArrayLike, confidence: float
+def _change(
+    before: pd.Series, after: pd.Series, confidence: float
 ) -> tuple[float, float, int, int, float]:
     """Newcombe's interval of after - before in points, gained, lost, p of McNemar's exact test."""
-    before, after = np.asarray(before, bool), np.asarray(after, bool)
-    table = np.array([[np.sum((before == b) & (after == a)) for a in (1, 0)] for b in (1, 0)])
-    (kept, lost), (gained, never) = table.tolist()
+    table = [
+        [int(((before == b) & (after == a)).sum()) for a in (True, False)] for b in (True, False)
+    ]
+    (kept, lost), (gained, never) = table
     n = kept + lost + gained + never
     p1, p0 = 100 * (kept + gained) / n, 100 * (kept + lost) / n
-    (low1, high1), (low0, high0) = (_wilson(k, n, confidence) for k in (kept + gained, kept + lost))
+    (low1, high1), (low0, high0) = (_interval(k + kept, n, confidence) for k in (gained, lost))
     # Method 10 of Newcombe (1998, Statistics in Medicine 17:2635): Wilson's intervals of the two
     # shares, joined with their correlation, which is corrected for continuity where it is positive.
     product = (kept + gained) * (lost + never) * (kept + lost) * (gained + never)
