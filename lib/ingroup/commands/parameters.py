@@ -14,8 +14,8 @@ from typing import Any
 import papermill
 import yaml
 
-from ingroup import corpora, paths, stereotypes
 from ingroup import dictionary as lexicon
+from ingroup import paths, stereotypes
 from ingroup.inference.address import address
 from ingroup.inference.engine import EngineError
 from ingroup.inference.engines import ENGINES
@@ -30,7 +30,7 @@ from ingroup.tables import InputError
 
 CHOICES = {
     "ENGINE": ENGINES,
-    "EXCLUSION": ("any", "pairwise"),
+    "EXCLUSION": ("listwise", "pairwise"),
     "PARSING": ("sound", "released"),
     "RATING": ("greedy", "expected"),
     "SYSTEM": ("keep", "fold"),
@@ -219,7 +219,7 @@ def _check_sources(values: dict[str, Any]) -> None:
     """Raise where what is asked about cannot be read."""
     if "CORPUS" in values:
         try:
-            corpora.load_events(values["CORPUS"], values["N_EVENTS"] or None)
+            stimuli.load_events(values["CORPUS"], values["N_EVENTS"] or None)
         except InputError as error:
             raise InputError(
                 f"CORPUS {values['CORPUS']!r}, N_EVENTS {values['N_EVENTS']}: {error}"
