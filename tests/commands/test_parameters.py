@@ -117,7 +117,7 @@ def test_a_wrong_parameter_of_the_second_study_is_one_sentence(given, message):
     ("given", "message"),
     [
         ({"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),
-        ({"RAW": "none"}, "RAW 'none' is unknown; expected appendix or text"),
+        ({"RAW": "none"}, "RAW 'none' is unknown; expected paper or released"),
         ({"DENOMINATOR": "n+1"}, r"DENOMINATOR 'n\+1' is unknown; expected n or released"),
         ({"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, or -1, found 2"),
         ({"QUESTIONS": "nowhere.json"}, "QUESTIONS: nowhere.json.*No such file"),
