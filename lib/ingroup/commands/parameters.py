@@ -41,7 +41,7 @@ CHOICES = {
     "RAW": ("paper", "released"),
     "DENOMINATOR": ("paper", "released"),
     "BRITTLENESS": ("sample", "population"),
-    "ORIGINAL_GROUPS": ("ORIGINAL", "ORIGINAL-code"),
+    "ORIGINAL_GROUPS": ("paper", "released"),
     "FORM": social_groups.FORMS,
     "CALLS": ("together", "separate"),
     "INCOMPLETE": ("drop", "mean"),
@@ -239,7 +239,7 @@ def _check_sources(values: dict[str, Any]) -> None:
             questions.load_questions(values["QUESTIONS"])
         except InputError as error:
             raise InputError(f"QUESTIONS: {error}") from error
-    if "DICTIONARY" in values:
+    if "GROUPS" in values:
         _check_stereomap(values)
 
 
@@ -263,9 +263,9 @@ def _check_stereomap(values: dict[str, Any]) -> None:
         "MAPPINGS": lambda: stereotypes.load_mappings(*values["MAPPINGS"]),
         "SHEETS": lambda: values["SHEETS"] and human_evaluation.score(values["SHEETS"]),
     }
-    for name, read in readers.items():
+    for name in readers.keys() & values:
         try:
-            read()
+            readers[name]()
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
 
