@@ -162,6 +162,7 @@ def made(browser, tmp_path_factory):
         raw,
     ]
     file = paths.executed("10_made_up", name)
+    file.parent.mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), file)
     yield elsewhere(name, tmp_path_factory)
     remove(name)
@@ -395,7 +396,7 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
         named = [group for group in social_groups.names(version) if group in groups]
         prompts = list(social_groups.prompts(version))
         prompts = prompts if ablation == paper else prompts[:1]
-        plan = stereomap_trials(named, prompts, ablation, "printed", "together")
+        plan = stereomap_trials(named, prompts, ablation, "released", "together")
         (block,) = plan.blocks
         for i, asked in enumerate(block.factors["inquiry"]):
             wanted = social_groups.expected(asked.prompt, asked.part, ablation)
