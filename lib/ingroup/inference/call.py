@@ -127,7 +127,10 @@ def stored(call: Call) -> Store:
     if not file.exists():
         raise StoreError(f"{call.folder} holds no answers; run the study again")
     manifest = read_manifest(file)
-    if manifest.get("prompts") != call.design.fingerprint:
+    if (manifest.get("prompts"), manifest.get("trials")) != (
+        call.design.fingerprint,
+        len(call.design),
+    ):
         raise StoreError(
             f"{call.folder} holds answers to other prompts than the study would ask now; run it "
             "again"

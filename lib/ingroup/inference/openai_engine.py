@@ -148,7 +148,7 @@ class OpenAIEngine:
             base_url=self.base_url,
             max_retries=self.attempts - 1,
             timeout=self.timeout,
-            http_client=openai.DefaultAsyncHttpx2Client(event_hooks={"response": [_check_body]}),
+            http_client=openai.DefaultAsyncHttpx2Client(event_hooks={"response": [_look]}),
         ) as client:
             return await asyncio.gather(*map(one, conversations)), stopped
 
@@ -205,11 +205,14 @@ class OpenAIEngine:
         """Nothing stays open between calls."""
 
 
-async def _check_body(response: httpx2.Response) -> None:
-    """Raise, so that the client asks again, where an answer is no chat completion."""
+async def _look(response: httpx2.Response) -> None:
+    """Say to the client what else it should try again, and what not."""
+    body = await response.aread()
+    if b"insufficient_quota" in body:  # a 429 that no waiting mends
+        response.headers["x-should-retry"] = "false"
     if response.is_success:
         try:
-            chat_completion.choice(await response.aread())
+            chat_completion.choice(body)
         except chat_completion.NoCompletion as error:
             raise BrokenBody(str(error)) from None
 
