@@ -4,30 +4,18 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.studies.stereomap import stimuli
+from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 
 
 def load(call: Call) -> pd.DataFrame:
-    """The replies to one call and what each holds.
+    """The replies to one call of `design.calls` that was asked, and what each holds.
 
-    Parameters
-    ----------
-    call : Call
-        One of :func:`ingroup.studies.stereomap.design.calls` that was asked.
-
-    Returns
-    -------
-    pandas.DataFrame
-        In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
-        ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values``
-        (word to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the
-        status of the keywords ("" where none are asked).
-
-    Raises
-    ------
-    StoreError
-        Where there are no answers to these prompts.
+    In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
+    ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values`` (word
+    to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the status of
+    the keywords ("" where none are asked). StoreError where there are no answers to these prompts.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     version, ablation = call.labels["version"], call.labels["ablation"]
@@ -69,3 +57,20 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
         cells.setdefault((row.group, row.round), {}).update(own)
     table = pd.DataFrame.from_dict(cells, orient="index")
     return table.rename_axis(["group", "round"]).reset_index()
+
+
+def spoken(replies: pd.DataFrame) -> pd.DataFrame:
+    """What replies to the first prompt say besides its ratings.
+
+    ``prompt`` (the ablation), ``group``, ``round`` and ``text``; without texts that have no word.
+    """
+    rated = {word.casefold() for word in stimuli.prompts("EXTENDED")[FIRST].words}
+
+    def besides(reply: str) -> str:
+        lines = [line for line in str(reply).splitlines() if line.strip()]
+        heads = [line.strip(" -*|").split(":")[0].strip(" *|").casefold() for line in lines]
+        return "\n".join(line for line, head in zip(lines, heads, strict=True) if head not in rated)
+
+    told = replies.assign(text=replies.reply.map(besides), prompt=replies.ablation)
+    told = told.groupby(["prompt", "group", "round"], sort=False).text.agg("\n".join).reset_index()
+    return told[told.text.str.contains(r"\w")]
