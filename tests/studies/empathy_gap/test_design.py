@@ -1,0 +1,168 @@
+"""The first paper's design: its size and order, what its calls are, and rewriting (A.2)."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from events import paper_size_events
+from ingroup import paths
+from ingroup.inference import EngineError
+from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.empathy_gap.design import calls, rewriting, trials, with_rewrites
+from ingroup.tables import InputError
+
+
+@pytest.fixture(scope="module")
+def full():
+    return trials(paper_size_events())
+
+
+@pytest.fixture
+def events():
+    return stimuli.load_events("sample", 12)
+
+
+def test_the_full_design_has_the_papers_number_of_trials(full):
+    assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
+
+
+def test_a_trial_is_rendered_from_its_condition(full):
+    trial = full[20_000_000]
+    condition, event = trial.condition, trial.condition["event"]
+    assert trial.messages == stimuli.setting(condition["setting"]).messages(
+        condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
+    )
+
+
+def test_neighbours_differ_in_the_fastest_factor_first(events):
+    plan = trials(events, ["P0,S0,T0"], ["Religion"])
+    people = stimuli.identities("Religion").identity.tolist()
+    keys = [
+        (people.index(c["perceiver"]), people.index(c["experiencer"]), c["event"].emotion)
+        for c in (trial.condition for trial in plan)
+    ]
+    assert keys == sorted(keys)
+    assert list(plan[0].condition)[2:] == ["perceiver", "experiencer", "event"]
+    assert len(plan) == 6 * 6 * 12
+
+
+def test_another_text_gives_another_fingerprint(events):
+    same = trials(events.copy()).fingerprint
+    assert trials(events).fingerprint == same
+    changed = events.copy()
+    changed.loc[3, "generated_text"] += "!"
+    prints = {
+        same,
+        trials(changed).fingerprint,
+        trials(events, ["P1,S0,T0"]).fingerprint,
+        trials(events, None, ["Religion"]).fingerprint,
+        rewriting(events).fingerprint,
+    }
+    assert len(prints) == 5
+
+
+def test_a_setting_without_its_narrative_is_refused(events):
+    events = events.assign(third_person_text=np.nan)
+    with pytest.raises(InputError, match=r"'third_person_text'.*appendix A\.2"):
+        trials(events, ["P0,S0,T2"])
+    assert len(trials(events, ["P0,S0,T1"], ["Religion"])) == 432
+
+
+def test_rewriting_asks_once_an_event(events):
+    plan = rewriting(events)
+    assert len(plan) == 12
+    assert events.first_person_text[7] in plan[7].messages[0]["content"]
+
+
+def replies(events, error=None):
+    """What a model that follows the prompt answers: the text, then the closing brace."""
+    told = "The person " + events.first_person_text.str.removeprefix("I ")
+    reasons = ["failed" if error else "stop"] * len(events)
+    texts = [None] * len(events) if error else told + "} Text: {"
+    return pd.DataFrame({"text": texts, "error": error, "finish_reason": reasons})
+
+
+def test_a_corpus_without_third_person_texts_is_rewritten(events):
+    done = with_rewrites(events.assign(third_person_text=np.nan), replies(events))
+    told = "The person " + events.first_person_text.str.removeprefix("I ")
+    assert done.third_person_text.tolist() == told.tolist()
+    assert len(trials(done, ["P0,S0,T2"], ["Religion"])) == 432
+
+
+def test_a_reply_without_a_text_names_its_event(events):
+    with pytest.raises(EngineError, match="anger 1 has no third-person text in its reply: no net"):
+        with_rewrites(events, replies(events, "no net"))
+    with pytest.raises(EngineError, match=r"anger 1 has no third-person text in its reply$"):
+        with_rewrites(events, replies(events).assign(text="}"))
+
+
+# --- calls
+
+GIVEN = {
+    "MODEL": "org/one", "CONTROL": "", "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
+    "SETTINGS": [], "RATING": "greedy", "REWRITER": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def own(events, tmp_path):
+    """A corpus without the third person."""
+    file = tmp_path / "own.tsv"
+    events.drop(columns="third_person_text").to_csv(file, sep="\t", index=False)
+    return GIVEN | {"CORPUS": str(file), "N_EVENTS": 0}
+
+
+def test_calls_are_the_model_in_every_setting_and_the_control_in_the_first():
+    asked = calls(GIVEN | {"CONTROL": "two"})
+    assert [call.key for call in asked] == [
+        *(("org/one", name) for name in stimuli.settings()),
+        ("two", "P0,S0,T0"),
+    ]
+    assert {len(call.design) for call in asked} == {881 * 12}
+    assert all(call.settled for call in asked)
+    folder = asked[0].folder.relative_to(paths.RESPONSES).as_posix()
+    assert folder == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0"
+    assert (asked[0].sampling.max_tokens, asked[0].sampling.logprobs) == (128, 0)
+
+
+def test_expected_ratings_have_answers_of_their_own():
+    (call,) = calls(GIVEN | {"RATING": "expected", "SETTINGS": ["P0,S1,T0"]})
+    assert (call.part, call.sampling.logprobs) == ("P0,S1,T0+logprobs", 20)
+
+
+def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
+    names = [call.labels["setting"] for call in calls(own)]
+    assert names == [name for name in stimuli.settings() if not name.endswith("T2")]
+    with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
+        calls(own | {"SETTINGS": ["P0,S0,T2"]})
+
+
+def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"]}
+
+    def answered(told, missing=()):
+        store = SimpleNamespace(missing=lambda: list(missing), read=lambda: told)
+        monkeypatch.setattr(design, "stored", lambda call: store)
+
+    def listed():
+        return [(call.model, call.part, call.settled) for call in calls(own)]
+
+    before = [
+        *[("writer", "rewrite", True), ("org/one", "P0,S0,T2", False)],
+        ("org/one", "P0,S0,T0", True),
+    ]
+    assert listed() == before
+    calls(own)[0].folder.mkdir(parents=True)
+    for told, missing in ((replies(events), [0]), (replies(events, "no net"), [])):
+        answered(told, missing)
+        assert listed() == before  # asked again
+    answered(replies(events))
+    assert listed() == [("org/one", "P0,S0,T2", True), ("org/one", "P0,S0,T0", True)]
+    shown = calls(own)[0].design[0].messages[1]["content"]
+    assert "The person felt anger when" in shown
+    answered(replies(events).assign(text="}"))
+    with pytest.raises(EngineError, match="event anger 1"):
+        calls(own)
