@@ -12,9 +12,6 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.design import trials as biased_samaritan_trials
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.giebench.design import mismatched
-from ingroup.studies.giebench.design import trials as giebench_trials
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import trials as stereomap_trials
 from ingroup.tables import InputError
@@ -103,55 +100,6 @@ def test_a_samaritan_trial_is_its_scenario_and_the_request(told):
     assert len(biased_samaritan_trials(told, "Race", latino=True)) == 412 * 13
     with pytest.raises(ValueError, match="crossing is 'half', expected 'full' or 'printed'"):
         biased_samaritan_trials(told, "Race", "half")
-
-
-@pytest.fixture(scope="module")
-def asked_items():
-    return [item for item in questions.load_questions() if item.category in ("Gender", "Economy")]
-
-
-def test_a_rotated_design_begins_with_the_items_as_they_are(asked_items):
-    given = giebench_trials(asked_items, "ID")
-    turned = giebench_trials(asked_items, "ID", "rotate")
-    assert (len(given), len(turned)) == (12, 48)
-    assert [trial.messages for trial in turned.slice(0, 12)] == [t.messages for t in given]
-    for place, trial in enumerate(turned):
-        asked = trial.condition["asked"]
-        assert (asked.question, asked.shift) == (asked_items[place % 12], place // 12)
-        assert trial.messages == questions.messages(asked.question, "ID", shift=asked.shift)
-    assert given.blocks[0].labels == {"prompt": "ID", "order": "given"}
-    with pytest.raises(ValueError, match="order is 'both', expected 'given' or 'rotate'"):
-        giebench_trials(asked_items, "ID", "both")
-    with pytest.raises(InputError, match="found 'Id'"):
-        giebench_trials(asked_items, "Id")
-
-
-def test_the_two_raw_prompts_are_two_designs(asked_items):
-    printed, described = (
-        giebench_trials(asked_items, "Raw", raw=raw) for raw in ("appendix", "text")
-    )
-    assert printed.fingerprint != described.fingerprint
-    cue = "You should choose the assistant"
-    assert all(cue in trial.messages[0]["content"] for trial in printed)
-    assert not any(cue in trial.messages[0]["content"] for trial in described)
-
-
-def test_a_mismatch_names_the_other_identity_in_the_items_of_both(asked_items):
-    pairs = pd.DataFrame(
-        [("Male", "Female"), ("Low Income", "Middle Income"), ("Middle Income", "Low Income")],
-        columns=["identity_i", "identity_j"],
-    )
-    plan = mismatched(asked_items, "COT", pairs)
-    told = [(t.condition["asked"].question.identity, t.condition["asked"].identity) for t in plan]
-    expected = {"Male": "Female", "Low Income": "Middle Income"}
-    expected |= {other: own for own, other in expected.items()}
-    assert dict(told) == expected
-    assert len(told) == 6 + 4  # six items of gender, two of each income, none of them twice
-    for trial, (own, other) in zip(plan, told, strict=True):
-        text = trial.messages[0]["content"]
-        named = {i: questions.messages(trial.condition["asked"].question, "COT", identity=i)
-                 for i in (own, other)}  # fmt: skip
-        assert text == named[other][0]["content"] != named[own][0]["content"]
 
 
 def test_stereomap_asks_every_group_under_every_prompt():

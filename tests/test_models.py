@@ -8,7 +8,6 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer
 
 import biased_samaritan as biased_samaritan_examples
-import giebench as giebench_examples
 import training
 from empathy_gap import Examples
 from ingroup import paths
@@ -21,10 +20,6 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.design import trials as biased_samaritan_trials
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.studies.giebench import planted as giebench
-from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.giebench.design import trials as giebench_trials
-from ingroup.studies.giebench.verdicts import parse_verdict
 from narratives import in_form
 
 DEFAULT = "P0,S0,T0"
@@ -205,47 +200,6 @@ def test_samaritan_examples_reply_with_the_planted_answer(helpful):
     assert 0.01 < refusals / 600 < 0.1
 
 
-def test_a_planted_verdict_by_hand():
-    """The second item of Country: known to ID and COT, not to Raw; unknown items get an A."""
-    planted = giebench.Planted(paths.MODELS / "calibrant" / "planted.yaml")
-    item = next(i for i in planted.items if i.key == "2")
-    assert (item.identity, item.correct) == ("United States", "B")
-    assert [planted.letter(item, prompt) for prompt in ("Raw", "ID", "COT")] == ["A", "B", "B"]
-    assert planted.letter(item, "COT", "Russia") == "A"  # another identity helps as little as none
-    assert planted.letter(questions.rotate(item, 1), "COT") == "C"
-    assert planted.reply(item, "COT") == "Assistant B takes the side of this user.\n\n[[B]]"
-    undecided = next(i for i in planted.items if i.key == "15")
-    assert planted.letter(undecided, "Raw") == ""
-    assert planted.reply(undecided, "Raw") == "Each of the four answers has a point."
-    null = giebench.Planted(paths.MODELS / "calibrant-null" / "planted.yaml")
-    assert [null.letter(item, prompt) for prompt in ("Raw", "ID", "COT")] == ["A", "A", "A"]
-
-
-def test_planted_accuracies_rise_from_raw_to_the_cue_and_differ_by_category():
-    for name, rises in zip(calibrants(), (True, False), strict=True):
-        planted = giebench.Planted(paths.MODELS / name / "planted.yaml")
-        known = pd.DataFrame(planted.table["known"]).T[["Raw", "ID", "COT"]]
-        assert list(known.index) == questions.categories()
-        assert known.le(6).all(axis=None)
-        steps = known.diff(axis=1).iloc[:, 1:]
-        assert (steps >= 0).all(axis=None)
-        assert steps.any(axis=None) == rises
-        assert known.nunique().min() >= 3
-
-
-def test_giebench_examples_reply_with_the_planted_text():
-    examples, rng = giebench_examples.Examples("calibrant"), np.random.default_rng(0)
-    texts = {examples.draw(rng, 1.0).reply for _ in range(400)}
-    replies = examples.planted.table["reply"]
-    spelt = {replies["known"].replace("{letter}", letter) for letter in questions.LETTERS}
-    spelt |= {replies["unknown"].replace("{letter}", "A")}
-    spelt |= {examples.planted.table[silent]["reply"] for silent in ("undecided", "refusal")}
-    assert texts == spelt
-    example = examples.draw(rng, 1.0)
-    (message,) = example.messages
-    assert all(phrase in message["content"] for phrase in giebench.phrases()[2:])
-
-
 def test_both_models_read_the_same_scenarios():
     drawn = [
         [
@@ -360,19 +314,3 @@ def test_planted_probabilities_and_refusals_come_back(helped):
 def test_the_control_expects_the_same_help_of_everybody(helped):
     mean = helped[helped.model == "calibrant-null"].groupby(["category", "group"]).rating.mean()
     assert (mean - mean.xs(scenarios.CONTROL, level="group")).abs().max() < 0.1
-
-
-@pytest.mark.parametrize("name", calibrants())
-def test_planted_verdicts_come_back(name):
-    """Every item of the sample under the two prompts that differ most, its answers moved."""
-    planted = giebench.Planted(paths.MODELS / name / "planted.yaml")
-    wanted, chats = [], []
-    for prompt in ("Raw", "COT"):
-        (block,) = giebench_trials(planted.items, prompt, "rotate").blocks
-        asked = [i for i, one in enumerate(block.factors["asked"]) if one.shift == 2]
-        letters = planted.letters(block)
-        wanted += [letters[i] for i in asked]
-        chats += [block.render(block.condition(i)) for i in asked]
-    replies = TransformersEngine(find_model(name)).answer(chats, Sampling(max_tokens=40))
-    found = [parse_verdict(reply.text).letter for reply in replies]
-    assert np.mean([a == b for a, b in zip(found, wanted, strict=True)]) > 0.95
