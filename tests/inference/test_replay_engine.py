@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
+from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 
 from ingroup import corpora
 from ingroup.inference import EngineError, Reply, Sampling, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
 
