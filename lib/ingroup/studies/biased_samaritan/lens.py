@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ingroup.inference import Call
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.biased_samaritan import design, stimuli
-from ingroup.studies.biased_samaritan.answers import load
+from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.synthesis import RULES, View
@@ -81,8 +81,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     def read(category, run, parsing):
         calls = _calls(parameters, model, run)
-        found = {call.labels["category"]: _cubes(load(call, parsing)) for call in calls}
-        every = [cubes[stimuli.CONTROL] for cubes in found.values()]
+        found = {call.labels["category"]: cubes(load(call, parsing)) for call in calls}
+        every = [part[stimuli.CONTROL] for part in found.values()]
         own = found[category]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
@@ -97,16 +97,6 @@ def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) ->
     """What this model was asked, in one run or in all, a call a category."""
     calls = [call for call in design.calls(parameters) if call.model == model]
     return [call for call in calls if run in (None, call.labels["run"])]
-
-
-def _cubes(prompts: pd.DataFrame) -> dict[str, NDArray]:
-    """Ratings (phrasing, scenario, wording) by group, phrasings as in the paper's table."""
-    found = {}
-    for group, rows in prompts.groupby("group", sort=False):
-        wide = rows.pivot(index=["phrasing", "scenario"], columns="wording", values="rating")
-        wide = wide.loc[list(dict.fromkeys(rows.phrasing))]
-        found[group] = wide.to_numpy().reshape(rows.phrasing.nunique(), -1, wide.shape[1])
-    return found
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:

@@ -12,13 +12,14 @@ from ingroup import published
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import design, stimuli
-from ingroup.studies.stereomap import statistics as content
 from ingroup.studies.stereomap.answers import load, rating_table
+from ingroup.studies.stereomap.maps import ANCHORS, clusters
 from ingroup.studies.stereomap.planted import Planted
+from ingroup.studies.stereomap.statistics import axis_tests, group_means, halves, round_scores
 from ingroup.synthesis import View
 
 MEASURES = ("warmth", "competence")
-AXES = list(content.AXES)
+AXES = ["Competence", "Warmth"]
 
 
 def portrait(
@@ -31,7 +32,7 @@ def portrait(
         table = table.assign(
             **{w: [said.rating(g, design.FIRST, w) for g in table.group] for w in words.word}
         )
-    scores = content.round_scores(table, words, parameters["INCOMPLETE"])
+    scores = round_scores(table, words, parameters["INCOMPLETE"])
     for measure in MEASURES:
         axis = measure.capitalize()
         sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
@@ -60,9 +61,8 @@ def clustered(
     first, second = scores, scores
     try:
         if rounds == "other":
-            first, second = content.halves(scores, np.random.default_rng(seed))
-        means = content.group_means(first)
-        return second, content.clusters(means, n_clusters, starts, seed).labels
+            first, second = halves(scores, np.random.default_rng(seed))
+        return second, clusters(group_means(first), n_clusters, starts, seed).labels
     except ValueError as error:
         return second, str(error)
 
@@ -82,7 +82,7 @@ def claims(
     by = inside.group if unit == "groups" else inside["round"]
     means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
-    tests = content.axis_tests(means, numbers)
+    tests = axis_tests(means, numbers)
     return {group: attempt(_warmer, tests, labels, group, unit) for group in anchors}
 
 
@@ -90,9 +90,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    scores = {rule: content.round_scores(table, words, rule) for rule in ("drop", "mean")}
+    scores = {rule: round_scores(table, words, rule) for rule in ("drop", "mean")}
     asked = set(table.group)
-    anchors = [group for group in content.ANCHORS["EXTENDED"] if group in asked]
+    anchors = [group for group in ANCHORS["EXTENDED"] if group in asked]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
