@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
+from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 
 from ingroup import corpora
 from ingroup.inference import EngineError, Reply, Sampling, StoreError, generate, open_store, shards

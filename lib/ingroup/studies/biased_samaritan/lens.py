@@ -1,0 +1,104 @@
+"""The second study as a lens: who is rated more helpful than "a person", and on which paths."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ingroup.inference import Call
+from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.studies.biased_samaritan import design, stimuli
+from ingroup.studies.biased_samaritan.answers import cubes, load
+from ingroup.studies.biased_samaritan.planted import Planted
+from ingroup.studies.biased_samaritan.statistics import bias
+from ingroup.synthesis import RULES, View
+
+MEASURES = ("helpfulness",)
+CHOICES = {
+    "unit": ["scenario", "prompt"],  # what is paired
+    "exclusion": ["step by step", "listwise"],  # a missing answer, or a scenario that has one
+    "phrasing": ["all", "first"],  # of several names their mean, or the first of Table 4
+    "control": ["its own", "all three"],  # that of the category, or the mean over categories
+    "rounding": ["none", "whole numbers"],  # of the single ratings
+}
+
+
+def portrait(
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
+) -> list[View]:
+    """`above_control` in the first run, a view a category; see :mod:`ingroup.synthesis`."""
+    views = []
+    for call in _calls(parameters, model, run=1):
+        prompts = load(call, parameters["PARSING"])
+        if file:
+            prompts["rating"] = Planted(file).answers(*call.design.blocks)
+        sd = prompts.rating[prompts.group == stimuli.CONTROL].std()
+        views.append(View(*MEASURES, above_control(prompts, groups), sd))
+    return views
+
+
+def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
+    """Rating of groups minus the control's, in points: scenarios by groups.
+
+    As the bias score is made: phrasings are averaged first, then the wordings of a scenario.
+    `groups` maps the phrases of some `prompts` (from `load`) to shared groups.
+    """
+    named = prompts.phrase.map(groups).where(prompts.group != stimuli.CONTROL, stimuli.CONTROL)
+    asked = prompts.assign(named=named).dropna(subset="named")
+    wordings = asked.groupby(["scenario", "wording", "named"], sort=False).rating.mean()
+    table = wordings.groupby(["scenario", "named"], sort=False).mean().unstack("named")
+    names = [name for name in dict.fromkeys(groups.values()) if name in table]
+    return table[names].sub(table[stimuli.CONTROL], axis=0)
+
+
+def claims(
+    answers: tuple[Mapping[str, NDArray], Mapping[str, NDArray]],
+    unit: str, exclusion: str, phrasing: str, control: str, rounding: str,
+) -> dict[str, Result]:  # fmt: skip
+    """Each group is rated more helpful than the control (Fagan et al.), by `bias`.
+
+    `answers` are ratings (phrasing, scenario, wording): of the groups, and of the control by the
+    options of `control`; the others are one of each of `CHOICES`.
+    """
+    (groups, controls), found = answers, {}
+    for group, ratings in groups.items():
+        ours, theirs = ratings[: 1 if phrasing == "first" else None], controls[control]
+        if rounding == "whole numbers":
+            ours, theirs = np.rint(ours), np.rint(theirs)
+        if exclusion == "listwise":
+            lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
+            ours = np.where(lost[:, None], np.nan, ours)
+        found[group] = attempt(_bias, ours, theirs, unit)
+    return found
+
+
+def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """`claims` on every path, by `evaluate`; the groups of a category are a family."""
+
+    def read(category, run, parsing):
+        calls = _calls(parameters, model, run)
+        found = {call.labels["category"]: cubes(load(call, parsing)) for call in calls}
+        every = [part[stimuli.CONTROL] for part in found.values()]
+        own = found[category]
+        return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
+
+    runs = list(dict.fromkeys(call.labels["run"] for call in _calls(parameters, model)))
+    reading, alpha = {"run": runs, "parsing": RULES}, parameters["ALPHA"]
+    families = [partial(read, category) for category in stimuli.categories()]
+    tables = [evaluate(reading, family, CHOICES, claims, alpha) for family in families]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
+    """What this model was asked, in one run or in all, a call a category."""
+    calls = [call for call in design.calls(parameters) if call.model == model]
+    return [call for call in calls if run in (None, call.labels["run"])]
+
+
+def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
+    test = bias(ours, theirs, unit)
+    return Result(test.bias, test.low, test.high, test.p)

@@ -1,0 +1,120 @@
+"""The first study as a lens: empathy that groups receive and give, and the gap on every path."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ingroup.inference import Call
+from ingroup.stats.effects import relative
+from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.stats.paired import nan_mean
+from ingroup.stats.permutation import permutation_test
+from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.empathy_gap.answers import load
+from ingroup.studies.empathy_gap.planted import Planted
+from ingroup.studies.empathy_gap.statistics import exclude, gap_matrix, same_group
+from ingroup.synthesis import RULES, View
+
+MEASURES = ("empathy received", "empathy given")
+CHOICES = {
+    "exclusion": ["listwise", "pairwise"],  # see `exclude`
+    "matrix": ["with a person", "without"],  # whose z-scores they are: the paper's way, or released
+    "rounding": ["none", "cell means"],  # to 2 decimals, as released
+    "unit": ["identities", "events"],  # what is rearranged: by permutation, or by bootstrap
+}
+
+
+def portrait(
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
+) -> list[View]:
+    """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
+    first, views = _calls(parameters, model)[0], []
+    answers = {} if file else load(first, parameters["PARSING"])
+    for place, block in enumerate(first.design.blocks):
+        people = stimuli.identities(block.labels["category"])
+        values = Planted(file).ratings(block) if file else answers[block.labels["category"]].values
+        values = exclude(values, parameters["EXCLUSION"]).values
+        named = people.group != stimuli.UNSPECIFIED
+        names = people.identity.map(groups).fillna(people.group).where(named, "")
+        found = zip(MEASURES, empathy(values, list(names)), strict=True)
+        sd = float(np.nanstd(values[named][:, named]))
+        views += [View(measure, items, sd, draw=place) for measure, items in found]
+    return views
+
+
+def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Empathy that groups receive, and give, relative to the other groups: events by groups.
+
+    Cells are averaged within pairs of groups first, so that a group with many names has no more
+    in-group cells than one with few. With B[g, h] the mean rating by perceivers of g of
+    experiencers of h in one event::
+
+        received(h) = mean_g B[g, h] - mean over the other h' of mean_g B[g, h']
+
+    and given(g) likewise with rows and columns exchanged. `values` are ratings (n, n, events) in
+    points, NaN where one is missing; of the n `groups` those named "" are left out.
+    """
+    names = [name for name in dict.fromkeys(groups) if name]
+    places = [np.flatnonzero(np.asarray(groups) == name) for name in names]
+    blocks = [[nan_mean(np.concatenate(values[p][:, x])) for x in places] for p in places]
+    received, given = (pd.DataFrame(nan_mean(blocks, axis).T, columns=names) for axis in (0, 1))
+    return relative(received), relative(given)
+
+
+def claims(
+    answers: Mapping[str, NDArray], same: Mapping[str, NDArray[np.bool_]], **path: Any
+) -> dict[str, Result]:
+    """The gap of each category is above 0 (Hou et al.): `gap` of its ratings and same pairs."""
+    return {name: attempt(gap, answers[name], same[name], **path) for name in same}
+
+
+def gap(
+    values: NDArray, same: NDArray[np.bool_], exclusion: str, matrix: str, rounding: str,
+    unit: str, n_resamples: int, seed: int,
+) -> Result:  # fmt: skip
+    """delta of one category on one path: `values` with "a person" first, `same` without.
+
+    Over identities the interval is delta less the ends of the null's. Over events p is twice the
+    smaller share of the draws on one side of 0, one draw added; rounding is unknown there. Each
+    path draws anew, so that it does not depend on those before. The options are of `CHOICES`.
+    """
+    rng = np.random.default_rng(seed)
+    if unit == "identities":
+        decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
+        z = gap_matrix(values, 0, exclusion, decimals=decimals, separate=separate)
+        test = permutation_test(z, same, n_resamples, rng)
+        low, high = test.null_interval
+        return Result(test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
+    named, place = (values, 0) if matrix == "with a person" else (values[1:, 1:], None)
+    left = exclude(named, exclusion).values
+    found = bootstrap_interval(left, same, n_resamples, rng, unspecified=place)
+    sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
+    p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
+    return Result(found.statistic, found.low, found.high, p)
+
+
+def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken."""
+    calls = {call.labels["setting"]: call for call in _calls(parameters, model)}
+    same = {c: same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
+
+    def read(setting, parsing):
+        return {name: found.values for name, found in load(calls[setting], parsing).items()}
+
+    tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
+    return evaluate(
+        {"setting": list(calls), "parsing": RULES}, read, CHOICES, tested, 0.05,
+        lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
+    )  # fmt: skip
+
+
+def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
+    """What this model was asked, a call a setting."""
+    calls = [call for call in design.calls(parameters) if call.model == model]
+    return [call for call in calls if call.labels["setting"] != "rewrite"]

@@ -1,0 +1,123 @@
+"""The fourth study as a lens: how warm and able groups are, and which clusters on which paths."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ingroup import published
+from ingroup.stats.effects import relative
+from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.studies.stereomap import design, stimuli
+from ingroup.studies.stereomap.answers import load, rating_table
+from ingroup.studies.stereomap.maps import ANCHORS, clusters
+from ingroup.studies.stereomap.planted import Planted
+from ingroup.studies.stereomap.statistics import axis_tests, group_means, halves, round_scores
+from ingroup.synthesis import View
+
+MEASURES = ("warmth", "competence")
+AXES = ["Competence", "Warmth"]
+
+
+def portrait(
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
+) -> list[View]:
+    """`position` by round on each axis; see :mod:`ingroup.synthesis`."""
+    table, words, views = _ratings(parameters, model), published.load("stereomap", 4), []
+    if file:
+        table, said = table.loc[table["round"] == 1, ["group", "round"]], Planted(file)
+        table = table.assign(
+            **{w: [said.rating(g, design.FIRST, w) for g in table.group] for w in words.word}
+        )
+    scores = round_scores(table, words, parameters["INCOMPLETE"])
+    for measure in MEASURES:
+        axis = measure.capitalize()
+        sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
+        views.append(View(measure, position(scores, axis, groups), sd))
+    return views
+
+
+def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.DataFrame:
+    """Warmth or competence relative to all other groups that were asked, in points.
+
+    Rounds by shared groups, NaN where a round has no score. `scores` are from `round_scores`.
+    """
+    table = relative(scores.pivot(index="round", columns="group", values=axis))
+    known = [name for name in groups if name in table]
+    return table[known].rename(columns=groups).T.groupby(level=0, sort=False).mean().T
+
+
+def clustered(
+    scores: pd.DataFrame, rounds: str, seed: int, starts: int, n_clusters: int
+) -> tuple[pd.DataFrame, pd.Series | str]:
+    """What `claims` tests: the scores, and the cluster of each group, or why there are none.
+
+    `rounds` is "same" where the tested ones made the clusters too, "other" where another half of
+    them did; the `seed` of k-means also makes the halves, `starts` are those of k-means.
+    """
+    first, second = scores, scores
+    try:
+        if rounds == "other":
+            first, second = halves(scores, np.random.default_rng(seed))
+        return second, clusters(group_means(first), n_clusters, starts, seed).labels
+    except ValueError as error:
+        return second, str(error)
+
+
+def claims(
+    answers: tuple[pd.DataFrame, pd.Series | str], unit: str, anchors: Sequence[str]
+) -> dict[str, Result]:
+    """The cluster of each anchor is warmer than competent (Jeoung et al.), by `axis_tests`.
+
+    `answers` are from `clustered`. Pairs are over the "groups" of the cluster, or over their means
+    in each of the "rounds". `anchors` are groups by which clusters are known; two may share one.
+    """
+    scores, labels = answers
+    if isinstance(labels, str):
+        return dict.fromkeys(anchors, Result(reason=labels))
+    inside = scores[scores.group.isin(labels.index)].dropna(subset=AXES)
+    by = inside.group if unit == "groups" else inside["round"]
+    means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
+    numbers = pd.Series(means.index.get_level_values(0), index=means.index)
+    tests = axis_tests(means, numbers)
+    return {group: attempt(_warmer, tests, labels, group, unit) for group in anchors}
+
+
+def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
+    table, words = _ratings(parameters, model), published.load("stereomap", 4)
+    words = words[words.family.isin(AXES)]
+    scores = {rule: round_scores(table, words, rule) for rule in ("drop", "mean")}
+    asked = set(table.group)
+    anchors = [group for group in ANCHORS["EXTENDED"] if group in asked]
+
+    def read(incomplete, **path):
+        return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
+
+    reading = {
+        "incomplete": list(scores),
+        "rounds": ["same", "other"] if parameters["ROUNDS"] > 1 else ["same"],
+        "seed": list(range(options["CLUSTER_SEEDS"])),
+        "starts": [1, 10],
+    }
+    tested = partial(claims, anchors=anchors)
+    return evaluate(reading, read, {"unit": ["groups", "rounds"]}, tested, parameters["ALPHA"])
+
+
+def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
+    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
+    calls = [call for call in design.calls(parameters) if call.model == model]
+    return rating_table(pd.concat(load(c) for c in calls if asked.items() <= c.labels.items()))
+
+
+def _warmer(tests: pd.DataFrame, labels: pd.Series, group: str, unit: str) -> Result:
+    if group not in labels:
+        raise ValueError(f"{group} has no position, so no cluster")
+    row = tests.loc[labels[group]]
+    if np.isnan(row.p):
+        raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
+    return Result(-row.difference, -row.high, -row.low, row.p)
