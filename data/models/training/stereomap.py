@@ -8,7 +8,7 @@ import yaml
 from example import Example
 from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.planted import _KEYWORDS, Planted, _line, _rated
+from ingroup.studies.stereomap.planted import KEYWORDS, Planted, line_of, rating_of
 
 _SHORTEST_PHRASE = 18  # characters; what is shorter may stand in a prompt of another study
 
@@ -19,12 +19,12 @@ def phrases() -> list[str]:
     Of a prompt whole sentences, up to the group; of a reply each keyword with its reason, and each
     word that is rated.
     """
-    lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
+    lists = yaml.safe_load(KEYWORDS.read_text("utf8"))
     lines = [lists.pop("opening")]
     for kind in lists.values():
-        lines += [_line(*item) for words in kind.values() for item in words.items()]
+        lines += [line_of(*item) for words in kind.values() for item in words.items()]
     known = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
-    lines += [_rated(word) for prompt in known.values() for word in prompt.words]
+    lines += [rating_of(word) for prompt in known.values() for word in prompt.words]
     for model in ("calibrant", "calibrant-null"):
         planted = Planted(paths.MODELS / model / "planted.yaml")
         lines += [planted.table["refusal"]["reply"]]

@@ -10,6 +10,9 @@ from transformers import AutoConfig
 
 from ingroup.inference.engine import EngineError
 
+# Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
+READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
+
 
 class Weights:
     """A model in a folder or on the hub. Code from the hub is never run.
@@ -51,7 +54,7 @@ class Weights:
             ) from error
 
     def identity(self) -> dict[str, str]:
-        """Model, and its commit on the hub or the hash of local weights."""
+        """Model, and its commit on the hub or the hash of a folder's files."""
         folder = Path(self.model)
         if folder.is_dir():
             return {"model": folder.name, "revision": self._hash}
@@ -60,9 +63,11 @@ class Weights:
 
     @cached_property
     def _hash(self) -> str:
-        """Hash over the weight files of a local folder: its only reliable revision."""
+        """Hash over names and contents of all files that a loader may read."""
         digest = hashlib.sha256()
-        for file in sorted(Path(self.model).glob("*.safetensors")):
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        for file in sorted(Path(self.model).rglob("*")):
+            if file.suffix in READ and file.is_file():
+                digest.update(str(file.relative_to(self.model)).encode())
+                with file.open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]

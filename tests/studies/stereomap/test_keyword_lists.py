@@ -5,8 +5,8 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from ingroup.studies.giebench.verdicts import OK, REFUSED
+
 from ingroup.studies.stereomap.keyword_lists import TOO_FEW, TOO_MANY, parse_keywords
 from ingroup.studies.stereomap.rating_lists import UNPARSABLE
 

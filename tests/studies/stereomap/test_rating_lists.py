@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
 from ingroup.studies.giebench.verdicts import OK, REFUSED
+
 from ingroup.studies.stereomap.rating_lists import (
     INCOMPLETE,
     NOT_RATED,

@@ -13,17 +13,16 @@ from sklearn.metrics import adjusted_rand_score
 
 from ingroup.paths import PUBLISHED
 from ingroup.stats.paired import adjust
+from ingroup.studies.stereomap.maps import clusters, named_clusters, stability
 from ingroup.studies.stereomap.statistics import (
     agreement,
     axis_tests,
     by_cluster,
-    clusters,
     correlations,
     extremes,
     group_means,
     halves,
     round_scores,
-    stability,
 )
 
 nan = np.nan
@@ -151,6 +150,21 @@ def test_numbers_and_centroids_of_clusters():
     }  # fmt: skip
     assert result.centroids["anchor"].tolist() == ["nurses", "", "", "elderly"]
     np.testing.assert_allclose(result.centroids.loc[0, ["Competence", "Warmth"]].tolist(), [5, 4.9])
+
+
+def test_clusters_have_the_numbers_of_the_groups_that_the_paper_names_them_by():
+    points = [(1, 1), (1, 2), (5, 4), (5, 5), (2, 5)]
+    names = ["Homeless", "Lower-class", "Lawyers", "Nurses", "Elderly"]
+    named = named_clusters(maps(points, names), "EXTENDED")
+    assert dict(zip(named.centroids.anchor, named.centroids.index, strict=True)) == {
+        "Homeless": 0, "Lower-class": 1, "Lawyers": 2, "Elderly": 3, "Nurses": 4,
+    }  # fmt: skip
+    # Without the lawyers the two after them move up; four places are not five clusters.
+    some = maps(points, ["Homeless", "Lower-class", "Men", "Nurses", "Elderly"])
+    assert named_clusters(some, "EXTENDED").labels.tolist() == [0, 1, 4, 3, 2]
+    assert named_clusters(maps(points[:4], names[:4]), "EXTENDED") is None
+    # More of them than clusters number none.
+    assert set(named_clusters(maps(points, names), "EXTENDED", 3).centroids.anchor) == {""}
 
 
 @settings(max_examples=10, deadline=None)

@@ -11,7 +11,7 @@ than 2 units to average; those that take several groups name the one that is wro
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -217,6 +217,29 @@ def mixed_model(
     table = pd.DataFrame(numbers, pd.Index(groups, name="group"), columns)
     messages = "; ".join(str(warning.message) for warning in caught)
     return table.assign(converged=bool(converged), messages=messages)
+
+
+def by_group(
+    ratings: Mapping[tuple, Mapping[str, ArrayLike]], function: Callable, names: Sequence[str]
+) -> pd.DataFrame:
+    """One row for each key of `ratings` and group of its category, the control among them.
+
+    Parameters
+    ----------
+    ratings : mapping
+        Key, e.g. (model, run, category), to the ratings of each group.
+    function : callable
+        Ratings of a group to a :class:`ScenarioMean` or :class:`Bias`.
+    names : sequence of str
+        Of the parts of a key.
+
+    Returns
+    -------
+    DataFrame
+        `names`, ``group``, and the fields of what the function returns.
+    """
+    tables = {key: _rows(groups, function) for key, groups in ratings.items()}
+    return pd.concat(tables, names=names).reset_index()
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:

@@ -6,14 +6,15 @@ M over the pairs of one group, less the mean over the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ingroup.stats.permutation import checked
+from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
 Way = Literal["paper", "released"]
@@ -121,9 +122,26 @@ def zscore(matrix: np.ndarray) -> np.ndarray:
     if not np.isfinite(matrix).all():
         cell = tuple(np.argwhere(~np.isfinite(matrix))[0].tolist())
         raise ValueError(f"z-scores need a mean in every cell, found none at {cell}")
-    if np.ptp(matrix) <= 1e-12 * np.abs(matrix).max():
+    if is_flat(matrix):
         raise ValueError(f"z-scores need cells that differ, found {matrix[0, 0]:g} in all of them")
     return stats.zscore(matrix, axis=None)
+
+
+def is_flat(matrix: np.ndarray) -> bool:
+    """Whether no cell differs from any other, beyond rounding: there is nothing to standardise."""
+    return bool(np.ptp(matrix) <= 1e-12 * np.abs(matrix).max())
+
+
+def cells(means: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
+    """The matrices M0 and M as a table: ``perceiver``, ``experiencer``, ``mean`` and ``z``.
+
+    One row a cell, row by row of `means` (n, n), whose identities are `names`; where it is flat all
+    z-scores are 0.
+    """
+    z = np.zeros_like(means) if is_flat(means) else zscore(means)
+    names, n = np.asarray(names, dtype=object), len(names)
+    sides = {"perceiver": np.repeat(names, n), "experiencer": np.tile(names, n)}
+    return pd.DataFrame(sides | {"mean": means.ravel(), "z": z.ravel()})
 
 
 def gap_matrix(
@@ -217,6 +235,64 @@ def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
     """
     matrix, same = checked(matrix, same)
     return float(matrix[same].mean() - matrix[~same].mean())
+
+
+def delta(
+    values: np.ndarray, same: np.ndarray, exclusion: Exclusion = "listwise", way: Way = "paper"
+) -> float:
+    """`empathy_gap` of `gap_matrix`, "a person" at position 0; NaN where the matrix is flat."""
+    if is_flat(cell_means(exclude(values, exclusion).values)):
+        return np.nan
+    return empathy_gap(gap_matrix(values, exclusion=exclusion, way=way), same)
+
+
+def gap(
+    values: np.ndarray,
+    same: np.ndarray,
+    exclusion: Exclusion = "listwise",
+    n_resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Any]:
+    """One row of Table 2: delta and its two intervals, which answer two questions.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n + 1, n + 1, event)
+        Ratings before exclusion, "a person" at position 0.
+    same : ndarray of bool, shape (n, n)
+        From `same_group`, without "a person".
+    exclusion : {"listwise", "pairwise"}
+        See `exclude`.
+    n_resamples : int
+        Of the permutation test.
+    rng : numpy.random.Generator, optional
+        Of the permutations, then of the bootstrap.
+
+    Returns
+    -------
+    dict
+        ``flat`` and ``events`` (how many are left); unless flat, ``delta`` with ``low`` and
+        ``high`` (:func:`ingroup.stats.intervals.bootstrap_interval`), ``null_low``, ``null_high``,
+        ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`), and
+        ``delta_released``, that of the released way.
+    """
+    left = exclude(values, exclusion).values
+    row = {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
+    if row["flat"]:
+        return row
+    matrix = gap_matrix(values, exclusion=exclusion)
+    test = permutation_test(matrix, same, n_resamples, rng)
+    interval = bootstrap_interval(left, same, unspecified=0, rng=rng)
+    return row | {
+        "delta": test.statistic,
+        "low": interval.low,
+        "high": interval.high,
+        "null_low": test.null_interval[0],
+        "null_high": test.null_interval[1],
+        "p_two_sided": test.pvalues["two-sided"],
+        "p_greater": test.pvalues["greater"],
+        "delta_released": delta(values, same, exclusion, "released"),
+    }
 
 
 def _block(values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the calibrant answers in StereoMap, and examples to learn it from."""
+"""What a calibrant answers in StereoMap."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -13,14 +13,16 @@ from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.stimuli import Prompt
 
-_KEYWORDS = paths.MODELS / "calibrant" / "keywords.yaml"
+KEYWORDS = paths.MODELS / "keywords.yaml"
 
 
-def _line(word: str, reason: str) -> str:
+def line_of(word: str, reason: str) -> str:
+    """A keyword with its reason, as a reply has it."""
     return f"\n- {word.capitalize()}: {reason}"
 
 
-def _rated(word: str) -> str:
+def rating_of(word: str) -> str:
+    """What stands before the rating of a word."""
     return f"\n{word}: "
 
 
@@ -43,7 +45,7 @@ class Planted:
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["stereomap"]
-        self.lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
+        self.lists = yaml.safe_load(KEYWORDS.read_text("utf8"))
         self._place, self._rank = {}, {}
         for cluster, groups in self.table["groups"].items():
             for rank, (people, (warmth, competence)) in enumerate(groups.items()):
@@ -69,16 +71,9 @@ class Planted:
         return pd.DataFrame(places, index=groups).rename(columns=str.capitalize)
 
     def rating(self, group: str, prompt: str, word: str) -> float:
-        """The planted mean of many ratings, in [1, 5].
+        """The planted mean of many ratings of a word of a prompt, in [1, 5].
 
-        Parameters
-        ----------
-        group : str
-            As in ``groups.csv``.
-        prompt : str
-            Name of the prompt, as in :func:`ingroup.studies.stereomap.stimuli.prompts`.
-        word : str
-            One of its words; "Rating" is that of the prompt.
+        ``"Rating"`` is the word of the prompt itself.
         """
         asked = _prompt(prompt)
         by = self.table["ratings"]
@@ -144,7 +139,7 @@ class Planted:
         text = ""
         for word in words:
             mean = self.rating(group, prompt, word)
-            text += f"{_rated(word)}{math.floor(mean + rng.random())}"
+            text += f"{rating_of(word)}{math.floor(mean + rng.random())}"
             means.append(mean)
         return text
 
@@ -157,7 +152,7 @@ class Planted:
         """
         lines, share = [], []
         for name, words in self.lists[kind].items():
-            lines += [_line(*item) for item in words.items()]
+            lines += [line_of(*item) for item in words.items()]
             share += [weights.get(name, 0)] * len(words)
         share = np.array(share) / sum(share)
         chosen = rng.choice(len(lines), size=n, replace=False, p=share)
