@@ -350,7 +350,7 @@ def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
 
 
 def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
-    """Of another model, of a store of another size, another shard's, a supplement, a copy of one."""
+    """Of another model or a store of another size, another shard's, a supplement, a copy of one."""
     server = Server(failures=1)
     run(plan, tmp_path / "a", server)
     whole = run(plan, tmp_path / "a", server)
