@@ -1,5 +1,6 @@
 """The printed tables and the comparison with them."""
 
+import re
 import shutil
 
 import pandas as pd
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths, published
+from ingroup.tables import InputError
 
 # Rows of each table, counted in the papers.
 ROWS = {
@@ -64,19 +66,18 @@ def test_types_of_columns():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("1.73,-0.226", "1.7e,-0.226", "column delta, line 2: found '1.7e', expected a number"),
-        ("1.88,-0.234", ",-0.234", "column delta, line 3: found '', expected a number"),
-        ("delta,ci_lower", "gap,ci_lower", "but columns.csv expects model, category"),
-        ("0.242,above_1", "0.242,above_1,x", "Expected 7 fields in line 3, saw 8"),
+        ("1.73,-0.226", "1.7e,-0.226", "2, column 'delta': found '1.7e', expected a number."),
+        ("1.88,-0.234", ",-0.234", "3, column 'delta': found '', expected a number."),
+        ("delta,ci_lower", "gap,ci_lower", "1: found the columns model, category, "),
+        ("0.242,above_1", "0.242,above_1,x", "3: found 8 fields, expected 7; "),
     ],
 )
 def test_damage_ends_in_one_sentence(copy, old, new, message):
     folder, file = copy
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"^empathy_gap/table02_gap_delta\.csv") as error:
+    with pytest.raises(InputError, match=re.escape(f"{file}, line {message}")) as error:
         published.load("empathy_gap", 2, folder)
-    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -84,13 +85,15 @@ def test_a_count_is_whole(tmp_path):
     shutil.copytree(paths.PUBLISHED, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "giebench" / "table04_delta_raw_to_cot.csv"
     file.write_text(file.read_text(encoding="utf-8").replace(",17,22", ",17.5,22", 1), "utf-8")
-    with pytest.raises(ValueError, match=r"column gained, line 2: found '17.5', expected a count"):
+    with pytest.raises(
+        InputError, match=r"line 2, column 'gained': found '17.5', expected a count"
+    ):
         published.load("giebench", 4, tmp_path)
 
 
 @pytest.mark.parametrize(("study", "table"), [("giebench", 9), ("wang", 1), ("giebench", "table0")])
 def test_unknown_table(study, table):
-    with pytest.raises(ValueError, match=r"has \d tables .* expected (one of|a study out of)"):
+    with pytest.raises(InputError, match=r"found \d tables .* expected (one of|a study out of)"):
         published.load(study, table)
 
 
@@ -101,7 +104,7 @@ def test_tolerance_follows_the_last_digit():
     several = published.tolerance(pd.Series(["0.094", "", "100"], index=[3, 5, 7]))
     assert several.index.to_list() == [3, 5, 7]
     assert several.dropna().to_list() == pytest.approx([0.0005, 0.5])
-    with pytest.raises(ValueError, match="'1,133' is not a printed decimal number"):
+    with pytest.raises(InputError, match="'1,133' is not a printed decimal number"):
         published.tolerance("1,133")
 
 
@@ -130,6 +133,48 @@ def test_compare():
 
 def test_half_a_unit_is_within():
     assert published.compare(pd.Series(["0.3"]), 0.25)["verdict"].iloc[0] != "differs"
+
+
+def test_printed_numbers_stand_beside_those_of_a_run():
+    """Tables with the runs of a group in two rows, with one row a group, and of a 'source'."""
+    printed = published.load("biased_samaritan", 14)
+    model = printed.model.iloc[0]
+    own = printed[printed.model == model].set_index(["run", "group"]).mean_score
+    here = own.iloc[:3].copy()
+    here.iloc[1], here.iloc[2] = here.iloc[1] + 1, float("nan")
+    means = published.load("biased_samaritan", 6).set_index("model").loc[model]
+    versus = published.beside(
+        "biased_samaritan",
+        model,
+        [(14, "mean_score", here), (6, "mean_score", means.set_index("group").mean_score)],
+    )
+    repeated, once = versus[versus.table == 14], versus[versus.table == 6]
+    assert repeated.row.tolist() == [f"{run}, {group}" for run, group in here.index]
+    assert repeated.verdict.tolist() == ["agrees within rounding", "differs", "nothing to compare"]
+    assert repeated.difference.iloc[1] == pytest.approx(1)
+    assert set(once.verdict) == {"agrees within rounding"}
+    assert once.row.tolist() == means.group.tolist()
+    assert versus.number.unique().tolist() == ["mean_score"]
+    assert published.beside("biased_samaritan", None, [(14, "mean_score", here)]).empty
+    rho = pd.Series(
+        [0.0],
+        pd.MultiIndex.from_tuples([("Competence", "Active harm")], names=["predictor", "behavior"]),
+    )
+    assert len(published.beside("stereomap", "GPT-3.5", [(8, "spearman_rho", rho)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "index", "message"),
+    [
+        ("mean", ["senior"], "table 14: found no column 'mean_printed', expected model_label,"),
+        ("mean_score", pd.Index(["senior"], name="who"), "found no column 'who', expected"),
+        ("mean_score", pd.Index(["senior"] * 2, name="group"), "found 'senior' twice in this run"),
+    ],
+)
+def test_what_cannot_stand_beside_is_one_sentence(column, index, message):
+    here = pd.Series(1.0, pd.Index(index).rename(getattr(index, "name", None) or "group"))
+    with pytest.raises(InputError, match=message):
+        published.beside("biased_samaritan", "gpt-4o-mini", [(14, column, here)])
 
 
 def test_model_of():

@@ -5,6 +5,7 @@ So every number column comes twice, as floats under its name and as text under t
 ``_printed`` behind it, and the tolerance of a comparison follows from the text.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ingroup import paths
+from ingroup.tables import InputError, at, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
 _FLOAT_ERROR = 1e-9
+_COMPARED = ("printed", "here", "difference", "tolerance", "verdict")
 
 
 def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
@@ -38,30 +41,23 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
 
     Raises
     ------
-    ValueError
+    InputError
         If there is no such table, or a file departs from the schema: the sentence names the file,
-        the column and the line (the header is line 1).
+        the line (the header is line 1) and the column.
     """
     path = _find(study, table, folder)
-    where = f"{study}/{path.name}"
-    try:
-        texts = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    except pd.errors.ParserError as error:
-        found = str(error).rpartition(": ")[2].strip()
-        raise ValueError(f"{where} is not a table: {found}.") from None
+    texts = read_table(path).astype(str)
     schema = pd.read_csv(folder / "columns.csv", dtype=str)
     schema = schema[(schema["study"] == study) & (schema["file"] == path.stem)]
     if list(texts.columns) != list(schema["column"]):
-        raise ValueError(
-            f"{where} has the columns {', '.join(texts.columns)}, but columns.csv expects "
-            f"{', '.join(schema['column']) or 'none (it does not name this file)'}."
-        )
+        expected = ", ".join(schema["column"]) or "none: columns.csv does not name this file"
+        raise wrong(at(path, 1), f"the columns {', '.join(texts.columns)}", expected)
     frame = {}
     for column, kind, may_be_empty in schema[["column", "kind", "may_be_empty"]].values:
-        frame[column] = _typed(texts[column], kind, may_be_empty == "yes", where)
+        frame[column] = _typed(texts[column], kind, may_be_empty == "yes", path)
         if kind in ("number", "count"):
             frame[f"{column}_printed"] = texts[column]
-    return pd.DataFrame(frame)
+    return pd.DataFrame(frame).reset_index(drop=True)
 
 
 def _find(study: str, table: int | str, folder: Path) -> Path:
@@ -71,31 +67,25 @@ def _find(study: str, table: int | str, folder: Path) -> Path:
         known = sorted(path.name for path in folder.glob(f"{study}/*.csv"))
         studies = sorted(path.name for path in folder.iterdir() if path.is_dir())
         expected = f"one of {', '.join(known)}" if known else f"a study out of {', '.join(studies)}"
-        raise ValueError(
-            f"data/published has {len(found)} tables {table!r} of the study {study!r}, "
-            f"expected {expected}."
-        )
+        raise wrong(folder, f"{len(found)} tables {table!r} of the study {study!r}", expected)
     return found[0]
 
 
-def _typed(texts: pd.Series, kind: str, may_be_empty: bool, where: str) -> pd.Series:
+def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
+    """A column as its kind, or where it is none."""
     empty = texts.eq("")
     if kind == "text":
-        values, wrong = texts, pd.Series(False, texts.index)
+        values, bad = texts, pd.Series(False, texts.index)
     else:
         values = pd.to_numeric(texts.mask(empty), errors="coerce").astype("float64")
-        wrong = values.isna() & ~empty
+        bad = values.isna() & ~empty
         if kind in ("count", "order"):
-            wrong |= values.notna() & (values != values.round())
-            values = values.where(~wrong).astype("Int64")
+            bad |= values.notna() & (values != values.round())
+            values = values.where(~bad).astype("Int64")
     if not may_be_empty:
-        wrong |= empty
-    if wrong.any():
-        line = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"{where}, column {texts.name}, line {line + 2}: found {texts.iloc[line]!r}, "
-            f"expected a {kind}."
-        )
+        bad |= empty
+    for line in texts.index[bad]:
+        raise wrong(at(path, line), repr(texts[line]), f"a {kind}", texts.name)
     return values
 
 
@@ -114,14 +104,13 @@ def tolerance(printed: str | pd.Series) -> float | pd.Series:
 
     Raises
     ------
-    ValueError
+    InputError
         If a text is no decimal number.
     """
     texts = pd.Series([printed]) if isinstance(printed, str) else printed.fillna("")
     digits = texts.str.extract(r"^[+-]?\d+(?:\.(\d*))?$|^$")
-    wrong = ~texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")
-    if wrong.any():
-        raise ValueError(f"{texts[wrong].iloc[0]!r} is not a printed decimal number.")
+    for text in texts[~texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")]:
+        raise InputError(f"{text!r} is not a printed decimal number.")
     half = 0.5 * 10.0 ** -digits[0].str.len().fillna(0)
     half = half.where(texts.ne(""))
     return float(half.iloc[0]) if isinstance(printed, str) else half
@@ -155,6 +144,60 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
     table["verdict"] = np.where(agrees, "agrees within rounding", "differs")
     table.loc[table["difference"].isna(), "verdict"] = "nothing to compare"
     return table
+
+
+def beside(
+    study: str,
+    model: str | None,
+    sources: Iterable[tuple[int | str, str, pd.Series]],
+) -> pd.DataFrame:
+    """Printed numbers of one model, of one or several tables, beside those of this run.
+
+    Parameters
+    ----------
+    study : str
+        As in :func:`load`.
+    model : str or None
+        Its name in the tables, from :func:`model_of`; None for one that the paper did not print.
+    sources : iterable of (table, column, here)
+        A table as in :func:`load`, its column of numbers, and the numbers of this run under an
+        index that is named as the table's columns that tell its rows apart, e.g. ``run`` and
+        ``group``. Printed rows that are not in the index are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``table``, ``number`` (the column), ``row`` (what the index says, joined by commas), then
+        the columns of :func:`compare`. Empty where nothing is printed.
+
+    Raises
+    ------
+    InputError
+        If a table has no column of that name, or ``here`` has a row twice.
+    """
+    blocks = [pd.DataFrame(columns=["table", "number", "row", *_COMPARED])]
+    for table, column, here in sources if model else ():
+        rows = load(study, table)
+        whose = "source" if "source" in rows else "model"
+        rows = rows[rows[whose] == model] if whose in rows else rows
+        for name in (f"{column}_printed", *here.index.names):
+            if name not in rows:
+                raise wrong(f"{study}, table {table}", f"no column {name!r}", ", ".join(rows))
+        own = here.set_axis(_joined(here.index.to_frame()))
+        for name in own.index[own.index.duplicated()]:
+            raise wrong(f"{study}, table {table}", f"{name!r} twice in this run", "it once")
+        rows = rows.set_axis(_joined(rows[list(here.index.names)]))
+        rows = rows[rows.index.isin(own.index)]
+        compared = compare(rows[f"{column}_printed"], own.reindex(rows.index))
+        block = compared.rename_axis("row").reset_index()
+        block.insert(0, "table", table)
+        block.insert(1, "number", column)
+        blocks.append(block)
+    return pd.concat(blocks[1:] or blocks, ignore_index=True)
+
+
+def _joined(keys: pd.DataFrame) -> list[str]:
+    return [", ".join(map(str, key)) for key in keys.itertuples(index=False)]
 
 
 def model_of(study: str, model_id: str, folder: Path = paths.PUBLISHED) -> str | None:

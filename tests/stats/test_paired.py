@@ -1,12 +1,20 @@
-"""Paired tests of cells against SciPy, a hand-worked case, and the corrections."""
+"""Paired tests against SciPy and by hand, corrections against statsmodels, Wilson's interval."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
-from ingroup.stats.paired import adjust, paired_cells, significant_cells
+from ingroup.stats.paired import (
+    adjust,
+    nan_mean,
+    paired_cells,
+    paired_test,
+    significant_cells,
+    wilson,
+)
 
 
 def some_ratings(n=4, events=30, seed=0, missing=0.0):
@@ -16,6 +24,47 @@ def some_ratings(n=4, events=30, seed=0, missing=0.0):
     ratings = np.round(ratings + 5 * rng.standard_normal((n, n, 1)), 1)
     ratings[rng.random(ratings.shape) < missing] = np.nan
     return ratings
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_against_scipy_and_by_hand():
+    one, other = some_ratings(missing=0.2)[0, :2]
+    theirs = stats.ttest_rel(one, other, nan_policy="omit")
+    found = paired_test(one, other, 0.9)
+    np.testing.assert_allclose(
+        [found.statistic, found.pvalue, found.low, found.high, found.n - 1],
+        [theirs.statistic, theirs.pvalue, *theirs.confidence_interval(0.9), theirs.df],
+        rtol=1e-12,
+    )
+    assert found.effect_size == pytest.approx(found.statistic / np.sqrt(found.n))
+    # Up to rounding errors, a third is a third; and what is too little to test is no error.
+    thirds = np.arange(20) / 3
+    same = vars(paired_test(thirds + 0.1 - 0.1, thirds))
+    assert list(same.values()) == [0, 1, 0, 0, 0, 0, 20]
+    above = paired_test(thirds + 0.1, thirds)
+    assert (above.statistic, above.pvalue, above.effect_size) == (np.inf, 0, np.inf)
+    assert above.low == above.high == pytest.approx(0.1)
+    for few in ([3.0], [3.0, np.nan], []):
+        found = paired_test(few)
+        assert found.n == len(few[:1])
+        assert np.isnan([found.statistic, found.pvalue, found.low, found.effect_size]).all()
+    with pytest.raises(ValueError, match="confidence is 0, expected a number between 0 and 1"):
+        paired_test([1, 2], confidence=0)
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 7), (3, 7), (276, 276)])
+def test_wilson_against_scipy(count, n):
+    expected = stats.binomtest(count, n).proportion_ci(0.9, method="wilson")
+    assert wilson(count, n, 0.9) == pytest.approx(tuple(expected), abs=1e-12)
+    with pytest.raises(ValueError, match="confidence is 95"):
+        wilson(count, n, 95)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mean_of_nothing_is_nan():
+    values = [[1, np.nan, np.nan], [2, 5, np.nan]]
+    np.testing.assert_array_equal(nan_mean(values), [1.5, 5, np.nan])
+    np.testing.assert_array_equal(nan_mean(values, axis=1), [1, 3.5])
 
 
 def off_diagonal(n):
@@ -96,7 +145,7 @@ def test_differences_without_spread():
     assert cells.perceiver.effect_size[0, 1] == np.inf
     assert cells.perceiver.pvalue[0, 1] == 0
     assert cells.perceiver.low[0, 1] == cells.perceiver.high[0, 1] == pytest.approx(0.1)
-    assert np.isnan(cells.experiencer.statistic[0, 1])
+    assert cells.experiencer.statistic[0, 1] == 0
     assert cells.experiencer.effect_size[0, 1] == 0
     assert cells.experiencer.pvalue[0, 1] == 1
     assert cells.perceiver.statistic[1, 0] == -np.inf
@@ -133,6 +182,13 @@ def changed(place, value):
     return ratings
 
 
+def apart():
+    """Cells (0, 3) and (3, 3) have the two halves of the events."""
+    ratings = changed((3, 3, slice(15)), np.nan)
+    ratings[0, 3, 15:] = np.nan
+    return ratings
+
+
 @pytest.mark.parametrize(
     ("ratings", "message"),
     [
@@ -142,7 +198,8 @@ def changed(place, value):
         (np.zeros((1, 1, 9)), "at least 2 identities"),
         (np.full((3, 3, 9), np.nan), "share 0 events"),
         (changed((2, 3, slice(1, None)), np.nan), "row 2, column 3 and its perceiver .* 1 events"),
-        (changed((3, 3, slice(1, None)), np.nan), "row 0, column 3 and its experiencer"),
+        (changed((3, 3, slice(1, None)), np.nan), "row 3, column 0 and its perceiver"),
+        (apart(), "row 0, column 3 and its experiencer .* 0 events"),
         (changed((2, 1, 7), np.inf), "inf in row 2, column 1, event 7"),
         (changed((3, 3, 2), -np.inf), "-inf in row 3, column 3, event 2"),
     ],
@@ -170,11 +227,19 @@ def test_adjust_by_hand():
     np.testing.assert_allclose(adjust(pvalues, "holm", n_tests=10), [[0.18, np.nan], [0.32, 0.1]])
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([0, 1e-9, 0.01, 0.02, 0.3, 1]), min_size=1), st.integers(0, 9))
+def test_adjust_against_statsmodels(pvalues, not_made):
+    for method in ("bonferroni", "holm"):
+        theirs = multipletests(pvalues + [1] * not_made, method=method)[1][: len(pvalues)]
+        here = adjust([*pvalues, np.nan], method, len(pvalues) + not_made)
+        np.testing.assert_array_equal(here, [*theirs, np.nan])
+    assert np.isnan(adjust([np.nan, np.nan], "holm")).all()
+
+
 @pytest.mark.parametrize(
     ("pvalues", "options", "message"),
     [
-        ([np.nan], {}, "no p-value to correct"),
-        ([], {}, "no p-value to correct"),
         ([0.5, 1.5], {}, "a p-value is 1.5"),
         ([-0.5, 0.5], {}, "a p-value is -0.5"),
         ([0.5], {"method": "none"}, "method is 'none'"),
@@ -205,10 +270,10 @@ def test_mask_as_released(seed):
     ratings = some_ratings(n=8, events=120, seed=seed)
     expected = released_mask(ratings)
     assert 8 < (~expected).sum() < 40
-    shown = significant_cells(paired_cells(ratings), unspecified=0, as_printed=True)
+    shown = significant_cells(paired_cells(ratings), unspecified=0, way="released")
     np.testing.assert_array_equal(shown, expected)
     # The same without the unspecified identity in the table: the divisor still counts it.
-    shown = significant_cells(paired_cells(ratings[1:, 1:]), as_printed=True)
+    shown = significant_cells(paired_cells(ratings[1:, 1:]), way="released")
     np.testing.assert_array_equal(shown, expected[1:, 1:])
 
 
@@ -221,7 +286,7 @@ def test_mask_counts_the_cells_that_were_tested():
     np.testing.assert_array_equal(significant_cells(cells, unspecified=0), inner)
     holm = significant_cells(cells, method="holm")
     assert (holm | significant_cells(cells) == holm).all()
-    assert holm.sum() > significant_cells(cells, as_printed=True).sum()
+    assert holm.sum() > significant_cells(cells, way="released").sum()
     assert np.diag(significant_cells(cells, alpha=1e-300)).all()
     assert significant_cells(cells, alpha=1e-300).sum() == 8
 
@@ -240,6 +305,8 @@ def test_mask_refuses():
     with pytest.raises(ValueError, match="unspecified is 4, expected a position below 4"):
         significant_cells(cells, unspecified=4)
     with pytest.raises(ValueError, match="method is 'holm', expected 'bonferroni'"):
-        significant_cells(cells, method="holm", as_printed=True)
+        significant_cells(cells, method="holm", way="released")
     with pytest.raises(ValueError, match="method is 'bh'"):
         significant_cells(cells, method="bh")
+    with pytest.raises(ValueError, match="way is 'paper', expected 'sound' or 'released'"):
+        significant_cells(cells, way="paper")

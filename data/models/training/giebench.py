@@ -51,7 +51,7 @@ class Examples:
         correct = LETTERS[list(order).index(LETTERS.index(item.correct))]
         item = item._replace(answers=tuple(item.answers[i] for i in order), correct=correct)
         prompt = str(rng.choice(questions.prompts()))
-        raw = "appendix" if rng.random() < 0.6 else "text"
+        raw = "paper" if rng.random() < 0.6 else "released"
         identity = None
         if self.others[item.key] and prompt != "Raw" and rng.random() < 0.25:
             identity = str(rng.choice(self.others[item.key]))

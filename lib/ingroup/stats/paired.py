@@ -1,32 +1,29 @@
-"""Paired t-tests of a perceiver-by-experiencer table of ratings, and their correction.
+"""Paired t-tests, corrections for their number, Wilson's interval, means of what is there."""
 
-Hou et al. 2025, section 3.4: the ratings of a pair are compared, event by event, with those of the
-perceiver's own in-group cell and of the experiencer's own; a cell is shown where both differ.
-"""
-
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
-from statsmodels.stats.multitest import multipletests
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 METHODS = ("bonferroni", "holm")
+TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
+
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PairedTests:
-    """One paired t-test a cell, against one in-group reference; every field has shape (n, n).
+class PairedTest:
+    """What `paired_test` returns: numbers, or arrays of them."""
 
-    The diagonal is not tested and NaN (0 in `n`). See `paired_cells` for each number.
-    """
-
-    statistic: NDArray[np.float64]
-    pvalue: NDArray[np.float64]
-    difference: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    effect_size: NDArray[np.float64]
+    statistic: Numbers
+    pvalue: Numbers
+    difference: Numbers
+    low: Numbers
+    high: Numbers
+    effect_size: Numbers
     n: NDArray[np.int64]
 
 
@@ -34,107 +31,99 @@ class PairedTests:
 class PairedCells:
     """Each cell against the `perceiver`'s in-group cell and the `experiencer`'s."""
 
-    perceiver: PairedTests
-    experiencer: PairedTests
+    perceiver: PairedTest
+    experiencer: PairedTest
 
 
-def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
-    """Compare every cell (p, x) with the in-group cells (p, p) and (x, x), paired over events.
+def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95) -> PairedTest:
+    """Paired t-test over the last axis, by scipy.stats.ttest_1samp of the differences.
 
-    With the differences d = rating(p, x) - rating(reference) over the events that have both::
+    With d = one - other over the n pairs that have both::
 
         t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
 
-    Two-sided. Checked against scipy.stats.ttest_rel with ``nan_policy="omit"`` and its
-    ``confidence_interval``.
-
     Parameters
     ----------
-    ratings : array_like, shape (n, n, events)
-        Ratings, perceivers by experiencers by events; NaN where an answer is missing.
+    one, other : array_like, shape (..., pairs)
+        In points of the scale, NaN where a number is missing; `other` 0 to test `one` itself.
     confidence : float
         Coverage of the interval of the mean difference, above 0 and below 1.
 
     Returns
     -------
-    PairedCells
-        ``perceiver`` (reference (p, p)) and ``experiencer`` (reference (x, x)), each with arrays of
-        shape (n, n): ``statistic``, ``pvalue``, ``difference`` (the mean, in rating points) with
-        its interval ``low`` to ``high``, ``effect_size`` (d_z) and ``n`` (pairs of ratings).
-        Where all differences are 0, the statistic is NaN, the p-value 1 and d_z 0; where they are
-        all the same but not 0, the statistic and d_z are infinite and the p-value is 0.
+    PairedTest
+        ``statistic`` (t), two-sided ``pvalue``, ``difference`` (the mean) with its interval ``low``
+        to ``high``, ``effect_size`` (d_z) and ``n``, of shape (...). Where all d are the same,
+        statistic and d_z are infinite and p is 0; where all are 0, these are 0, 0 and 1; with fewer
+        than 2 pairs all but the mean and n is NaN.
 
     Raises
     ------
     ValueError
-        If `ratings` is not of shape (n, n, events), has a single identity or fewer than 2 events,
-        an infinite rating, or a comparison with fewer than 2 complete pairs (the sentence names
-        the cell and the reference), or `confidence` is outside its range.
+        For a `confidence` outside its range.
+    """
+    checked_confidence(confidence)
+    d = np.subtract(one, other, dtype=float)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # Too few pairs, or pairs without spread: what is returned says so.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        test = stats.ttest_1samp(d, 0, axis=-1, nan_policy="omit")
+        low, high = test.confidence_interval(confidence)
+        mean, sd = np.nanmean(d, axis=-1), np.nanstd(d, axis=-1, ddof=1)
+        effect_size = mean / sd
+    same = sd < TINY
+    mean = np.where(same & (np.abs(mean) < TINY), 0.0, mean)
+    alike = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))
+    numbers = [
+        np.where(same, alike, test.statistic),
+        np.where(same, mean == 0, test.pvalue),
+        mean,
+        np.where(same, mean, low),
+        np.where(same, mean, high),
+        np.where(same, alike, effect_size),
+    ]
+    # Of one row of pairs, numbers and no arrays without axes.
+    return PairedTest(*(number[()] for number in numbers), np.count_nonzero(~np.isnan(d), axis=-1))
+
+
+def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
+    """Compare cells (p, x) with (p, p) and (x, x), event by event (Hou et al. 2025, section 3.4).
+
+    Parameters
+    ----------
+    ratings, confidence : array_like of shape (n, n, events), float
+        Perceivers by experiencers by events, NaN where an answer is missing; see `paired_test`.
+
+    Returns
+    -------
+    PairedCells
+        `paired_test` of every cell in arrays of shape (n, n); the diagonal is NaN, with n of 0.
+
+    Raises
+    ------
+    ValueError
+        For another shape, a single identity or event, an infinite rating, and a comparison of
+        fewer than 2 pairs (the sentence names the cell and the reference).
     """
     ratings = np.asarray(ratings, dtype=float)
     shape = ratings.shape
     if len(shape) != 3 or shape[0] != shape[1] or min(shape) < 2:
         expected = "(n, n, events), at least 2 identities and 2 events"
         raise ValueError(f"ratings have shape {shape}, expected {expected}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    own = np.arange(len(ratings))
-    in_group = ratings[own, own]
-    perceiver, experiencer = [], []
-    # Row by row: a row and its differences stay in the processor's cache.
-    for p, row in enumerate(ratings):
-        if np.isinf(row).any():
-            x, event = np.argwhere(np.isinf(row))[0]
-            found = f"{row[x, event]} in row {p}, column {x}, event {event}"
-            raise ValueError(f"ratings hold {found}, expected finite numbers or NaN")
-        perceiver.append(_moments(row - row[p], p, "perceiver"))
-        experiencer.append(_moments(row - in_group, p, "experiencer"))
-    return PairedCells(_tests(perceiver, confidence), _tests(experiencer, confidence))
-
-
-def adjust(
-    pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None = None
-) -> NDArray[np.float64]:
-    """p-values corrected for the number of tests, by statsmodels.
-
-    Parameters
-    ----------
-    pvalues : array_like
-        p-values of any shape; NaN where nothing was tested, which stays NaN and does not count.
-    method : {"bonferroni", "holm"}
-        Both hold the chance of any false positive; Holm's finds at least as much.
-    n_tests : int, optional
-        Size of the family where it is larger than the number of p-values: the tests that were not
-        made count as p = 1. The released code of Hou et al. divides by (N + 1)**2 (361, 484, 36),
-        which counts the diagonal and "a person", although these are not tested.
-
-    Returns
-    -------
-    ndarray
-        Corrected p-values, at most 1, in the shape of `pvalues`.
-
-    Raises
-    ------
-    ValueError
-        If there is no p-value, one outside 0 to 1, an unknown `method`, or an `n_tests` below the
-        number of p-values.
-    """
-    pvalues = np.array(pvalues, dtype=float)
-    tested = ~np.isnan(pvalues)
-    made = pvalues[tested]
-    if not made.size:
-        raise ValueError("there is no p-value to correct, expected at least one that is not NaN")
-    if made.min() < 0 or made.max() > 1:
-        worst = made.min() if made.min() < 0 else made.max()
-        raise ValueError(f"a p-value is {worst}, expected numbers between 0 and 1")
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}, expected one of {METHODS}")
-    not_made = 0 if n_tests is None else n_tests - made.size
-    if not_made < 0:
-        raise ValueError(f"n_tests is {n_tests}, expected at least the {made.size} tests made")
-    family = np.append(made, np.ones(not_made))
-    pvalues[tested] = multipletests(family, method=method)[1][: made.size]
-    return pvalues
+    for p, x, event in np.argwhere(np.isinf(ratings)):
+        found = f"{ratings[p, x, event]} in row {p}, column {x}, event {event}"
+        raise ValueError(f"ratings hold {found}, expected finite numbers or NaN")
+    own = ratings[np.arange(len(ratings)), np.arange(len(ratings))]
+    both = []
+    for name, reference in (("perceiver", own[:, None]), ("experiencer", own)):
+        tests = paired_test(ratings, reference, confidence)
+        for p, x in np.argwhere(tests.n < 2):
+            found = f"row {p}, column {x} and its {name} in-group cell share {tests.n[p, x]}"
+            raise ValueError(f"{found} events with a rating, expected at least 2 for a paired test")
+        for field, numbers in vars(tests).items():
+            np.fill_diagonal(numbers, 0 if field == "n" else np.nan)
+        both.append(tests)
+    return PairedCells(*both)
 
 
 def significant_cells(
@@ -142,27 +131,25 @@ def significant_cells(
     alpha: float = 0.05,
     method: str = "bonferroni",
     unspecified: int | None = None,
-    as_printed: bool = False,
+    way: str = "sound",
 ) -> NDArray[np.bool_]:
     """Cells that differ from both in-group references: the ones that the heatmaps show.
 
-    A cell needs both tests, so that its p-value is the larger of the two, and a category is one
-    family of cells.
+    The p-value of a cell is the larger of its two; a category is one family of cells.
 
     Parameters
     ----------
-    tests : PairedCells
-        From `paired_cells`.
-    alpha : float
-        Level of the family.
+    tests, alpha : PairedCells, float
+        From `paired_cells`, and the level of the family.
     method : {"bonferroni", "holm"}
         See `adjust`.
     unspecified : int, optional
         Position of the unspecified identity ("a person") where it is in the matrix: its row and
         column are never masked and do not count as tested, as in the released code.
-    as_printed : bool
-        Bonferroni as released: p < alpha / (N + 1)**2 for N identities beside the unspecified one.
-        False counts the cells that were tested.
+    way : {"sound", "released"}
+        "sound" counts the cells that were tested; "released" is Bonferroni's with (N + 1)**2 tests
+        for N identities beside the unspecified one (361, 484, 36), which counts the diagonal and
+        "a person", although these are not tested.
 
     Returns
     -------
@@ -172,8 +159,8 @@ def significant_cells(
     Raises
     ------
     ValueError
-        As for `adjust`, for an `unspecified` that is no position, and for `as_printed` with a
-        method other than Bonferroni's.
+        As for `adjust`; for an `unspecified` that is no position, an unknown `way`, and the
+        released one with Holm's method.
     """
     pvalues = np.maximum(tests.perceiver.pvalue, tests.experiencer.pvalue)
     n = len(pvalues)
@@ -181,45 +168,72 @@ def significant_cells(
         if unspecified not in range(n):
             raise ValueError(f"unspecified is {unspecified!r}, expected a position below {n}")
         pvalues[unspecified, :] = pvalues[:, unspecified] = np.nan
-    if as_printed and method != "bonferroni":
-        raise ValueError(f"method is {method!r}, expected 'bonferroni' as it was printed")
-    with_unspecified = n + 1 if unspecified is None else n
-    n_tests = with_unspecified**2 if as_printed else None
+    if way not in ("sound", "released"):
+        raise ValueError(f"way is {way!r}, expected 'sound' or 'released'")
+    if way == "released" and method != "bonferroni":
+        raise ValueError(f"method is {method!r}, expected 'bonferroni' as in the released code")
+    n_tests = (n + (unspecified is None)) ** 2 if way == "released" else None
     # Cells that were not tested are NaN, for which no comparison holds.
     return ~(adjust(pvalues, method, n_tests) >= alpha)
 
 
-def _moments(
-    differences: NDArray[np.float64], p: int, reference: str
-) -> tuple[NDArray[np.float64], ...]:
-    """Mean, standard deviation and number of the differences of perceiver p, by experiencer."""
-    # An infinite rating of another row has no spread; it is refused when its own row comes.
-    with np.errstate(invalid="ignore"):
-        mean, sd = differences.mean(axis=1), differences.std(axis=1, ddof=1)
-    n = np.full(mean.shape, differences.shape[1])
-    if np.isnan(mean).any():
-        n = np.count_nonzero(~np.isnan(differences), axis=1)
-        for x in np.flatnonzero(n < 2):
-            found = f"row {p}, column {x} and its {reference} in-group cell share {n[x]} events"
-            raise ValueError(f"{found} with a rating, expected at least 2 for a paired test")
-        mean, sd = np.nanmean(differences, axis=1), np.nanstd(differences, axis=1, ddof=1)
-    return mean, sd, n
+def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None = None) -> Numbers:
+    """p-values corrected for the number of tests.
+
+    Checked against statsmodels' multipletests, which collects garbage at every call.
+
+    Parameters
+    ----------
+    pvalues : array_like
+        Of any shape; NaN where nothing was tested, which stays NaN and does not count.
+    method : {"bonferroni", "holm"}
+        Both hold the chance of any false positive; Holm's finds at least as much.
+    n_tests : int, optional
+        Size of the family where it is larger than the number of p-values: the tests that were not
+        made count as p = 1.
+
+    Returns
+    -------
+    ndarray
+        In the shape of `pvalues`, at most 1.
+
+    Raises
+    ------
+    ValueError
+        For a p-value outside 0 to 1, an unknown `method`, and an `n_tests` below their number.
+    """
+    pvalues = np.array(pvalues, dtype=float)
+    tested = ~np.isnan(pvalues)
+    made = pvalues[tested]
+    for p in made[(made < 0) | (made > 1)]:
+        raise ValueError(f"a p-value is {p}, expected numbers between 0 and 1")
+    if method not in METHODS:
+        raise ValueError(f"method is {method!r}, expected one of {METHODS}")
+    n_tests = made.size if n_tests is None else n_tests
+    if n_tests < made.size:
+        raise ValueError(f"n_tests is {n_tests}, expected at least the {made.size} tests made")
+    order = np.argsort(made)
+    times = n_tests - np.arange(made.size) if method == "holm" else n_tests
+    made[order] = np.minimum(np.maximum.accumulate(made[order] * times), 1)
+    pvalues[tested] = made
+    return pvalues
 
 
-def _tests(rows: list[tuple[NDArray[np.float64], ...]], confidence: float) -> PairedTests:
-    """The tests that follow from the moments of every row of cells."""
-    mean, sd, n = (np.array(part) for part in zip(*rows, strict=True))
-    # Differences that are all the same come out with a spread of rounding errors.
-    sd[sd <= 1e-10 * np.abs(mean)] = 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effect_size = mean / sd
-    statistic = effect_size * np.sqrt(n)
-    none = np.isnan(effect_size)
-    pvalue = np.where(none, 1.0, 2 * special.stdtr(n - 1, -np.abs(statistic)))
-    effect_size[none] = 0
-    margin = special.stdtrit(n - 1, (1 + confidence) / 2) * sd / np.sqrt(n)
-    numbers = [statistic, pvalue, mean, mean - margin, mean + margin, effect_size]
-    for number in numbers:
-        np.fill_diagonal(number, np.nan)
-    np.fill_diagonal(n, 0)
-    return PairedTests(*numbers, n)
+def wilson(count: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of the share count / n, from 0 to 1, by statsmodels."""
+    checked_confidence(confidence)
+    low, high = proportion_confint(count, n, 1 - confidence, method="wilson")
+    return float(low), float(high)
+
+
+def nan_mean(values: ArrayLike, axis: int = 0) -> Numbers:
+    """Mean of what is not NaN; NaN, without a warning, where there is nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanmean(values, axis=axis)
+
+
+def checked_confidence(confidence: float) -> None:
+    """Raise ValueError for a coverage that is not above 0 and below 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")

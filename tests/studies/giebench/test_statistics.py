@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -17,7 +18,6 @@ from ingroup.studies.giebench.statistics import (
     mismatch,
     position_test,
 )
-from ingroup.studies.giebench.verdicts import parse_verdict
 
 
 def answers_of(rows, columns=("prompt", "category", "key", "correct", "letter")):
@@ -125,7 +125,7 @@ def test_a_printed_cell_of_table_4():
     np.testing.assert_allclose(country.to_list(), [96, 46.4, 41.2, -5.2, 17, 22])
     assert table.loc[0, "p"] == pytest.approx(stats.binomtest(17, 39).pvalue)
     # The difference of the rounded, not the rounded difference: -5 / 96 is -5.21, and here -5.3.
-    table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "n", 3)
+    table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "paper", 3)
     np.testing.assert_allclose(table[["before", "after", "change"]], [[46.9, 41.7, -5.2]] * 2)
 
 
@@ -382,7 +382,7 @@ def test_replaying_a_results_file(tmp_path):
         answers = pd.DataFrame(results).T.rename_axis("key").reset_index()
         answers = answers.assign(prompt="COT", shift=0)
         answers[["letter", "status"]] = verdicts
-        for denominator in ("n", "released"):
+        for denominator in ("paper", "released"):
             table = accuracy(answers, denominator, decimals=3).set_index("category")
             tables[rule, denominator] = table["accuracy"]
         tables[rule] = table
@@ -393,10 +393,10 @@ def test_replaying_a_results_file(tmp_path):
     assert tables["released"]["without"].tolist() == [2, 1, 0, 3]
     assert tables["released"]["refused"].tolist() == [0, 0, 0, 0]
     # Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators.
-    assert list(tables["sound", "n"].index) == ["Age", "Skin", "Faith", "Overall"]
-    np.testing.assert_allclose(tables["sound", "n"], [83.3, 20, 100, 58.3])
+    assert list(tables["sound", "paper"].index) == ["Age", "Skin", "Faith", "Overall"]
+    np.testing.assert_allclose(tables["sound", "paper"], [83.3, 20, 100, 58.3])
     np.testing.assert_allclose(tables["sound", "released"], [71.4, 16.7, 50, 58.3])
-    np.testing.assert_allclose(tables["released", "n"], [33.3, 40, 0, 33.3])
+    np.testing.assert_allclose(tables["released", "paper"], [33.3, 40, 0, 33.3])
     np.testing.assert_allclose(tables["released", "released"], [28.6, 33.3, 0, 33.3])
 
 
@@ -445,7 +445,7 @@ def changed(column, value, answers=BY_HAND):
         ),
         (
             lambda: accuracy(BY_HAND, denominator="n + 1"),
-            r"denominator is 'n \+ 1', expected 'n' or 'released'",
+            r"denominator is 'n \+ 1', expected 'paper' or 'released'",
         ),
         (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
         (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
@@ -462,15 +462,15 @@ def changed(column, value, answers=BY_HAND):
         (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
         (
             lambda: mismatch(GENDER, [("Male", "Old")]),
-            r"no item with COT of \(Male, Old\) was asked with 'other'",
+            r"COT of \(Male, Old\): no item was asked with 'other'",
         ),
         (
             lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
-            r"no item with ID of \(Male, Female\) was asked with 'own'",
+            r"ID of \(Male, Female\): there is no answer, expected at least one",
         ),
         (
             lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
-            r"item f2 with ID of \(Male, Female\) was not asked with 'other'",
+            r"ID of \(Male, Female\): item f2 was not asked with 'other'",
         ),
         (
             lambda: mismatch(GENDER[:-2], [("Male", "Female")]),

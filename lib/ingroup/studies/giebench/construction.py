@@ -1,309 +1,266 @@
 """New items for GIEBench: topics, annotators' stances, four answers (Wang et al. 2024, 3.1, 3.2).
 
-Three commands of ``python -m ingroup.studies.giebench.construction``, with people between them:
-``topics`` asks a model for questions about each identity, ``sheet`` lays them before the
-annotators, ``items`` makes labels of the filled sheet and asks a model for the answers.
-
-The paper does not say how an item's three wrong answers come about. Those of its appendix all
-oppose the identity's stance, so here they are three draws of the dialog prompt with the
-opposite attitude, beside one with the identity's own. Whether a draw keeps its attitude no code
-can see: new items are to be read before they are used.
+Notebook 31 goes the way. The paper does not say how the three wrong answers come about. Those of
+its appendix all oppose the identity's stance, so here they are three draws of the dialog prompt
+with the opposite attitude. Whether a draw keeps its attitude no code can see: read new items first.
 """
 
-import inspect
 import json
 import re
-import sys
-from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import yaml
+from statsmodels.stats.inter_rater import fleiss_kappa
 
-from ingroup import paths
-from ingroup.commands.parameters import check, converted
-from ingroup.design import Block, Design, Message, filled
-from ingroup.inference import (
-    EngineError,
-    Sampling,
-    StoreError,
-    generate,
-    make_engine,
-    open_store,
-    response_folder,
-)
+from ingroup.design import Block, Design, filled
+from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import FAILED, LENGTH
-from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.giebench.annotation import (
-    TOPIC,
-    agreement,
-    annotation_sheet,
-    labels,
-    read_table,
-)
-from ingroup.studies.giebench.drafts import Found, parse_dialog, parse_topics
-from ingroup.tables import InputError
+from ingroup.studies.giebench import stimuli
+from ingroup.tables import InputError, at, read_table, wrong
 
-STIMULI = paths.STIMULI / "giebench"
-FOLDER = paths.BUILD / "giebench"
-
-OPPOSITE = {"positive": "negative", "negative": "positive"}
-DRAWS = 3  # wrong answers of an item
-OPTIONS = {  # of an engine, each with its default
-    name: option.default
-    for name, option in inspect.signature(make_engine).parameters.items()
-    if isinstance(option.default, int | str)
-}
+TOPIC = ["category", "identity", "topic"]
+STANCES = ("positive", "negative")
+OFFENSIVE = "offensive"
 
 
-def asking(prompt: str, values: Sequence[Mapping[str, str]]) -> Design:
-    """A prompt of appendix A, filled with some values one after another: one user turn a trial.
+def calls(
+    parameters: Mapping[str, Any], prompt: str, values: Sequence[Mapping[str, str]], draws: int = 1
+) -> list[Call]:
+    """A prompt of appendix A, filled once a trial; a call and a seed for each draw."""
+    names = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED", "MODEL", "ENGINE")
+    *sampling, seed, model, engine = (parameters[name] for name in names)
+    if sampling[0] <= 0:
+        raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
+    template = stimuli.templates()[prompt]
 
-    Parameters
-    ----------
-    prompt : {"topic_generation", "dialog_construction"}
-        Its name in ``data/stimuli/giebench/prompts.yaml``.
-    values : sequence of mapping
-        For each trial ``identity`` and ``example`` (a topic whose style the new ones shall have),
-        or ``question`` and ``attitude`` ("positive" or "negative").
-    """
-    template = yaml.safe_load((STIMULI / "prompts.yaml").read_text("utf8"))[prompt]
-
-    def render(condition: Mapping[str, Any]) -> list[Message]:
+    def render(condition: Mapping[str, Any]) -> list[dict[str, str]]:
         return [{"role": "user", "content": filled(template, condition["values"])}]
 
-    return Design([Block({"setting": prompt}, {"values": values}, render, template)])
+    design = Design([Block({"prompt": prompt}, {"values": values}, render, template)])
+    asked = []
+    for draw in range(seed * draws, (seed + 1) * draws):
+        part, drawn = f"{prompt}-{design.fingerprint[:12]}-{draw}", Sampling(*sampling, draw)
+        asked.append(Call("giebench", "construction", model, engine, part, design, drawn))
+    return asked
 
 
-def assemble(
-    topic: Mapping[str, str], fitting: str, others: Sequence[str], rng: np.random.Generator
-) -> dict[str, Any]:
-    """One item in the layout of data/sample/giebench.json.
+def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
+    """Topics, or a sheet that annotators filled: CSV, in which capitals and spaces are forgiven.
 
-    Parameters
-    ----------
-    topic : mapping
-        ``category``, ``identity``, ``topic``.
-    fitting : str
-        The answer that takes the identity's side.
-    others : sequence of str
-        The three that do not, in the order that they keep.
-    rng : numpy.random.Generator
-        Draws the letter of the fitting one, each of A to D with probability 1/4.
+    Returns
+    -------
+    pandas.DataFrame
+        Texts, "" where nothing is filled in, by number of line: ``category``, ``identity``,
+        ``topic`` and, if `annotated`, ``annotator_1`` and so on and ``discussed``.
+
+    Raises
+    ------
+    InputError
+        Naming line and column: as :func:`ingroup.tables.read_table`; a topic without text or twice,
+        a category unknown to the paper, a mark that is none, a discussed stance against annotators
+        who all concur.
     """
-    place = int(rng.integers(1 + DRAWS))
-    answers = [*others[:place], fitting, *others[place:]]
-    item = {"category": topic["category"], "identity": topic["identity"]}
-    return item | {
-        "question": topic["topic"],
-        "answers": answers,
-        "correct": questions.LETTERS[place],
+    meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
+    table = read_table(file, [*TOPIC, *meant])
+    marks = [name for name in table if annotated and re.fullmatch(r"annotator_\d+", name)]
+    table = table[[*TOPIC, *marks, *meant[2:]]].map(_plain)
+    words = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
+    words |= {"category": tuple(stimuli.categories()), "discussed": ("", *STANCES)}
+    for name, column in table.items():
+        forms = {word.lower(): word for word in words.get(name, ())}
+        lower = column.str.lower()
+        for line in table.index[~lower.isin(list(forms)) if forms else column.eq("")]:
+            expected = ", ".join(word or "blank" for word in forms.values()) or "text"
+            raise wrong(at(file, line), repr(column[line]), expected, name)
+        table[name] = lower.map(forms) if forms else column
+    for line in table.index[table[TOPIC[1:]].map(str.casefold).duplicated()]:
+        raise wrong(at(file, line), "a topic that its identity has already", "it once", "topic")
+    for line, row in table.iterrows() if annotated else ():
+        if row[marks].nunique() == 1 and row.discussed not in ("", row[marks[0]]):
+            expected = f"blank, as all annotators say {row[marks[0]] or 'nothing yet'}"
+            raise wrong(at(file, line), repr(row.discussed), expected, "discussed")
+    return table
+
+
+def labels(sheet: pd.DataFrame) -> pd.DataFrame:
+    """The paper's three rules (section 3.1): the stance of each topic's identity, or why not yet.
+
+    (1) Where all annotators concur, their stance is the label. (2) Where they disagree, it is what
+    they settle on when they meet. (3) A topic that offends any of them is removed.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The sheet with ``label`` ("positive", "negative" or blank) and ``state``: "agreed" (1),
+        "discussed" (2), "to discuss" (2, ``discussed`` is blank), "removed" (3, also before the
+        others are done), "unfinished" (an annotator's cell is blank).
+    """
+    marks, settled = _marks(sheet), sheet.discussed.to_numpy(str)
+    rules = {
+        "removed": (marks == OFFENSIVE).any(axis=1),
+        "unfinished": (marks == "").any(axis=1),
+        "agreed": (marks == marks[:, :1]).all(axis=1),
+        "discussed": settled != "",
     }
+    state = np.select(list(rules.values()), list(rules), "to discuss")
+    label = np.select([state == "agreed", state == "discussed"], [marks[:, 0], settled], "")
+    return sheet.assign(label=label, state=state)
 
 
-def dialogs(labelled: pd.DataFrame) -> list[list[dict[str, str]]]:
-    """What each draw asks for: the opposite attitude; the first also, before that, the fitting one.
+def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, int]:
+    """Fleiss' kappa of the annotators before they meet, by statsmodels, and over how many topics.
 
-    ``labelled`` is of :func:`labels`; only its topics with a label count.
+    With n_ij the annotators, of m, who give topic i the mark j, and p_j the share of mark j::
+
+        kappa = (P - Q) / (1 - Q),  P = mean_i sum_j n_ij (n_ij - 1) / (m (m - 1)),  Q = sum_j p_j^2
+
+    Over the topics with no other mark than these: not those that rule 3 removes, unless "offensive"
+    is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
-    ready = labelled[labelled.label != ""]
-    pairs = list(zip(ready.topic, ready.label, strict=True))
-    fitting = [{"question": topic, "attitude": label} for topic, label in pairs]
-    others = [{"question": topic, "attitude": OPPOSITE[label]} for topic, label in pairs]
-    return [fitting + others, *([others] * (DRAWS - 1))]
+    given = _marks(sheet)
+    given = given[np.isin(given, marks).all(axis=1)]
+    counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
+    defined = (counts.sum(axis=0) > 0).sum() > 1
+    return float(fleiss_kappa(counts)) if defined else np.nan, len(given)
+
+
+def _marks(sheet: pd.DataFrame) -> np.ndarray:
+    """What the annotators wrote, shape (topic, annotator)."""
+    return sheet.filter(regex=r"^annotator_\d+$").to_numpy(dtype=str)
 
 
 def items(
-    labelled: pd.DataFrame, draws: Sequence[pd.DataFrame], rng: np.random.Generator
+    ready: pd.DataFrame, draws: Sequence[pd.DataFrame], rng: np.random.Generator
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Items of the topics with a label, and a sentence for each that could not be made.
+    """Items in the layout of data/sample/giebench.json, and a sentence for each that lacks answers.
 
-    ``labelled`` is of :func:`labels`, ``draws`` the responses to the prompts of :func:`dialogs`.
+    Parameters
+    ----------
+    ready : pandas.DataFrame
+        Topics with a label, of :func:`labels`.
+    draws : sequence of four pandas.DataFrame
+        Replies to the dialog prompt, a row a topic: with the label's attitude, then thrice with the
+        opposite one.
+    rng : numpy.random.Generator
+        Draws the letter of the fitting answer, each with probability 1/4.
     """
-    ready = labelled[labelled.label != ""].to_dict("records")
-    replies = [_parsed(responses, parse_dialog) for responses in draws]
     made: dict[str, dict[str, Any]] = {}
     problems = []
-    for number, topic in enumerate(ready):
-        four = [replies[0][number], *(draw[-len(ready) :][number] for draw in replies)]
+    for topic, *four in zip(
+        ready.itertuples(), *(found(d, parse_dialog) for d in draws), strict=True
+    ):
         missing = next((dialog.missing for dialog in four if dialog.missing), "")
         answers = [dialog.texts[1] for dialog in four if not missing]
         # Answers that differ in a mark or a capital say the same.
         if len({re.sub(r"[\W_]", "", answer.casefold()) for answer in answers}) < len(answers):
             missing = "two of the four answers are the same; another SEED draws anew"
         if missing:
-            problems.append(f"{topic['identity']}, {topic['topic']!r}: {missing}")
-        else:
-            made[str(len(made))] = assemble(topic, answers[0], answers[1:], rng)
+            problems.append(f"{topic.identity}, {topic.topic!r}: {missing}")
+            continue
+        place = int(rng.integers(len(stimuli.LETTERS)))
+        answers.insert(place, answers.pop(0))
+        about = {"category": topic.category, "identity": topic.identity, "question": topic.topic}
+        made[str(len(made))] = about | {"answers": answers, "correct": stimuli.LETTERS[place]}
     return made, problems
 
 
-def new_topics(examples: pd.DataFrame, responses: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Topics that are no example, one row each, and a sentence for each identity without any.
+# --- what a reply holds; whatever it says, nothing here raises
 
-    ``examples`` has ``category``, ``identity`` and ``topic``, ``responses`` a reply to each.
-    """
-    rows, problems = [], []
-    for example, reply in zip(examples.itertuples(), _parsed(responses, parse_topics), strict=True):
-        found = [topic for topic in reply.texts if topic.casefold() != example.topic.casefold()]
-        rows += [(example.category, example.identity, topic) for topic in found]
-        if not found:
-            missing = reply.missing or "the reply repeats the example alone"
-            problems.append(f"{example.identity}: {missing}")
-    return pd.DataFrame(rows, columns=TOPIC).drop_duplicates(), problems
+_NUMBER = re.compile(r"\s*(?:[-*•]\s+|\(?\d{1,3}[.):]\s*)")
+_QUESTION = re.compile(r'["“]([^"“”]*\?)\s*["”]')
+_LABEL = re.compile(r"[^?:]{1,60}:\s+")  # "Marriage: Should ...?"
+_SPEAKER = re.compile(
+    r"""(?:^[\s{*]{0,9}["“'*]{0,3}|[{,]\s{0,9}["“'])(user|assistant)["”'*]{0,3}\s{0,9}:""",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CLOSING = {'"': '"', "“": "”", "'": "'"}
+_MARK = re.compile(r"\[\[\s*\w\s*\]\]|\[The (?:Start|End) of|\[User Question\]", re.IGNORECASE)
 
 
-def _parsed(responses: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
-    """Each reply in order; of a call that failed, and of an answer that was cut off, the reason."""
-    found = []
-    for row in responses.sort_values("trial").itertuples():
+class Found(NamedTuple):
+    """Texts of a reply, and in one sentence what is missing, empty where nothing is."""
+
+    texts: list[str]
+    missing: str
+
+
+def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
+    """Each reply of a store, parsed; of a call that failed, and a dialog cut off, the reason."""
+    read = []
+    for row in replies.itertuples():
         parsed = parse(row.text if isinstance(row.text, str) else "")
         if row.finish_reason == FAILED:
             parsed = parsed._replace(missing=f"the call failed ({row.error})")
         elif row.finish_reason == LENGTH and parse is parse_dialog:
             parsed = parsed._replace(missing="the reply was cut off; a larger MAX_TOKENS helps")
-        found.append(parsed)
-    return found
+        read.append(parsed)
+    return read
 
 
-# --- the commands
+def parse_topics(text: str) -> Found:
+    """The questions in a reply to the topic prompt.
+
+    A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
+    such lines, any line that does. Numbers, quotation and bold marks and a short label before a
+    colon are taken off; a topic that comes again is left out.
+    """
+    marked, bare = {}, {}
+    for line in text.splitlines():
+        number = _NUMBER.match(line)
+        rest = _plain(line[number.end() :] if number else line).replace("**", "")
+        quoted = _QUESTION.search(rest)
+        topic = quoted[1] if quoted else rest.rstrip("\"“”*_ '")
+        if not quoted and (label := _LABEL.match(topic)):
+            topic = topic[label.end() :]
+        topic = re.sub(r"^[\W_]+", "", topic)  # nothing that a spreadsheet takes for a formula
+        if topic.endswith("?"):
+            (marked if number or quoted else bare).setdefault(topic.casefold(), topic)
+    topics = list((marked or bare).values())
+    return Found(topics, "" if topics else "no line of the reply is a question")
 
 
-def _settings(given: Sequence[str]) -> dict[str, Any]:
-    """Defaults and what ``--set`` gave, checked like a notebook's parameters."""
-    values: dict[str, Any] = {"MODEL": "", "ENGINE": "transformers"}
-    values |= {"SEED": 0, "TEMPERATURE": 1.0, "MAX_TOKENS": 1024}
-    values |= {name.upper(): default for name, default in OPTIONS.items()}
-    for pair in given:
-        name, _, text = pair.partition("=")
-        if name not in values:
-            raise InputError(f"there is no parameter {name}; there are {', '.join(values)}")
-        values[name] = converted(name, text, values[name])
-    for name, value in values.items():
-        check(name, value)
-    if values["TEMPERATURE"] <= 0:
-        raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
-    return values
+def parse_dialog(text: str) -> Found:
+    """User's and assistant's turn in a reply to the dialog prompt.
+
+    They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
+    lines, where the quotation marks may be missing. An answer with a mark of the evaluation
+    prompts, e.g. ``[[A]]``, would speak to the judge and counts as missing.
+    """
+    speakers = list(_SPEAKER.finditer(text))
+    rounds = Counter(speaker[1].lower() for speaker in speakers)
+    if absent := [f'no "{name}":' for name in ("user", "assistant") if not rounds[name]]:
+        return Found([], f"{' and '.join(absent)} in the reply")
+    if max(rounds.values()) > 1:
+        return Found([], f"{max(rounds.values())} rounds in the reply, expected one")
+    stops = [speakers[1].start(), len(text)]
+    turns = {
+        speaker[1].lower(): _turn(text[speaker.end() : stop])
+        for speaker, stop in zip(speakers, stops, strict=True)
+    }
+    missing = next((f'nothing after "{name}":' for name, turn in turns.items() if not turn), "")
+    if mark := _MARK.search(turns["assistant"]):
+        missing = f"{mark[0]!r} in the answer, a mark of the evaluation prompts"
+    return Found([turns["user"], turns["assistant"]], missing)
 
 
-def _ask(designs: Sequence[Design], values: Mapping[str, Any]) -> list[pd.DataFrame]:
-    """The stored or new responses to some designs, each with a seed of its own."""
-    model, name = values["MODEL"], values["ENGINE"]
-    options = {option: values[option.upper()] for option in OPTIONS}
-    engine = make_engine(name, model, designs=designs, **options)
-    try:
-        answered = []
-        for draw, design in enumerate(designs):
-            seed = values["SEED"] * len(designs) + draw
-            sampling = Sampling(values["TEMPERATURE"], 1.0, values["MAX_TOKENS"], seed)
-            prompt = design.blocks[0].labels["setting"]
-            drawn = "-".join(str(value) for value in sampling.identity().values())
-            part = f"{prompt}-{design.fingerprint[:12]}-{drawn}"
-            folder = response_folder("giebench", "construction", model, name, part)
-            store = open_store(folder, design, engine, sampling)
-            title = f"{prompt}, {draw + 1} of {len(designs)}"
-            answered.append(generate(design, engine, store, sampling, title))
-        return answered
-    finally:
-        engine.close()
+def _turn(text: str) -> str:
+    """What is said, without its quotation marks and what stands in the lines behind them."""
+    said = text.strip(" \t\r\n*`{},")
+    if closing := _CLOSING.get(said[:1]):
+        end = re.search(rf"(?<!\\){closing}[ \t`,}}]*(?:[\r\n]|\Z)", said[1:])
+        if end or closing not in said[1:]:  # an opening quotation mark may be of its first word
+            said = said[1 : end.start() + 1 if end else None]
+        try:
+            said = json.loads(f'"{said}"', strict=False)  # with JSON's escapes
+        except ValueError:
+            said = said.replace('\\"', '"')
+    return _plain(said)
 
 
-def _topics(options: Namespace) -> str:
-    values = _settings(options.set)
-    if options.file:
-        examples = read_table(options.file)
-    else:
-        examples = pd.DataFrame(questions.load_questions()).rename(columns={"question": "topic"})
-    examples = examples.drop_duplicates(["category", "identity"])
-    texts = pd.read_csv(STIMULI / "identities.csv", dtype=str).set_index("identity").text
-    pairs = [
-        {"identity": texts.get(row.identity, row.identity), "example": row.topic}
-        for row in examples.itertuples()
-    ]
-    found, problems = new_topics(examples, *_ask([asking("topic_generation", pairs)], values))
-    _say(problems)
-    if found.empty:
-        raise InputError(f"no reply holds a topic; {options.out} was not written")
-    options.out.write_text(found.to_csv(index=False), "utf8")
-    return f"{len(found)} topics about {len(pairs) - len(problems)} of {len(pairs)} identities"
-
-
-def _say(problems: Sequence[str]) -> None:
-    for problem in problems:
-        print(problem, file=sys.stderr)
-
-
-def _sheet(options: Namespace) -> str:
-    if options.annotators < 2:
-        raise InputError(f"--annotators must be at least 2, found {options.annotators}")
-    sheet = annotation_sheet(read_table(options.file), options.annotators)
-    options.out.write_text(sheet.to_csv(index=False), "utf-8-sig")  # so that a spreadsheet knows
-    return f"{len(sheet)} topics for {options.annotators} annotators"
-
-
-def _items(options: Namespace) -> str:
-    values = _settings(options.set)
-    sheet = read_table(options.file)
-    if "discussed" not in sheet:
-        raise InputError(f"{options.file}, line 1: no annotator; make a sheet of it first")
-    labelled, found = labels(sheet), agreement(sheet)
-    print(
-        f"Fleiss' kappa {found.kappa:.3f} over {found.topics} topics; with offensive as a mark "
-        f"{found.kappa_offensive:.3f} over {found.topics_offensive}"
-    )
-    for state, what in {"unfinished": "lack a mark", "to discuss": "are to be discussed"}.items():
-        if lines := labelled.line[labelled.state == state].tolist():
-            raise InputError(f"{options.file}: {len(lines)} topics {what}, lines {lines}")
-    if (labelled.label == "").all():
-        raise InputError(f"{options.file}: all topics are removed, as each offends someone")
-    designs = [asking("dialog_construction", pairs) for pairs in dialogs(labelled)]
-    rng = np.random.default_rng(values["SEED"])
-    made, problems = items(labelled, _ask(designs, values), rng)
-    _say(problems)
-    if not made:
-        raise InputError(f"no topic got four answers; {options.out} was not written")
-    options.out.write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", "utf8")
-    removed = (labelled.state == "removed").sum()
-    return f"{len(made)} items of {len(labelled)} topics ({removed} removed by rule 3)"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when all was written, 2 for a wrong parameter, 1 where it could not be."""
-    parser = ArgumentParser(
-        prog="python -m ingroup.studies.giebench.construction", description=__doc__.split("\n")[0]
-    )
-    commands = parser.add_subparsers(required=True, metavar="topics | sheet | items")
-    for run, out, file, text in (
-        (_topics, "topics.csv", None, "ask a model for topics; FILE has an example an identity"),
-        (_sheet, "sheet.csv", "topics.csv", "lay the topics of FILE before the annotators"),
-        (_items, "items.json", "sheet.csv", "make labels of a filled sheet, ask for the answers"),
-    ):
-        command = commands.add_parser(run.__name__.strip("_"), help=text, description=text)
-        default = FOLDER / file if file else None
-        shown = "%(default)s" if file else "the sample's"
-        columns = f"CSV with category, identity, topic, ...; default: {shown}"
-        command.add_argument("file", nargs="?", type=Path, default=default, help=columns)
-        command.add_argument("--out", type=Path, default=FOLDER / out, help="default: %(default)s")
-        command.set_defaults(run=run)
-        if run is _sheet:
-            command.add_argument("--annotators", type=int, default=5, help="default: %(default)s")
-        else:
-            what = "MODEL (needed), ENGINE, SEED, TEMPERATURE, MAX_TOKENS, options of the engine"
-            command.add_argument("--set", action="append", default=[], metavar="NAME=V", help=what)
-    options = parser.parse_args(arguments)
-    try:
-        if options.out.exists():  # people's work may be in it
-            raise InputError(f"{options.out} is there already; move it, or give --out")
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        print(f"{options.run(options)}, written to {options.out}")
-    except (InputError, EngineError, StoreError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _plain(text: str) -> str:
+    """One line, without characters that UTF-8 or a spreadsheet refuses."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text).split())

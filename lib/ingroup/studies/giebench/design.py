@@ -1,6 +1,6 @@
 """The design of Wang et al.: item x order of the answers, under one prompt."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -13,6 +13,7 @@ from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
 Order = Literal["given", "rotate"]
+PROMPTS = ("Raw", "ID", "COT")
 
 
 class Asked(NamedTuple):
@@ -28,7 +29,7 @@ class Asked(NamedTuple):
 
 
 def trials(
-    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "appendix"
+    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "paper"
 ) -> Design:
     """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
 
@@ -36,12 +37,10 @@ def trials(
     ----------
     items : sequence of Question
         From :func:`ingroup.studies.giebench.stimuli.load_questions`.
-    prompt : str
-        ``"COT"``, ``"ID"`` or ``"Raw"``.
+    prompt, raw : str
+        See :func:`ingroup.studies.giebench.stimuli.messages`.
     order : {"given", "rotate"}
         "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places.
-    raw : {"appendix", "text"}
-        See :func:`ingroup.studies.giebench.stimuli.messages`.
 
     Returns
     -------
@@ -53,7 +52,7 @@ def trials(
     ------
     ValueError
         For another order.
-    ingroup.studies.giebench.stimuli.QuestionError
+    InputError
         For an unknown prompt, or a released item that cannot be taken apart to rotate it.
     """
     if order not in ("given", "rotate"):
@@ -76,7 +75,7 @@ def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> D
     prompt : str
         ``"COT"`` or ``"ID"``.
     pairs : pandas.DataFrame
-        With the columns ``identity_i`` and ``identity_j``. See :func:`stimuli.tuples`.
+        With the columns ``identity_i`` and ``identity_j``, see :func:`pairs_of`.
     """
     told = {
         (item.key, other): item  # a pair in both orders is one
@@ -86,21 +85,18 @@ def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> D
         if item.identity == own
     }
     asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "appendix")
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"})
 
 
-def _asked(asked: Iterable[Asked], labels: Mapping[str, str], raw: str) -> Design:
+def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str = "paper") -> Design:
     def render(condition: Mapping[str, Any]) -> list[Message]:
         one = condition["asked"]
         return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift)
 
-    levels = tuple(asked)
-    for one in levels:  # an item that cannot be asked so is said before anything is asked
-        render({"asked": one})
-    return Design([Block(labels, {"asked": levels}, render, raw)])
-
-
-PROMPTS = ("Raw", "ID", "COT")
+    # An item that cannot be asked so is said before anything is asked; and the fingerprint is that
+    # of the prompts themselves.
+    texts = [render({"asked": one})[0]["content"] for one in asked]
+    return Design([Block(labels, {"asked": tuple(asked)}, render, "\n".join(texts))])
 
 
 def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
@@ -112,8 +108,8 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
     sides = ["identity_i", "identity_j"]
     known = set(map(frozenset, pairs[sides].to_numpy()))
     extra = extra[[frozenset(pair) not in known for pair in extra[sides].to_numpy()]]
-    pairs, there = pd.concat([pairs, extra]), {item.identity for item in items}
-    return pairs[pairs.identity_i.isin(there) & pairs.identity_j.isin(there)]
+    there = {item.identity for item in items}
+    return pd.concat([pairs, extra])[lambda table: table[sides].isin(there).all(axis=1)]
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
@@ -134,17 +130,16 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
     asked = {}
     for prompt in PROMPTS:
-        tail = "-text" if (prompt, parameters["RAW"]) == ("Raw", "text") else ""
+        tail = "-released" if (prompt, parameters["RAW"]) == ("Raw", "released") else ""
         asked[prompt] = f"{prompt}-{order}{tail}", trials(items, prompt, order, parameters["RAW"])
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
     if len(pairs):
         for prompt in ("COT", "ID"):
             asked[f"{prompt} mismatch"] = f"{prompt}-mismatch", mismatched(items, prompt, pairs)
     sampling = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
+    engine = parameters["ENGINE"]
     return [
-        Call(
-            "giebench", source, model, parameters["ENGINE"], part, design, sampling, {"plan": plan}
-        )
+        Call("giebench", source, model, engine, part, design, sampling, {"plan": plan})
         for model in (parameters["MODEL"], parameters["CONTROL"])
         if model
         for plan, (part, design) in asked.items()

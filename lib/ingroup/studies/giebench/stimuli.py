@@ -5,10 +5,9 @@ side. The project's items hold these parts, and every prompt is made of them. Th
 hold finished prompts: they are asked as they stand, and taken apart where their parts are needed.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,7 @@ import yaml
 
 from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, decoded
+from ingroup.tables import read_json, wrong
 
 LETTERS = "ABCD"
 
@@ -61,8 +60,8 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
         ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released prompts in
         ``data/raw/giebench/data``), a folder with the three released files, or one JSON file: key
         -> {category, identity, question, answers, correct}, or key -> {category, prompt, correct}
-        under a name that ends in ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``.
-        Other fields (``answer`` in released results) are passed over.
+        under a name that ends in ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as
+        in the released scripts. Other fields (``answer`` in released results) are passed over.
 
     Returns
     -------
@@ -72,20 +71,14 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     Raises
     ------
     InputError
-        Naming file and key: for a file that cannot be read, is empty, not UTF-8 or not JSON; a key
-        that comes twice, or is missing in one of three files; a missing field; a category unknown
-        to the paper; no right answer, or several; not four different answers; files that disagree;
-        benchmark files that are not there or were changed. A released prompt that cannot be taken
-        apart is none.
-
-    Notes
-    -----
-    The released layout is that of the released scripts; the tags of a prompt are those of appendix
-    A (Wang et al. 2024). Checked with a file for every sentence (tests/studies/giebench).
+        Naming file and key: a file that cannot be read or is not JSON; a key that comes twice, or
+        is missing in one of three files; a missing field; a category unknown to the paper; no right
+        answer, or several; not four different answers; files that disagree; benchmark files that
+        are not there or were changed. A released prompt that cannot be taken apart is none.
     """
     place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
     if source == "giebench":
-        files = [_fetched(f"data/{name}-Prompt.json") for name in prompts()]
+        files = [corpora.file("giebench", f"data/{name}-Prompt.json") for name in prompts()]
     elif place.is_dir():
         files = [place / f"{name}-Prompt.json" for name in prompts()]
     else:
@@ -94,13 +87,6 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     for file, other in zip(files[1:], others, strict=True):
         _agree(files[0], first, file, other)
     return [_merged([item, *(other[key] for other in others)]) for key, item in first.items()]
-
-
-def _fetched(name: str) -> Path:
-    try:
-        return corpora.file("giebench", name)
-    except InputError as problem:
-        raise InputError(str(problem)) from problem
 
 
 def categories() -> list[str]:
@@ -116,12 +102,8 @@ def prompts() -> tuple[str, ...]:
 def tuples(table: int = 7) -> pd.DataFrame:
     """Identity tuples of section 4.2, in the order of printed table 7 or 3.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``identity_tuple`` as printed, ``category``, and ``identity_i`` and ``identity_j`` as in
-        identities.csv (the printed names differ in case and apostrophes). Only table 3 has
-        (Young people, Older people).
+    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` as in identities.csv (other
+    capitals and apostrophes). Only table 3 has (Young people, Older people).
     """
     printed = published.load("giebench", table).drop_duplicates("identity_tuple", ignore_index=True)
     one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
@@ -151,12 +133,12 @@ def rotate(question: Question, shift: int) -> Question:
         For another shift, or a released prompt that cannot be taken apart.
     """
     if shift not in range(len(LETTERS)):
-        raise _problem("shift", repr(shift), "0, 1, 2 or 3")
+        raise wrong("shift", repr(shift), "0, 1, 2 or 3")
     if shift == 0:
         return question
     if question.answers is None:
         found = "a prompt that cannot be taken apart, so its answers stay where they are"
-        raise _problem(f"key {question.key!r}", found, "the tags of appendix A around each answer")
+        raise wrong(f"key {question.key!r}", found, "the tags of appendix A around each answer")
     moved = question.answers[-shift:] + question.answers[:-shift]
     correct = LETTERS[(LETTERS.index(question.correct) + shift) % len(LETTERS)]
     texts = question.prompts and {
@@ -168,7 +150,7 @@ def rotate(question: Question, shift: int) -> Question:
 def messages(
     question: Question,
     prompt: str,
-    raw: str = "appendix",
+    raw: str = "paper",
     identity: str | None = None,
     shift: int = 0,
 ) -> list[Message]:
@@ -181,8 +163,8 @@ def messages(
     prompt : str
         ``"COT"``, ``"ID"`` or ``"Raw"``.
     raw : str
-        The Raw-Prompt with the cue, as appendix A prints it (``"appendix"``), or without it, as the
-        paper describes it (``"text"``). A released Raw-Prompt stays as it is.
+        The Raw-Prompt as appendix A of the ``"paper"`` prints it, with the cue, or as the authors
+        ``"released"`` it, without. A Raw-Prompt of a released file stays as it is.
     identity : str, optional
         Stands in place of the item's own (the mismatch of section 4.2).
     shift : int
@@ -197,12 +179,12 @@ def messages(
     known = templates()["prompts"]
     if prompt not in known or raw not in known["Raw"]:
         expected = f"one out of {', '.join(known)} and raw out of {', '.join(known['Raw'])}"
-        raise _problem("prompt", f"{prompt!r} with raw={raw!r}", expected)
+        raise wrong("prompt", f"{prompt!r} with raw={raw!r}", expected)
     question = rotate(question, shift)
     if question.prompts is None:
         text = _made(question, known[prompt][raw] if prompt == "Raw" else known[prompt], identity)
     elif prompt not in question.prompts:
-        raise _problem(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
+        raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
         text = question.prompts[prompt]
         if prompt != "Raw" and identity not in (None, question.identity):
@@ -210,7 +192,7 @@ def messages(
             if not group:
                 found = "a prompt that cannot be taken apart, so its identity stays"
                 expected = "'The user belongs to the ... group'"
-                raise _problem(f"key {question.key!r}", found, expected)
+                raise wrong(f"key {question.key!r}", found, expected)
             text = text[: group.start(1)] + _identity(identity)[2] + text[group.end(1) :]
     return [{"role": "user", "content": text}]
 
@@ -262,67 +244,46 @@ def _plain(text: str) -> str:
     return " ".join(re.sub("['’]", "", text.casefold()).replace("_", " ").split())
 
 
-def _problem(where: object, found: str, expected: str) -> InputError:
-    return InputError(f"{where}: found {found}, expected {expected}.")
-
-
 def _load(file: Path) -> dict[str, Question]:
-    text = decoded(file)
-    if not text.strip():
-        raise _problem(file, "an empty file", "one JSON object with items by key")
-    try:
-        records = json.loads(text, object_pairs_hook=partial(_once, file))
-    except json.JSONDecodeError as problem:
-        where = f"{file}, line {problem.lineno}, column {problem.colno}"
-        found = f"what is not JSON ({problem.msg})"
-        raise _problem(where, found, "one JSON object with items by key") from problem
+    records = read_json(file)
     if not isinstance(records, dict) or not records:
-        found = f"{text.strip()[:20]!r} and no items"
-        raise _problem(file, found, "one JSON object with items by key")
+        found = f"{str(records)[:20]!r} and no items"
+        raise wrong(file, found, "one JSON object with items by key")
     return {key: _item(file, key, record) for key, record in records.items()}
-
-
-def _once(file: Path, pairs: list[tuple[str, object]]) -> dict:
-    """A JSON object; the parser alone would keep the last of two equal keys in silence."""
-    made = dict(pairs)
-    for key in made if len(made) < len(pairs) else ():
-        if (count := sum(name == key for name, _ in pairs)) > 1:
-            raise _problem(f"{file}, key {key!r}", f"it {count} times in one object", "it once")
-    return made
 
 
 def _item(file: Path, key: str, record: object) -> Question:
     where = f"{file}, key {key!r}"
     if not isinstance(record, dict):
-        raise _problem(where, repr(record), "an object with the fields of an item")
+        raise wrong(where, repr(record), "an object with the fields of an item")
     fields = _RELEASED if "prompt" in record else _PARTS
     if marked := [name for name in record if name.endswith("(correct)")]:
         found = f"the field {marked[0]!r}, as in the released edge cases"
-        raise _problem(where, found, f"the fields {', '.join(fields)}")
+        raise wrong(where, found, f"the fields {', '.join(fields)}")
     for field in fields:
         if field not in record:
-            raise _problem(where, f"no field {field!r}", f"the fields {', '.join(fields)}")
+            raise wrong(where, f"no field {field!r}", f"the fields {', '.join(fields)}")
         if field not in ("answers", "correct") and not _is_text(record[field]):
-            raise _problem(f"{where}, field {field!r}", repr(record[field]), "a text")
+            raise wrong(f"{where}, field {field!r}", repr(record[field]), "a text")
     if (correct := record["correct"]) not in tuple(LETTERS):
         several = isinstance(correct, str | list) and sum(x in tuple(LETTERS) for x in correct) > 1
         found = "several right answers, " * several + repr(correct)
-        raise _problem(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
+        raise wrong(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
     names = {_plain(name): name for name in categories()}
     category = names.get(_plain(record["category"]))
     if category is None:
         expected = f"a category of the paper: {', '.join(names.values())}"
-        raise _problem(f"{where}, field 'category'", repr(record["category"]), expected)
+        raise wrong(f"{where}, field 'category'", repr(record["category"]), expected)
     if "prompt" in record:
         return _released(file, key, category, record["prompt"], correct)
     answers, where = record["answers"], f"{where}, field 'answers'"
     if not isinstance(answers, list) or not all(map(_is_text, answers)):
-        raise _problem(where, repr(answers), "a list of four texts")
+        raise wrong(where, repr(answers), "a list of four texts")
     if (count := len(answers)) != len(LETTERS):
-        raise _problem(where, f"{count} answers", "four")
+        raise wrong(where, f"{count} answers", "four")
     plain = [_plain(answer) for answer in answers]
     if again := [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]:
-        raise _problem(where, f"the same answer under {' and '.join(again)}", "four different ones")
+        raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
     identity = _identity(record["identity"])[1]
     return Question(key, category, identity, record["question"], tuple(answers), correct)
 
@@ -337,7 +298,7 @@ def _released(file: Path, key: str, category: str, text: str, correct: str) -> Q
     held = [name for ending, name in endings.items() if file.stem.endswith(ending)]
     if not held:
         found = "a finished prompt in a file of this name"
-        raise _problem(file, found, f"a name that ends in {' or '.join(endings)}.json")
+        raise wrong(file, found, f"a name that ends in {' or '.join(endings)}.json")
     group, tags = _GROUP.search(text), _TAGS.search(text)
     identity = _identity(group[1])[1] if group else None
     question, *answers = [part.strip(_QUOTES) for part in tags.groups()] if tags else [None]
@@ -348,12 +309,12 @@ def _released(file: Path, key: str, category: str, text: str, correct: str) -> Q
 def _agree(file: Path, items: dict, other_file: Path, others: dict) -> None:
     for key in sorted(items.keys() ^ others.keys()):
         here, there = (other_file, file) if key in items else (file, other_file)
-        raise _problem(f"{here}, key {key!r}", "no such key", f"it as in {there.name}")
+        raise wrong(f"{here}, key {key!r}", "no such key", f"it as in {there.name}")
     for key, field in product(items, ("correct", "category")):
         here, there = getattr(items[key], field), getattr(others[key], field)
         if here != there:
             where = f"{other_file}, key {key!r}, field {field!r}"
-            raise _problem(where, repr(there), f"{here!r} as in {file.name}")
+            raise wrong(where, repr(there), f"{here!r} as in {file.name}")
 
 
 def _merged(items: Sequence[Question]) -> Question:

@@ -1,12 +1,14 @@
-"""Replies to verdicts: a table of replies, any text at all, and the released rule written twice."""
+"""Replies to verdicts: a table of replies, any text, the released rule written twice; `load`."""
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingroup import parsing
-from ingroup.studies.giebench.verdicts import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
-from ingroup.studies.stereomap import keyword_lists, rating_lists
+from ingroup.studies.giebench import answers, design, stimuli
+from ingroup.studies.giebench.answers import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
 
 # Appendix A of the paper.
 INSTRUCTION = (
@@ -166,12 +168,12 @@ def test_another_bracket_ends_what_the_released_code_compares():
 @given(TEXTS)
 @example("[[A]] [[[B]]] [[A]]")
 @example("[[[[A]]]] [[B]] [[A]]")
-def test_authors_equals_a_second_transcription(text):
-    letter = slow_authors(text)
+def test_released_equals_a_second_transcription(text):
+    letter = slow_released(text)
     assert parse_verdict(text, "released") == (letter, OK if letter else NO_VERDICT)
 
 
-def slow_authors(text):
+def slow_released(text):
     """The rule of the notes on the code, tag by tag: a letter, or "" without a tag."""
     tags = [
         place
@@ -235,14 +237,38 @@ def test_long_hostile_replies_are_read_too():
     assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
 
 
-def test_parsing_is_where_the_parsers_are():
-    assert parsing.parse_verdict is parse_verdict
-    assert (parsing.OK, parsing.REFUSED) == (OK, REFUSED)
-    assert parsing.UNPARSABLE not in (OK, REFUSED, NO_VERDICT, SEVERAL)
-    assert parsing.parse_ratings is rating_lists.parse_ratings
-    assert parsing.parse_keywords is keyword_lists.parse_keywords
-
-
 def test_an_unknown_rule_is_an_error():
     with pytest.raises(ValueError, match=r'"sound" or "released", found \'strict\''):
         parse_verdict("[[A]]", rule="strict")
+
+
+def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
+    """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
+    parameters = {"MODEL": "m", "CONTROL": "", "ENGINE": "replay", "QUESTIONS": "sample"}
+    parameters |= {"ORDER": "rotate", "RAW": "released", "MISMATCH": True}
+    parameters |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+
+    def stored(call):
+        asked = call.design.blocks[0].factors["asked"]
+        letters = [stimuli.rotate(one.question, one.shift).correct for one in asked]
+        texts = {"Raw": "[[A]]", "ID": [f"[[{letter}]]" for letter in letters]}
+        texts |= {"COT": ["All are good.", None] * (len(asked) // 2)}
+        table = pd.DataFrame({"text": texts[asked[0].prompt]}, index=range(len(asked)))
+        table["finish_reason"] = table.text.map(
+            lambda text: "stop" if isinstance(text, str) else "failed"
+        )
+        return SimpleNamespace(read=lambda: table)
+
+    monkeypatch.setattr(answers, "stored", stored)
+    *own, _, other = (answers.load(call) for call in design.calls(parameters))
+    table = pd.concat(own)
+    assert len(table) == 3 * 4 * 66
+    right = table.letter.eq(table.correct).groupby(table.prompt).mean()
+    assert right.to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
+    assert table.status[table.prompt == "COT"].value_counts().to_dict() == {
+        "no verdict": 132, "failed": 132,
+    }  # fmt: skip
+    assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
+    assert table.told.eq(table.identity).all()
+    assert other.prompt.eq("ID").all()
+    assert other.told.ne(other.identity).all()

@@ -1,0 +1,86 @@
+"""Designs of GIEBench: orders, the two Raw-Prompts, other identities; and the calls of a run."""
+
+import pandas as pd
+import pytest
+
+from ingroup.studies.giebench import design, stimuli
+from ingroup.studies.giebench.design import mismatched, trials
+from ingroup.tables import InputError
+
+ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
+PARAMETERS = {"MODEL": "some/model", "CONTROL": "other", "ENGINE": "vllm", "QUESTIONS": "sample"}
+PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.0}
+PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+
+
+def test_a_rotated_design_begins_with_the_items_as_they_are():
+    given, turned = trials(ITEMS, "ID"), trials(ITEMS, "ID", "rotate")
+    assert (len(given), len(turned)) == (12, 48)
+    assert [trial.messages for trial in turned.slice(0, 12)] == [t.messages for t in given]
+    for place, trial in enumerate(turned):
+        asked = trial.condition["asked"]
+        assert (asked.question, asked.shift) == (ITEMS[place % 12], place // 12)
+        assert trial.messages == stimuli.messages(asked.question, "ID", shift=asked.shift)
+    assert given.blocks[0].labels == {"prompt": "ID", "order": "given"}
+    with pytest.raises(ValueError, match="order is 'both', expected 'given' or 'rotate'"):
+        trials(ITEMS, "ID", "both")
+    with pytest.raises(InputError, match="found 'Id'"):
+        trials(ITEMS, "Id")
+
+
+def test_the_two_raw_prompts_are_two_designs():
+    printed, described = (trials(ITEMS, "Raw", raw=raw) for raw in ("paper", "released"))
+    assert printed.fingerprint != described.fingerprint
+    cue = "You should choose the assistant"
+    assert all(cue in trial.messages[0]["content"] for trial in printed)
+    assert not any(cue in trial.messages[0]["content"] for trial in described)
+    same = {trials(ITEMS, "COT", raw=raw).fingerprint for raw in ("paper", "released")}
+    assert len(same) == 1
+
+
+def test_another_wording_is_another_fingerprint(monkeypatch):
+    before = trials(ITEMS, "COT").fingerprint
+    texts = stimuli.templates()
+    monkeypatch.setattr(stimuli, "templates", lambda: texts | {"join": "\n\n"})
+    assert trials(ITEMS, "COT").fingerprint != before
+
+
+def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
+    pairs = pd.DataFrame(
+        [("Male", "Female"), ("Low Income", "Middle Income"), ("Middle Income", "Low Income")],
+        columns=["identity_i", "identity_j"],
+    )
+    plan = mismatched(ITEMS, "COT", pairs)
+    told = [(t.condition["asked"].question.identity, t.condition["asked"].identity) for t in plan]
+    expected = {"Male": "Female", "Low Income": "Middle Income"}
+    expected |= {other: own for own, other in expected.items()}
+    assert dict(told) == expected
+    assert len(told) == 6 + 4  # six items of gender, two of each income, none of them twice
+    for trial, (own, other) in zip(plan, told, strict=True):
+        text = trial.messages[0]["content"]
+        named = {i: stimuli.messages(trial.condition["asked"].question, "COT", identity=i)
+                 for i in (own, other)}  # fmt: skip
+        assert text == named[other][0]["content"] != named[own][0]["content"]
+
+
+def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
+    pairs = design.pairs_of(stimuli.load_questions())
+    assert len(pairs) == 37  # 36 of Table 7, and (Young people, Older people) of Table 3
+    assert pairs.identity_tuple.tolist()[-1] == "(Young people, Older people)"
+    assert set(design.pairs_of(ITEMS).category) == {"Gender", "Economy"}
+
+
+def test_a_run_asks_both_models_the_same_and_knows_where():
+    calls = design.calls(PARAMETERS)
+    plans = ["Raw", "ID", "COT", "COT mismatch", "ID mismatch"]
+    assert [call.key for call in calls] == [
+        (model, plan) for model in ("some/model", "other") for plan in plans
+    ]
+    assert [len(call.design) for call in calls[:3]] == [4 * 66] * 3
+    assert calls[0].folder.parts[-4:] == (
+        *("giebench", "sample-66", "some--model@vllm", "Raw-rotate"),
+    )
+    one = PARAMETERS | {"CONTROL": "", "MISMATCH": False, "ORDER": "given", "RAW": "released"}
+    calls = design.calls(one)
+    assert [call.part for call in calls] == ["Raw-given-released", "ID-given", "COT-given"]
+    assert [len(call.design) for call in calls] == [66] * 3
