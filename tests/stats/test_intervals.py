@@ -38,7 +38,6 @@ def test_against_the_definition(missing):
     np.testing.assert_allclose(result.draws, draws, rtol=1e-10)
     np.testing.assert_allclose([result.low, result.high], np.quantile(draws, [0.05, 0.95]))
     assert result.n_undefined == 0
-    assert result.confidence == 0.9
 
 
 def coverage(amplitude, noise, n=10, events=40, repeats=150):
