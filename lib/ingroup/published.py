@@ -173,7 +173,7 @@ def beside(
     Raises
     ------
     InputError
-        If a table has no column of that name, or ``here`` has a row twice.
+        If a table has no column of that name, or the table or ``here`` has a row twice.
     """
     blocks = [pd.DataFrame(columns=["table", "number", "row", *_COMPARED])]
     for table, column, here in sources if model else ():
@@ -184,10 +184,11 @@ def beside(
             if name not in rows:
                 raise wrong(f"{study}, table {table}", f"no column {name!r}", ", ".join(rows))
         own = here.set_axis(_joined(here.index.to_frame()))
-        for name in own.index[own.index.duplicated()]:
-            raise wrong(f"{study}, table {table}", f"{name!r} twice in this run", "it once")
         rows = rows.set_axis(_joined(rows[list(here.index.names)]))
         rows = rows[rows.index.isin(own.index)]
+        for frame, where in ((own, "this run"), (rows, "the table")):
+            for name in frame.index[frame.index.duplicated()]:
+                raise wrong(f"{study}, table {table}", f"{name!r} twice in {where}", "it once")
         compared = compare(rows[f"{column}_printed"], own.reindex(rows.index))
         block = compared.rename_axis("row").reset_index()
         block.insert(0, "table", table)
