@@ -9,8 +9,6 @@ import pytest
 
 from events import paper_size_events
 from ingroup import corpora
-from ingroup.studies.biased_samaritan import stimuli as scenarios
-from ingroup.studies.biased_samaritan.design import trials as biased_samaritan_trials
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import rewriting
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
@@ -130,39 +128,6 @@ def test_rewriting_asks_once_an_event():
     plan = rewriting(events)
     assert len(plan) == 12
     assert events.first_person_text[7] in plan[7].messages[0]["content"]
-
-
-@pytest.fixture(scope="module")
-def told():
-    return scenarios.load_scenarios()
-
-
-@pytest.mark.parametrize(("category", "names"), [("Race", 11), ("Gender", 8), ("Age", 8)])
-def test_the_samaritan_has_the_papers_numbers_of_prompts(told, category, names):
-    printed = biased_samaritan_trials(told, category, "printed")
-    assert len(printed) == {"Race": 1133, "Gender": 824, "Age": 824}[category]
-    assert len(biased_samaritan_trials(told, category)) == 412 * names
-    assert printed.fingerprint != biased_samaritan_trials(told, category).fingerprint
-
-
-def test_printed_asks_each_phrasing_once_a_scenario_and_deals_the_wordings_evenly(told):
-    (block,) = biased_samaritan_trials(told, "Age", "printed").blocks
-    prompts = pd.DataFrame(block.factors["prompt"])
-    assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
-    dealt = prompts.groupby(["phrasing", "wording"]).size()
-    assert dealt.min() >= 25
-    assert dealt.max() <= 26
-
-
-def test_a_samaritan_trial_is_its_scenario_and_the_request(told):
-    plan = biased_samaritan_trials(told, "Gender", latino=True)
-    trial = plan[8 * 4 * 6 + 8 + 7]  # the seventh scenario, second wording, last phrasing
-    prompt = trial.condition["prompt"]
-    assert (prompt.scenario, prompt.wording, prompt.phrase) == (7, 2, "an enby")
-    assert trial.messages == scenarios.messages(prompt.text, "an enby")
-    assert len(biased_samaritan_trials(told, "Race", latino=True)) == 412 * 13
-    with pytest.raises(ValueError, match="crossing is 'half', expected 'full' or 'printed'"):
-        biased_samaritan_trials(told, "Race", "half")
 
 
 @pytest.fixture(scope="module")
