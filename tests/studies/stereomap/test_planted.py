@@ -23,14 +23,16 @@ from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.design import trials as stereomap_trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
-from ingroup.studies.stereomap.planted import Planted
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 from ingroup.tables import InputError
 
 
 @pytest.fixture(scope="module")
 def planted():
-    return {name: Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
+    return {
+        name: stereomap_examples.Replies(paths.MODELS / name / "planted.yaml")
+        for name in calibrants()
+    }
 
 
 def test_a_planted_rating_by_hand(planted):
