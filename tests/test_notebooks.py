@@ -167,7 +167,7 @@ def test_giebench_items_are_built_from_topics_to_letters():
     # Pairs that agree 1, 1, 0.6, 0.4, 0.6: P = 0.72; 13 of 25 marks are positive: Q = 0.5008.
     kappa = pd.read_csv(tables / "construction_kappa.csv", index_col=0).kappa.iloc[0]
     assert kappa == pytest.approx((0.72 - 0.5008) / (1 - 0.5008))
-    numbers = re.findall(r"[\d.]+$", answer_to("31_giebench_construction"), re.MULTILINE)
+    numbers = re.findall(r"\d\.\d+$", answer_to("31_giebench_construction"), re.MULTILINE)
     assert [float(number) for number in numbers] == pytest.approx([0.72, 0.5008, kappa], abs=1e-4)
     own = {item.question: item for item in stimuli.load_questions()}
     items = stimuli.load_questions(tables / "construction_items.json")
