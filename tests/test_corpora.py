@@ -1,4 +1,4 @@
-"""The corpora: the sample as written, reading and its sentences, fetching by hash."""
+"""The corpora: fetched from a site or a mirror, and verified by hash."""
 
 import hashlib
 import re
@@ -9,16 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ingroup import corpora, paths
-from ingroup.corpora import COLUMNS, CORPORA, EMOTIONS, Corpus, fetch, load_events
+from ingroup.corpora import CORPORA, Corpus, fetch
+from ingroup.studies.empathy_gap.stimuli import EMOTIONS
 from ingroup.tables import InputError
 
-HEADER = "\t".join(COLUMNS)
 CONTENTS = {"one.tsv": b"first file\n", "two words.tsv": b"second file\n"}
 BLOBS = {  # git hash-object's id of each, and of a file that is none of them
     "data/a.json": (b"{}\n", "0967ef424bce6791893e9a57bb952f80fd536e93"),
@@ -28,232 +25,6 @@ BLOBS = {  # git hash-object's id of each, and of a file that is none of them
         "916e18b3108e2ab5c8d657b237ee2eb5b6a47aff",
     ),
 }
-
-
-def event(emotion: str, text_id: str = "1", text: str = "it rained") -> str:
-    return f"{emotion}\t{text_id}\t{text}\tI felt when {text}\tThe person felt when {text}"
-
-
-def write(place: Path, *lines: str, header: str = HEADER) -> str:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    return str(place)
-
-
-# --- the sample
-
-
-def test_sample_has_six_narratives_for_each_emotion_in_order():
-    events = load_events()
-    assert list(events.columns) == list(COLUMNS)
-    assert events["emotion"].tolist() == [emotion for emotion in EMOTIONS for _ in range(6)]
-    assert events["text_id"].tolist() == [str(number) for number in range(1, 73)]
-    assert events["generated_text"].is_unique
-    assert not events.isna().to_numpy().any()
-    assert sorted(EMOTIONS) == list(EMOTIONS)
-    assert len(EMOTIONS) == 12
-
-
-def test_sample_file_is_plain_tsv():
-    content = (paths.SAMPLE / "narratives.tsv").read_bytes()
-    assert content.isascii()
-    assert b"\r" not in content
-    assert b'"' not in content
-    assert content.endswith(b".\n")
-    assert {line.count(b"\t") for line in content.splitlines()} == {4}
-
-
-def test_sample_forms_tell_the_same_event():
-    shift = dict.fromkeys(("i", "we"), "they") | dict.fromkeys(("me", "us"), "them")
-    shift |= dict.fromkeys(("my", "our"), "their") | {"mine": "theirs", "myself": "themselves"}
-    shift |= {"was": "were"}
-
-    def words(text: str) -> list[str]:
-        return re.findall(r"[\w-]+", text.lower())
-
-    for _, emotion, own, first, third in load_events()[["emotion", *COLUMNS[2:]]].itertuples():
-        assert 8 <= len(own.split()) <= 20, own
-        assert first.startswith(f"I felt {emotion} when "), first
-        assert third.startswith(f"The person felt {emotion} when "), third
-        assert first.endswith("."), first
-        assert third.endswith("."), third
-        # The first person adds only the words that a terse text left out.
-        assert set(words(own)) <= set(words(first)), first
-        # The third person differs only in pronouns and in the verbs that agree with them.
-        said, told = ([shift.get(w, w) for w in words(form)] for form in (first, third))
-        assert said[1:] == told[2:], third
-        assert not {"i", "me", "my", "mine", "myself", "we", "us", "our", "am"} & set(words(third))
-
-
-def test_sample_spreads_the_words_that_the_calibrant_refuses():
-    refused = r"\b(?:died|hospital|police|stolen|accident|funeral|weapon|threatened)\b"
-    for size in (12, 24, 36, 48, 60, 72):
-        events = load_events(n_events=size)
-        hit = events["generated_text"].str.contains(refused)
-        assert 1 / 8 < hit.mean() < 1 / 5
-    assert set(events["emotion"][hit]) == set(EMOTIONS)
-
-
-# --- samples of a corpus
-
-
-def uneven(folder: Path, sizes: dict[str, int]) -> str:
-    """A corpus whose emotions take turns in the file until they run out."""
-    turns = range(max(sizes.values()))
-    lines = [event(emotion, str(i)) for i in turns for emotion in sizes if i < sizes[emotion]]
-    return write(folder / "events.tsv", *lines)
-
-
-def dealt(sizes: dict[str, int], n_events: int) -> dict[str, int]:
-    """Cards dealt one by one, as slowly as at a table."""
-    hands = dict.fromkeys(sorted(sizes), 0)
-    while sum(hands.values()) < n_events:
-        for emotion in hands:
-            if hands[emotion] < sizes[emotion] and sum(hands.values()) < n_events:
-                hands[emotion] += 1
-    return {emotion: size for emotion, size in hands.items() if size}
-
-
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
-    sizes = data.draw(st.dictionaries(st.sampled_from(EMOTIONS), st.integers(1, 7), min_size=1))
-    n_events = data.draw(st.integers(1, sum(sizes.values())))
-    corpus = uneven(tmp_path_factory.mktemp("uneven"), sizes)
-    events = load_events(corpus, n_events)
-    assert events.index.tolist() == list(range(n_events))
-    assert events["emotion"].is_monotonic_increasing
-    assert events.groupby("emotion").size().to_dict() == dealt(sizes, n_events)
-    for _, own in events.groupby("emotion"):
-        assert own["text_id"].tolist() == [str(i) for i in range(len(own))]
-
-
-def test_a_small_sample_by_hand():
-    assert load_events(n_events=14)["text_id"].tolist() == [
-        *("1", "2", "7", "8"),  # the first two emotions give one more
-        *("13", "19", "25", "31", "37", "43", "49", "55", "61", "67"),
-    ]
-
-
-@pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
-def test_a_sample_size_out_of_range_is_refused(n_events):
-    with pytest.raises(InputError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
-        load_events(n_events=n_events)
-
-
-def test_a_numpy_integer_is_a_sample_size():
-    assert len(load_events(n_events=np.int64(5))) == 5
-
-
-# --- a corpus of one's own
-
-
-def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path):
-    write(tmp_path / "b.tsv", event("joy", "3"), event("anger", "4"))
-    write(tmp_path / "a.tsv", event("joy", "9"), event("anger", "8"), event("joy", "1"))
-    (tmp_path / "notes.txt").write_text("no corpus")
-    events = load_events(str(tmp_path))
-    assert events["text_id"].tolist() == ["8", "4", "9", "1", "3"]
-    assert events["emotion"].tolist() == ["anger", "anger", "joy", "joy", "joy"]
-
-
-def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
-    text = 'they said "go\u2028home", it\u0085rained, NA'
-    events = load_events(write(tmp_path / "a.tsv", event("fear", "NA", text), event("joy")))
-    assert events.loc[0, "generated_text"] == text
-    assert events.loc[0, "text_id"] == "NA"
-
-
-def test_a_quoted_text_is_unquoted_as_pandas_wrote_it(tmp_path):
-    text = 'they called it ""fair"", and left'
-    events = load_events(write(tmp_path / "a.tsv", event("joy", "1", f'"{text}"')))
-    assert events.loc[0, "generated_text"] == 'they called it "fair", and left'
-
-
-def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
-    place = tmp_path / "a.tsv"
-    place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
-    assert load_events(str(place)).loc[0, "third_person_text"] == "The person felt when it rained"
-
-
-def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
-    header = "text_id\temotion\tage\tgenerated_text"
-    events = load_events(write(tmp_path / "a.tsv", "7\tjoy\t\tit rained", header=header))
-    assert events.loc[0, ["emotion", "text_id", "generated_text"]].tolist() == [
-        *("joy", "7", "it rained")
-    ]
-    assert list(events.columns) == list(COLUMNS)
-    assert events[["first_person_text", "third_person_text"]].isna().to_numpy().all()
-
-
-GOOD = event("joy", "0")
-WRONG_LINES = {
-    "unknown emotion": ([GOOD, event("glee")], "line 3: unknown emotion 'glee'"),
-    "capital": ([event("Joy")], "line 2: unknown emotion 'Joy'"),
-    "empty narrative": ([GOOD, GOOD.replace("0", "1"), event("joy", "2", " ")], "line 4: .*text"),
-    "empty id": ([event("joy", "")], "line 2: text_id is empty"),
-    "empty third": ([GOOD, "joy\t1\ta\tb\t"], "line 3: third_person_text is empty"),
-    "empty first": ([GOOD, "joy\t1\ta\t \tb"], "line 3: first_person_text is empty"),
-    "too few": ([GOOD, "joy\t1\ta\tb"], "line 3: 4 fields, expected 5"),
-    "too many": ([GOOD + "\tmore"], "line 2: 6 fields, expected 5"),
-    "blank line": ([GOOD, "", event("joy")], "line 3: 0 fields, expected 5"),
-    "duplicate": ([GOOD, event("joy"), GOOD], "line 4: joy 0 is there already, in .*a.tsv, line 2"),
-    "open quote": ([GOOD, event("joy", "1", '"never closed')], "line 3: a quote is opened and"),
-    "header only": ([], "line 2: expected an event"),
-}
-
-
-@pytest.mark.parametrize(("lines", "sentence"), WRONG_LINES.values(), ids=WRONG_LINES)
-def test_a_wrong_line_is_named(tmp_path, lines, sentence):
-    with pytest.raises(InputError, match=f"a.tsv, {sentence}") as problem:
-        load_events(write(tmp_path / "a.tsv", *lines))
-    assert "\n" not in str(problem.value)
-
-
-def test_the_same_id_under_two_emotions_is_two_events(tmp_path):
-    assert len(load_events(write(tmp_path / "a.tsv", event("joy"), event("fear")))) == 2
-
-
-def test_a_duplicate_in_another_file_is_named_with_both_places(tmp_path):
-    write(tmp_path / "a.tsv", event("fear"), event("joy"))
-    write(tmp_path / "b.tsv", event("joy"))
-    with pytest.raises(InputError, match=r"b.tsv, line 2: joy 1 .* in .*a.tsv, line 3"):
-        load_events(str(tmp_path))
-
-
-@pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
-def test_a_missing_column_is_named(tmp_path, column):
-    header = HEADER.replace(column, "x")
-    with pytest.raises(InputError, match=f"a.tsv, line 1: no column '{column}', found .*x"):
-        load_events(write(tmp_path / "a.tsv", GOOD, header=header))
-
-
-@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
-def test_text_that_is_not_utf8_is_named(tmp_path, start):
-    place = tmp_path / "a.tsv"
-    place.write_bytes(start + f"{HEADER}\n{GOOD}\n{event('joy', '1', 'café')}".encode("latin-1"))
-    with pytest.raises(InputError, match=r"a.tsv, line 3: the text is not UTF-8"):
-        load_events(str(place))
-
-
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xef\xbb\xbf\n"])
-def test_an_empty_file_is_named(tmp_path, content):
-    place = tmp_path / "a.tsv"
-    place.write_bytes(content)
-    with pytest.raises(InputError, match=r"a.tsv, line 1: the file is empty"):
-        load_events(str(place))
-
-
-def test_a_corpus_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="'crowd-envant' is neither sample nor crowd-envent"):
-        load_events("crowd-envant")
-    with pytest.raises(InputError, match=r"holds no .tsv file"):
-        load_events(str(tmp_path))
-    with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
-        load_events("crowd-envent", folder=tmp_path)
-
-
-# --- fetching
 
 
 def register(monkeypatch, address: str) -> None:
@@ -334,7 +105,7 @@ def test_a_damaged_file_is_fetched_again(mirror, tmp_path):
     damaged = fetch("tiny", mirror, tmp_path / "raw")[1]
     damaged.write_bytes(b"second fi")
     with pytest.raises(InputError, match=r"two words.tsv was changed; `make data`"):
-        load_events("tiny", folder=tmp_path / "raw")
+        corpora.file("tiny", "two words.tsv", tmp_path / "raw")
     fetch("tiny", mirror, tmp_path / "raw")
     assert held(tmp_path / "raw") == CONTENTS
 
@@ -479,11 +250,6 @@ def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path):
         path("blobs", "c")
     with pytest.raises(InputError, match="'huge' is no corpus"):
         path("huge", "c")
-
-
-def test_a_corpus_without_tables_has_no_events():
-    with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
-        load_events("giebench")
 
 
 def test_the_command_prints_a_line_a_corpus(mirror, tmp_path, monkeypatch, capsys):

@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 
 from events import paper_size_events
-from ingroup import corpora
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.design import trials as biased_samaritan_trials
 from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.empathy_gap.design import rewriting
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import trials as stereomap_trials
@@ -24,27 +22,12 @@ def full():
     return empathy_gap_trials(paper_size_events())
 
 
-def test_the_full_design_has_the_papers_number_of_trials(full):
-    assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
-
-
 def test_index_to_condition_to_index_at_random_places(full):
     rng = np.random.default_rng(0)
     for index in [0, len(full) - 1, *rng.integers(len(full), size=300).tolist()]:
         trial = full[index]
         assert trial.index == index
         assert full.index(trial.condition) == index
-
-
-def test_a_trial_is_rendered_from_its_condition(full):
-    trial = full[20_000_000]
-    condition = trial.condition
-    assert trial.messages == stimuli.setting(condition["setting"]).messages(
-        condition["perceiver"],
-        condition["experiencer"],
-        condition["event"].emotion,
-        condition["event"].narrative,
-    )
 
 
 def test_a_full_design_costs_no_more_memory_than_a_small_one(full):
@@ -56,21 +39,8 @@ def test_a_full_design_costs_no_more_memory_than_a_small_one(full):
     assert size(full) == size(empathy_gap_trials(paper_size_events().head(12)))
 
 
-def test_neighbours_differ_in_the_fastest_factor_first():
-    events = corpora.load_events("sample", 12)
-    plan = empathy_gap_trials(events, ["P0,S0,T0"], ["Religion"])
-    factors = ["perceiver", "experiencer", "event"]
-    people = stimuli.identities("Religion").identity.tolist()
-    keys = [
-        (people.index(c["perceiver"]), people.index(c["experiencer"]), c["event"].emotion)
-        for c in (trial.condition for trial in plan)
-    ]
-    assert keys == sorted(keys)
-    assert [list(plan[0].condition)[2:], len(plan)] == [factors, 6 * 6 * 12]
-
-
 def test_a_slice_keeps_the_numbers_of_the_whole():
-    plan = empathy_gap_trials(corpora.load_events("sample", 12))
+    plan = empathy_gap_trials(stimuli.load_events("sample", 12))
     part = plan.slice(5000, 5010)
     assert len(part) == 10
     assert [trial.index for trial in part] == list(range(5000, 5010))
@@ -82,7 +52,7 @@ def test_a_slice_keeps_the_numbers_of_the_whole():
 
 
 def test_iteration_gives_every_trial_once():
-    plan = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    plan = empathy_gap_trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     assert [trial.index for trial in plan] == list(range(len(plan)))
     assert all(b.index == a.index + 1 for a, b in pairwise(islice(plan, 100)))
     with pytest.raises(IndexError):
@@ -90,43 +60,13 @@ def test_iteration_gives_every_trial_once():
 
 
 def test_a_block_is_found_by_its_labels():
-    plan = empathy_gap_trials(corpora.load_events("sample", 12))
+    plan = empathy_gap_trials(stimuli.load_events("sample", 12))
     block, numbers = plan.block_of(setting="P2,S0,T0", category="Religion")
     assert len(block) == len(numbers) == 6 * 6 * 12
     condition = plan[numbers.start].condition
     assert (condition["setting"], condition["category"]) == ("P2,S0,T0", "Religion")
     with pytest.raises(KeyError, match="7 blocks"):
         plan.block_of(category="Religion")
-
-
-def test_another_text_gives_another_fingerprint():
-    events = corpora.load_events("sample", 12)
-    same = empathy_gap_trials(events.copy()).fingerprint
-    assert empathy_gap_trials(events).fingerprint == same
-    changed = events.copy()
-    changed.loc[3, "generated_text"] += "!"
-    prints = {
-        same,
-        empathy_gap_trials(changed).fingerprint,
-        empathy_gap_trials(events, ["P1,S0,T0"]).fingerprint,
-        empathy_gap_trials(events, None, ["Religion"]).fingerprint,
-        rewriting(events).fingerprint,
-    }
-    assert len(prints) == 5
-
-
-def test_a_setting_without_its_narrative_is_refused():
-    events = corpora.load_events("sample", 12).assign(third_person_text=np.nan)
-    with pytest.raises(InputError, match=r"'third_person_text'.*appendix A\.2"):
-        empathy_gap_trials(events, ["P0,S0,T2"])
-    assert len(empathy_gap_trials(events, ["P0,S0,T1"], ["Religion"])) == 432
-
-
-def test_rewriting_asks_once_an_event():
-    events = corpora.load_events("sample", 12)
-    plan = rewriting(events)
-    assert len(plan) == 12
-    assert events.first_person_text[7] in plan[7].messages[0]["content"]
 
 
 @pytest.fixture(scope="module")

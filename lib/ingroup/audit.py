@@ -1,8 +1,7 @@
 """Findings of the audit: a paper's printed numbers against what its other numbers give.
 
-The checks themselves stand in ``notebooks/50_audit.ipynb``. Here is what they share: the rounding
-arithmetic behind a verdict, and the book in which each check is entered together with the printed
-cells that took part in it.
+The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
+behind a verdict, and the book in which each check is entered with the printed cells that took part.
 
 The verdicts, from the mildest:
 
@@ -17,9 +16,11 @@ The verdicts, from the mildest:
     Outside both.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ COLUMNS = [  # of findings.csv
     *("paper", "place", "item", "check", "printed", "recomputed"),
     *("tolerance", "verdict", "explanation"),
 ]
+PHRASE = "phrase against another place"
 
 _FLOAT_ERROR = 1e-9
 
@@ -81,11 +83,25 @@ def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame
     return table[table["paper"] == paper]
 
 
-@dataclass
+def as_shown(value: Any) -> str:
+    """A cell of the findings as people write it: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.10g}"
+    text = re.sub(r"np\.float64\((.*?)\)", r"\1", str(value))
+    start = re.search(r"[\[{].*[\]}]$", text)
+    if not start:
+        return text  # a phrase of a paper may have brackets too
+    plain = re.sub(r"[\[\]{}()'\"]|\.0\b", "", text[start.start() :]).replace("_", " ")
+    return text[: start.start()] + (plain or "none")
+
+
 class Findings:
     """The checks of one paper, in the order in which they were entered.
 
-    Attributes
+    ``rows`` has an entry a check and cell, with the keys :data:`COLUMNS`; ``cells`` the gravest
+    verdict that a printed number met, by place, column and row of the table.
+
+    Parameters
     ----------
     paper : str
         Name of the study.
@@ -93,18 +109,30 @@ class Findings:
         The columns that name a row, in this order; a table need not have all of them.
     folder : pathlib.Path
         The published tables.
-    rows : list of dict
-        One entry a check and cell, with the keys :data:`COLUMNS`.
-    cells : dict
-        (place, column, row of the table) to the gravest verdict that this printed number met.
     """
 
-    paper: str
-    names: Sequence[str]
-    folder: Path = paths.PUBLISHED
-    rows: list[dict] = field(default_factory=list)
-    cells: dict[tuple, str] = field(default_factory=dict)
-    _shown: int = 0
+    def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
+        self.paper, self.names, self.folder = paper, names, folder
+        self.rows: list[dict] = []
+        self.cells: dict[tuple, str] = {}
+        self._shown = 0
+
+    @cached_property
+    def tables(self) -> dict[int, pd.DataFrame]:
+        """The paper's tables by their numbers, as :func:`ingroup.published.load` gives them."""
+        files = sorted((self.folder / self.paper).glob("table*.csv"))
+        numbers = [int(file.stem[5:7]) for file in files]
+        return {number: published.load(self.paper, number, self.folder) for number in numbers}
+
+    @cached_property
+    def sentences(self) -> pd.DataFrame:
+        """The paper's rows of ``claims.csv``."""
+        return notes("claims", self.paper, self.folder)
+
+    @property
+    def said(self) -> pd.Series:
+        """What the paper's sentences print, by the short name of the claim."""
+        return self.sentences.set_index("claim")["printed"]
 
     def facts(
         self,
@@ -124,10 +152,8 @@ class Findings:
         ----------
         place : int or str
             Number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section 5.1"``.
-        frame : pandas.DataFrame
-            Rows of that table as :func:`ingroup.published.load` gives them, index included.
-        columns : sequence of str
-            The columns whose printed numbers take part.
+        frame, columns
+            Rows of that table, index included, and the columns whose printed numbers take part.
         holds : array_like of bool or of str
             Whether the check holds in each row (False is ``contradicts``), or the verdicts.
         check : str
@@ -135,38 +161,23 @@ class Findings:
         because : str, mapping or sequence
             The explanation: one sentence, or one for each verdict (that of ``holds`` where a
             verdict has none), or one for each row.
-        recomputed, tolerance : array_like
-            Shown beside the printed numbers.
-        printed : array_like, optional
-            Shown instead of the printed texts of ``columns``.
+        recomputed, tolerance, printed : array_like
+            Shown; ``printed`` instead of the printed texts of ``columns``.
         """
-        place = f"Table {place}" if isinstance(place, int) else place
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
             verdicts = np.where(verdicts, "holds", "contradicts")
         if printed is None:
             texts = frame.get([f"{column}_printed" for column in columns], frame[list(columns)])
             printed = [" / ".join(map(str, row)) for row in texts.values]
-        named = frame[[name for name in self.names if name in frame]].values
         if isinstance(because, Mapping):
             because = [because.get(verdict, because["holds"]) for verdict in verdicts]
-        entered = pd.DataFrame(
-            {
-                "paper": self.paper,
-                "place": place,
-                "item": [", ".join(map(str, row)) for row in named],
-                "check": check,
-                "printed": printed,
-                "recomputed": recomputed,
-                "tolerance": tolerance,
-                "verdict": verdicts,
-                "explanation": because,
-            },
-            index=frame.index,
-        )
-        self.rows += entered.to_dict("records")
-        for column in columns:
-            self.uses(place, frame, column, verdicts=verdicts)
+        named = frame[[name for name in self.names if name in frame]].values
+        item = [", ".join(map(str, row)) for row in named]
+        values = (self.paper, _place(place), item, check, printed, recomputed, tolerance, verdicts)
+        entered = dict(zip(COLUMNS, (*values, because), strict=True))
+        self.rows += pd.DataFrame(entered, index=frame.index).to_dict("records")
+        self.uses(place, frame, *columns, verdicts=verdicts)
 
     def numbers(
         self,
@@ -192,12 +203,12 @@ class Findings:
         check: str = "sentence against tables",
         operands: float = 0.0,
     ) -> None:
-        """Enter a sentence of the paper, looked up in ``claims.csv`` by its short name.
+        """Enter a sentence of the paper; `because`, `check`, `operands` as in `facts`, `judge`.
 
         Parameters
         ----------
         name : str
-            The claim's short name.
+            Its short name in ``claims.csv``; ValueError where the paper has none of it.
         recomputed : float or str, optional
             What the tables give, in the unit of the printed number, or in words; None takes the
             column ``against``, what another place of the paper says.
@@ -205,16 +216,8 @@ class Findings:
             Whether the sentence holds, or the verdict; None compares the printed number with
             ``recomputed``, where digits may be rounded or cut, or the printed phrase with the
             beginning of ``recomputed``.
-        because, check, operands
-            As in `facts` and :func:`judge`.
-
-        Raises
-        ------
-        ValueError
-            If ``claims.csv`` has no such claim of this paper.
         """
-        said = notes("claims", self.paper, self.folder)
-        said = said[said["claim"] == name]
+        said = self.sentences[self.sentences["claim"] == name]
         if said.empty:
             raise ValueError(f"claims.csv has no claim {name!r} of the paper {self.paper!r}.")
         tolerance: ArrayLike = ""
@@ -226,49 +229,73 @@ class Findings:
             verdict, tolerance = table["verdict"].iloc[0], table["tolerance"].round(6)
         shown = recomputed if isinstance(recomputed, str) else round(float(recomputed), 4)
         named = said.rename(columns={"claim": self.names[0]})
-        self.facts(
-            said["place"].iloc[0], named, ["printed"], verdict, check, because, shown, tolerance
-        )
+        place = said["place"].iloc[0]
+        self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
+
+    def references(self, elsewhere: Mapping[str, str]) -> None:
+        """Enter all references of the paper to its places; `elsewhere` explains those that miss."""
+        for claim in self.said.index[self.said.index.str.startswith("reference")]:
+            why = {"holds": "What the sentence announces is there."}
+            why["contradicts"] = elsewhere.get(claim, "What the sentence announces is elsewhere.")
+            self.claim(claim, because=why, check="reference to another place")
 
     def uses(
         self, place: int | str, frame: pd.DataFrame, *columns: str, verdicts: ArrayLike = "holds"
     ) -> None:
         """Note that printed numbers take part in a check; alone, as operands of one."""
-        place = f"Table {place}" if isinstance(place, int) else place
         words = np.broadcast_to(np.asarray(verdicts), len(frame))
         for column in columns:
             for row, word in zip(frame.index, words, strict=True):
-                known = self.cells.get((place, column, row), VERDICTS[0])
-                self.cells[place, column, row] = max(known, str(word), key=VERDICTS.index)
-
-    def table(self) -> pd.DataFrame:
-        """All findings so far, with the columns of findings.csv."""
-        return pd.DataFrame(self.rows, columns=COLUMNS)
+                known = self.cells.get((_place(place), column, row), VERDICTS[0])
+                self.cells[_place(place), column, row] = max(known, str(word), key=VERDICTS.index)
 
     def latest(self) -> pd.DataFrame:
         """What was entered since the last call: the findings if few, else counts of a check."""
-        new, self._shown = pd.DataFrame(self.rows[self._shown :], columns=COLUMNS), len(self.rows)
+        new, self._shown = self.table()[self._shown :], len(self.rows)
         if len(new) <= 15:
-            return new[["place", "item", "printed", "recomputed", "verdict"]]
+            return new[["place", "item", "printed", "recomputed", "verdict"]].map(as_shown)
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
-        return (
-            counts.unstack(fill_value=0).reindex(columns=VERDICTS[::-1]).dropna(axis=1, how="all")
+        counts = counts.unstack(fill_value=0).reindex(columns=VERDICTS[::-1])
+        return counts.dropna(axis=1, how="all").map(as_shown)
+
+    def results(self) -> dict[str, pd.DataFrame]:
+        """The tables ``findings`` (:data:`COLUMNS`), ``numbers`` and `slips`.
+
+        ``numbers`` has every printed number, once where a table repeats it down a column (a
+        cluster's means), then the sentences: paper, place, column, row, verdict or "no check".
+        """
+        rows, repeated = (
+            [],
+            {"cluster_order": ["source", "cluster_order"], "n_topics": ["category"]},
         )
+        for number, table in self.tables.items():
+            keys = next((key for column, key in repeated.items() if column in table), None)
+            once = table.drop_duplicates(keys) if keys else table
+            for column in [name for name in table if f"{name}_printed" in table]:
+                printed = once.index[once[f"{column}_printed"] != ""]
+                rows += [(_place(number), column, row, _place(number)) for row in printed]
+        rows += [("Text", "printed", row, at) for row, at in self.sentences["place"].items()]
+        met = (self.cells.get((at, *cell), "no check") for _, *cell, at in rows)
+        numbers = [(self.paper, *row[:3], word) for row, word in zip(rows, met, strict=True)]
+        numbers = pd.DataFrame(numbers, columns=["paper", "place", "column", "row", "verdict"])
+        return {"findings": self.table(), "numbers": numbers, "slips": self.slips()}
+
+    def table(self) -> pd.DataFrame:
+        """All findings so far."""
+        return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def slips(self) -> pd.DataFrame:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
         An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; either may be empty.
-        Columns paper, check, items (at most three named), findings (how many), changes ("nothing",
-        "a number" or "a claim") and why. Contradictions that no entry covers come last.
+        its ``item``; either may be empty. Columns paper, check, items (at most three named),
+        findings (how many), changes ("nothing", "a number" or "a claim") and why. Contradictions
+        that no entry covers come last.
         """
         left = self.table().query("verdict == 'contradicts'")
-        entries = notes("slips", self.paper, self.folder)[
-            ["check", "item", "changes", "why"]
-        ].values
+        entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]
         rows = []
-        for check, item, changes, why in (*entries, ("", "", "not yet weighed", "")):
+        for check, item, changes, why in (*entries.values, ("", "", "not yet weighed", "")):
             own = left[left["item"].str.contains(item, regex=False)]
             own = own[own["check"].str.startswith(check)]
             left = left.drop(own.index)
@@ -277,3 +304,7 @@ class Findings:
                 named = "; ".join(items[:3]) + (f"; and {len(items) - 3} more" * (len(items) > 3))
                 rows.append((self.paper, "; ".join(check), named, len(own), changes, why))
         return pd.DataFrame(rows, columns=["paper", "check", "items", "findings", "changes", "why"])
+
+
+def _place(place: int | str) -> str:
+    return f"Table {place}" if isinstance(place, int) else place

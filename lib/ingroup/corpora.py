@@ -6,24 +6,18 @@ A mirror is a folder with the same layout, for machines that cannot reach the ne
 """
 
 import argparse
-import csv
 import hashlib
 import os
 import shutil
 import sys
-from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import pandas as pd
 import pooch
 
 from ingroup import paths
 from ingroup.tables import InputError
-
-REQUIRED = ("emotion", "text_id", "generated_text")
-COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
 
 
 class Corpus(NamedTuple):
@@ -49,7 +43,6 @@ _ENVENT_SHA256 = {
     "surprise": "34d8946c41b9f87483de66f495923699c2d1ac0d3634c4bf27fab45f6afba2ad",
     "trust": "5231fca7e8c065689b743f300d9b6a4e0f51c8967fd7266d95f9f4f48cb73146",
 }
-EMOTIONS = tuple(_ENVENT_SHA256)
 
 # Of GIEBench no file is at hand, only the ids that git gave its files at this commit.
 _GIEBENCH_BLOBS = {
@@ -212,129 +205,6 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
             f"`make data DATA_MIRROR=<folder>` takes {corpus}/{name} from a folder."
         ) from problem
     return there or url
-
-
-def load_events(
-    corpus: str = "sample", n_events: int | None = None, folder: Path | None = None
-) -> pd.DataFrame:
-    """Read the events of a corpus, all of them or a sample balanced over the emotions.
-
-    The sample draws nothing at random: it deals the emotions' first events, then their second
-    ones, and so on, until there are enough. A smaller sample is therefore part of a larger one.
-
-    Parameters
-    ----------
-    corpus : str
-        ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
-        ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, of
-        the same layout. The texts of columns first_person_text and third_person_text may be
-        left out by leaving out the column.
-    n_events : int, optional
-        Size of the sample, from 1 to the size of the corpus; by default every event.
-    folder : Path, optional
-        Where `fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row an event with the columns `COLUMNS`, all text; emotions in the order of
-        `EMOTIONS`, within an emotion in the order of the files (by name) and their lines. A form
-        that the corpus does not have is missing (NaN).
-
-    Raises
-    ------
-    InputError
-        For a corpus that is not there, `n_events` out of range, and, naming file and line, for a
-        file that is empty or not UTF-8, a missing column, a line with too few or too many fields,
-        an unknown emotion, a blank cell, or a pair of emotion and text_id that comes twice.
-
-    Notes
-    -----
-    Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt
-    and for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
-    """
-    seen: dict[tuple[str, str], str] = {}
-    rows = [row for file in _files(corpus, folder or paths.RAW) for row in _read(file, seen)]
-    events = pd.DataFrame(rows, columns=COLUMNS, dtype="str")
-    events = events.sort_values("emotion", kind="stable", ignore_index=True)
-    if n_events is None:
-        return events
-    if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
-        raise InputError(
-            f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
-            f"{len(events)} (N_EVENTS=0 takes all)."
-        )
-    turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
-    return events.loc[turn.index[:n_events].sort_values()].reset_index(drop=True)
-
-
-def _files(corpus: str, folder: Path) -> list[Path]:
-    """The files of a corpus in a fixed order; those of a fetched one with the right hashes."""
-    if corpus == "sample":
-        return [paths.SAMPLE / "narratives.tsv"]
-    tables = [name for name in CORPORA if all(f.endswith(".tsv") for f in CORPORA[name].files)]
-    if corpus in tables:
-        return [file(corpus, name, folder) for name in sorted(CORPORA[corpus].files)]
-    place = Path(corpus).expanduser()
-    files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
-    if not files:
-        raise InputError(f"The folder {corpus!r} holds no .tsv file.")
-    if not files[0].is_file():
-        raise InputError(
-            f"The corpus {corpus!r} is neither sample nor {' nor '.join(tables)} nor a file or "
-            "folder that exists."
-        )
-    return files
-
-
-def _read(file: Path, seen: dict[tuple[str, str], str]) -> list[dict[str, str]]:
-    """One row a line; `seen` remembers where each event was read, over all files of a corpus."""
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as problem:
-        raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
-    except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
-        raise InputError(f"{file}, line {line}: the text is not UTF-8.") from problem
-    # Split at \n alone: other separators that str.splitlines knows may be part of a text.
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    header = lines[0].split("\t")
-    if not text.strip():
-        raise InputError(f"{file}, line 1: the file is empty, expected {', '.join(COLUMNS)}.")
-    for column in REQUIRED:
-        if column not in header:
-            raise InputError(f"{file}, line 1: no column {column!r}, found {', '.join(header)}.")
-    if len(lines) == 1:
-        raise InputError(f"{file}, line 2: expected an event, the file ends after its header.")
-    rows = []
-    for number, line in enumerate(lines[1:], start=2):
-        where = f"{file}, line {number}"
-        try:
-            # A text with quotes in it is quoted, its own quotes doubled, as pandas writes it.
-            (cells,) = csv.reader([line], delimiter="\t", strict=True)
-        except (csv.Error, ValueError) as problem:
-            raise InputError(
-                f"{where}: a quote is opened and not closed; expected a text with quotes to be "
-                "quoted, its own quotes doubled."
-            ) from problem
-        if len(cells) != len(header):
-            raise InputError(f"{where}: {len(cells)} fields, expected {len(header)}.")
-        row = {
-            column: cell for column, cell in zip(header, cells, strict=True) if column in COLUMNS
-        }
-        for column, cell in row.items():
-            if not cell.strip():
-                raise InputError(f"{where}: {column} is empty.")
-        if row["emotion"] not in EMOTIONS:
-            raise InputError(
-                f"{where}: unknown emotion {row['emotion']!r}, expected {', '.join(EMOTIONS)}."
-            )
-        event = row["emotion"], row["text_id"]
-        if event in seen:
-            raise InputError(f"{where}: {' '.join(event)} is there already, in {seen[event]}.")
-        seen[event] = where
-        rows.append(row)
-    return rows
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """What every study's notebook does alike: parameters, files, what asking took, raw replies."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,17 @@ from ingroup.inference.engine import FAILED
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters among a notebook's names, ``globals()``: those in capitals."""
     return {name: value for name, value in names.items() if name.isupper()}
+
+
+def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
+    """The parameters that a notebook of a run was executed with; None where it has not run.
+
+    Papermill wrote them into the executed copy (:func:`ingroup.paths.executed`).
+    """
+    file = paths.executed(notebook, run)
+    if not file.exists():
+        return None
+    return json.loads(file.read_text("utf8"))["metadata"].get("papermill", {}).get("parameters")
 
 
 class Output:

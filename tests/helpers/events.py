@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ingroup import corpora
+from ingroup.studies.empathy_gap.stimuli import EMOTIONS
 
 
 def paper_size_events() -> pd.DataFrame:
     """As many events as crowd-enVent has, ordered by emotion; the texts do not matter here."""
-    sizes = {emotion: 275 if emotion in ("guilt", "shame") else 550 for emotion in corpora.EMOTIONS}
+    sizes = {emotion: 275 if emotion in ("guilt", "shame") else 550 for emotion in EMOTIONS}
     rows = [(emotion, str(i)) for emotion, size in sizes.items() for i in range(size)]
     table = pd.DataFrame(rows, columns=["emotion", "text_id"])
     forms = ("generated_text", "first_person_text", "third_person_text")

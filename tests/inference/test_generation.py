@@ -1,11 +1,10 @@
-"""Around the loop: folders, models, rewriting into the third person."""
+"""Around the loop: folders, models, what asking took."""
 
 import pandas as pd
 import pytest
 
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.inference import (
-    EngineError,
     Reply,
     Sampling,
     Store,
@@ -16,8 +15,9 @@ from ingroup.inference import (
     response_folder,
     usage,
 )
-from ingroup.studies.empathy_gap.design import rewriting, with_rewrites
+from ingroup.studies.empathy_gap.design import rewriting
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 
 class Rewriter:
@@ -39,34 +39,6 @@ class Rewriter:
 
     def identity(self):
         return {"engine": "rewriter"}
-
-
-def rewritten(events, engine, folder):
-    plan, sampling = rewriting(events), Sampling()
-    store = open_store(folder, plan, engine, sampling)
-    return with_rewrites(events, generate(plan, engine, store, sampling))
-
-
-def test_a_corpus_without_third_person_texts_is_rewritten(tmp_path):
-    events = corpora.load_events("sample", 12).assign(third_person_text=float("nan"))
-    done = rewritten(events, Rewriter(), tmp_path)
-    for event in done.itertuples():
-        assert event.third_person_text == (
-            "The person " + event.first_person_text.removeprefix("I ").rstrip(".") + "."
-        )
-    assert len(empathy_gap_trials(done, ["P0,S0,T2"], ["Religion"])) == 432
-
-
-@pytest.mark.parametrize(
-    ("engine", "message"),
-    [
-        (Rewriter(reply="}} {}"), "event anger 1 has no third-person text in its reply$"),
-        (Rewriter(fails=True), "event anger 1 has no third-person text in its reply: no net"),
-    ],
-)
-def test_a_reply_without_a_text_names_its_event(tmp_path, engine, message):
-    with pytest.raises(EngineError, match=message):
-        rewritten(corpora.load_events("sample", 12), engine, tmp_path)
 
 
 def test_a_folder_is_one_name_a_level():
@@ -126,7 +98,7 @@ def test_failures_are_told_with_their_reasons(responses):
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(tmp_path, capsys):
-    plan = rewriting(corpora.load_events("sample", 12))
+    plan = rewriting(load_events("sample", 12))
     engine, sampling = Rewriter(fails=True), Sampling()
     store = open_store(tmp_path, plan, engine, sampling)
     generate(plan, engine, store, sampling, "rewriting")
@@ -153,7 +125,7 @@ class Tokens:
 
 def test_a_local_engine_gets_token_ids_of_its_own_part(tmp_path):
     """Prompts are made one part ahead; each part still gets its own."""
-    plan = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    plan = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     engine, sampling = Tokens(), Sampling()
     table = generate(plan, engine, open_store(tmp_path, plan, engine, sampling, 50), sampling)
     wanted = [str(len(trial.messages[1]["content"].split())) for trial in plan]

@@ -121,3 +121,9 @@ def test_agreement_knows_only_ranks(order, power):
     )
     pd.testing.assert_frame_equal(one, other)
     assert one.rho[0] == pytest.approx(stats.spearmanr(x, y).statistic)
+
+
+def test_relative_to_the_others():
+    table = pd.DataFrame([[1.0, 2, 6], [4, np.nan, 6], [3, np.nan, np.nan]], columns=list("abc"))
+    wanted = [[-3, -1.5, 4.5], [-2, np.nan, 2], [np.nan, np.nan, np.nan]]
+    np.testing.assert_allclose(standardised.relative(table), wanted)

@@ -1,6 +1,16 @@
 """Standardised effects of groups with their intervals, and whether two instruments agree.
 
-Numbers come as :mod:`ingroup.portrait` makes them: a row a repeated item, a column a group.
+Every instrument is brought to the same form, a table with a row for each repeated *item* (event,
+scenario, question, round) and a column for each group, NaN where an item says nothing of a group.
+With x the numbers of a group::
+
+    effect = mean(x) / SD
+
+where SD is that of the single answers from which the numbers come (ratings in points, verdicts as 1
+and 0), so that an effect of 1 is as large as one answer lies from another. It is not the SD of the
+numbers themselves, nor that of cells: where nothing differs, as in the negative control, those hold
+noise alone, and noise divided by itself is of size 1.
+
 Every function raises ValueError for what it cannot use.
 """
 
@@ -26,6 +36,13 @@ class Measure:
     draws: pd.DataFrame
 
 
+def relative(table: pd.DataFrame) -> pd.DataFrame:
+    """Each column minus the mean of the other columns, row by row; NaN is left out."""
+    there = table.notna().sum(axis=1)
+    others = table.rsub(table.sum(axis=1), axis=0).div(there - 1, axis=0)
+    return table - others.where(there > 1, axis=0)
+
+
 def measure(
     items: pd.DataFrame,
     sd: float,
@@ -34,7 +51,7 @@ def measure(
     confidence: float = 0.95,
     together: bool = True,
 ) -> Measure:
-    """Standardised effect of each group with its interval; :mod:`ingroup.portrait` has the formula.
+    """Standardised effect of each group with its interval.
 
     The interval is the percentile bootstrap's over items; SD is held fixed. Of few items the
     percentiles are too close together, so that those of the expanded interval are taken (Hesterberg
@@ -45,7 +62,7 @@ def measure(
     Parameters
     ----------
     items : DataFrame
-        Items by groups; see :mod:`ingroup.portrait`.
+        Items by groups.
     sd : float
         In the unit of the items. Where it is 0 all answers were the same, and so are the effects.
     rng : numpy.random.Generator

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.stats.permutation import checked_pairs, generator
+
 # Draws at a time: 100 x 6,050 events are 5 MB.
 BLOCK = 100
 
@@ -54,46 +56,40 @@ def bootstrap_interval(
         Ratings, perceivers by experiencers by events; NaN where an answer is missing.
     same : array_like of bool, shape (n, n)
         True for in-group pairs; without the row and column of the unspecified identity, if any.
-    n_resamples : int
-        Number of draws, at least 1.
-    rng : numpy.random.Generator, optional
-        Source of the draws; None takes a fresh, unseeded generator.
+    n_resamples, rng
+        Number of draws, and their source; None takes a fresh, unseeded generator.
     confidence : float
         Coverage of the interval, above 0 and below 1.
     unspecified : int, optional
         Position of the unspecified identity in `ratings`: its cells count in std(M0) and in neither
-        mean, as in `ingroup.studies.empathy_gap.ratings.gap_matrix`.
+        mean.
 
     Returns
     -------
     BootstrapInterval
-        - ``statistic``: delta of the events as they are, from the same code as the draws.
-        - ``low``, ``high``: the interval, at ``confidence``.
-        - ``draws``: delta of each draw, without the ``n_undefined`` ones that met a cell without
-          any rating, or cells that were all equal.
+        ``statistic``: delta of the events as they are, from the same code as the draws; ``low`` and
+        ``high``: the interval, at ``confidence``; ``draws``: delta of each draw, without the
+        ``n_undefined`` ones that met a cell without any rating, or cells that were all equal.
 
     Raises
     ------
     ValueError
         If `ratings` is not of shape (n, n, events), has fewer than 2 events, an infinite rating, a
-        cell without ratings (the sentence names the cell) or the same mean in all cells; if `same`
-        is not boolean and of shape (n, n), or True (or False) everywhere; for `n_resamples` below 1
-        or a `confidence` outside its range; if no draw is defined.
+        cell without ratings (the sentence names the cell) or the same mean in all cells; for a
+        `confidence` outside its range; if no draw is defined; and as `checked_pairs` and
+        `generator` of :mod:`ingroup.stats.permutation`.
     """
-    ratings, same = _checked(np.asarray(ratings, dtype=float), np.asarray(same), unspecified)
+    ratings = _checked(np.asarray(ratings, dtype=float), unspecified)
+    same = checked_pairs(same, len(ratings) - (unspecified is not None))
     inside, outside = same.ravel(), ~same.ravel()
     if unspecified is not None:
         inside, outside = (
             np.insert(np.insert(side, unspecified, False, 0), unspecified, False, 1).ravel()
             for side in (same, ~same)
         )
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    if not isinstance(rng, np.random.Generator | None):
-        raise ValueError(f"rng is {rng!r}, expected a numpy.random.Generator or None")
-    rng = np.random.default_rng() if rng is None else rng
+    rng = generator(rng, n_resamples)
     n_events = ratings.shape[2]
     # One row an event, one column a cell.
     cells = ratings.reshape(-1, n_events).T
@@ -138,26 +134,17 @@ def _gaps(
     return np.stack([gap, spread])
 
 
-def _checked(
-    ratings: NDArray[np.float64], same: NDArray[np.bool_], unspecified: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Both, or a sentence on what is wrong with them."""
+def _checked(ratings: NDArray[np.float64], unspecified: int | None) -> NDArray[np.float64]:
+    """The ratings, or a sentence on what is wrong with them."""
     shape = ratings.shape
     if len(shape) != 3 or shape[0] != shape[1] or shape[2] < 2:
         raise ValueError(f"ratings have shape {shape}, expected (n, n, events), at least 2 events")
     if unspecified is not None and unspecified not in range(shape[0]):
         raise ValueError(f"unspecified is {unspecified!r}, expected a position below {shape[0]}")
-    named = (shape[0] - (unspecified is not None),) * 2
-    if same.dtype != bool or same.shape != named:
-        found = f"{same.dtype} of shape {same.shape}"
-        raise ValueError(f"same is {found}, expected bool of shape {named}")
-    if same.all() or not same.any():
-        found = f"same is {bool(same.any())} for all pairs"
-        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
     for row, column, event in np.argwhere(np.isinf(ratings)):
         found = f"{ratings[row, column, event]} in row {row}, column {column}, event {event}"
         raise ValueError(f"ratings hold {found}, expected finite numbers or NaN")
     for row, column in np.argwhere(np.isnan(ratings).all(axis=2)):
         found = f"row {row}, column {column} has no rating in any of {shape[2]} events"
         raise ValueError(f"{found}, expected at least one in every cell")
-    return ratings, same
+    return ratings

@@ -6,8 +6,6 @@ claimed sign (all claims here are that something is above 0) and its p, correcte
 The share of the paths on which it stands is no probability: it depends on the choices that were
 thought of, and paths share their data. After Steegen et al. 2016 (Perspectives on Psychological
 Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
-
-No study is known here: :mod:`ingroup.claims` has a function a study that takes a path's options.
 """
 
 import gc
@@ -15,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
@@ -28,29 +27,20 @@ CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
 class Result(NamedTuple):
     """A claim on one path: NaN, and the reason, where it is not defined there."""
 
-    estimate: float
-    low: float
-    high: float
-    p: float
+    estimate: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
     reason: str = ""
 
 
 def paths(
     choices: Mapping[str, Sequence], applies: Callable[..., bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Every combination of options, the first choice changing slowest.
+    """Every combination of the options of named choices, the first choice changing slowest.
 
-    Parameters
-    ----------
-    choices : mapping
-        Name to options, at least one each.
-    applies : callable, optional
-        Takes a path as keywords, False for one that makes no sense; all do unless given.
-
-    Raises
-    ------
-    ValueError
-        For a choice without an option, or with one twice.
+    `applies` takes a path as keywords, False for one that makes no sense. Raises ValueError for a
+    choice without an option, or with one twice.
     """
     for name, options in choices.items():
         if not options or len(set(options)) < len(options):
@@ -63,12 +53,7 @@ def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
     """p-values of one family, corrected by one of `CORRECTIONS`; NaN is no test and stays NaN.
 
     Bonferroni and Holm by `ingroup.stats.paired.adjust`, Benjamini and Hochberg's false discovery
-    rate by scipy.stats.false_discovery_control.
-
-    Raises
-    ------
-    ValueError
-        For an unknown method.
+    rate by scipy.stats.false_discovery_control. Raises ValueError for an unknown method.
     """
     p = np.array(p, dtype=float)
     tested = ~np.isnan(p)
@@ -83,8 +68,10 @@ def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
 
 
 def evaluate(
+    reading: Mapping[str, Sequence],
+    read: Callable[..., Any],
     choices: Mapping[str, Sequence],
-    results: Callable[..., Mapping[str, Result]],
+    claims: Callable[..., Mapping[str, Result]],
     alpha: float,
     applies: Callable[..., bool] | None = None,
     corrections: Sequence[str] = CORRECTIONS,
@@ -93,15 +80,16 @@ def evaluate(
 
     Parameters
     ----------
+    reading, read
+        The first choices, see `paths`, and what takes their options as keywords and gives the
+        answers. These are held one at a time; paths on equal answers are computed once.
     choices, applies
-        See `paths`.
-    results : callable
-        Takes a path as keywords and gives the `Result` of each claim. These are one family: the
-        corrections count as many tests as there are claims with a p.
+        The other choices; see `paths`.
+    claims : callable
+        Takes the answers and the other options as keywords and gives the `Result` of each claim.
+        These are one family: the corrections count as many tests as there are claims with a p.
     alpha : float
         Level, above 0 and below 1.
-    corrections : sequence of str
-        Some of `CORRECTIONS`.
 
     Returns
     -------
@@ -111,19 +99,25 @@ def evaluate(
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha!r}, expected a number between 0 and 1")
-    rows = []
+    rows, known = [], {}
     # statsmodels collects garbage at every correction, a tenth of a second each in a notebook.
     gc.freeze()
     try:
-        for path in paths(choices, applies):
-            found = results(**path)
-            family = [one.p for one in found.values()]
-            for correction in corrections:
-                for (claim, one), p in zip(found.items(), correct(family, correction), strict=True):
-                    rows.append((claim, *path.values(), correction, *one, p))
+        for sheet in paths(reading):
+            answers = read(**sheet)
+            name = joblib.hash(answers)
+            for path in paths(choices, applies):
+                key = (name, *path.values())
+                if key not in known:
+                    known[key] = claims(answers, **path)
+                options = *sheet.values(), *path.values()
+                family = [one.p for one in known[key].values()]
+                for method in corrections:
+                    corrected = zip(known[key].items(), correct(family, method), strict=True)
+                    rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
     finally:
         gc.unfreeze()
-    columns = ["claim", *choices, "correction", *Result._fields, "p_corrected"]
+    columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
     return table.assign(
@@ -140,15 +134,13 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     numbers = table.assign(
         undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed
     )
-    return numbers.groupby(list(by), sort=False).agg(
-        paths=("stands", "size"),
-        undefined=("undefined", "sum"),
-        stands=("stands", "mean"),
-        reversed=("reversed", "mean"),
-        median=("estimate", "median"),
-        lowest=("estimate", "min"),
-        highest=("estimate", "max"),
-    )
+    columns = {
+        "paths": ("stands", "size"), "undefined": ("undefined", "sum"),
+        "stands": ("stands", "mean"), "reversed": ("reversed", "mean"),
+        "median": ("estimate", "median"), "lowest": ("estimate", "min"),
+        "highest": ("estimate", "max"),
+    }  # fmt: skip
+    return numbers.groupby(list(by), sort=False).agg(**columns)
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
@@ -165,4 +157,4 @@ def attempt(function: Callable[..., Result], *arguments, **options) -> Result:
     try:
         return function(*arguments, **options)
     except ValueError as error:
-        return Result(np.nan, np.nan, np.nan, np.nan, str(error))
+        return Result(reason=str(error))

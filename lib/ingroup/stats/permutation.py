@@ -1,20 +1,16 @@
-"""The empathy gap and its row-and-column permutation test (Hou et al. 2025, section 3.4).
+"""Row-and-column permutation test: do the marked cells of a matrix differ from the others?
 
-One row of the matrix is a perceiver, one column an experiencer. Under the null hypothesis rows and
-columns stand in random order, each independently of the other. Cells are not shuffled one by one:
-that would break up what belongs to a perceiver or to an experiencer.
+Hou et al. 2025, section 3.4: one row of the matrix is a perceiver, one column an experiencer. Under
+the null hypothesis rows and columns stand in random order, each independently of the other. Cells
+are not shuffled one by one: that would break up what belongs to a perceiver or to an experiencer.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-
-ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 @dataclass(frozen=True)
@@ -22,10 +18,14 @@ class PermutationTest:
     """Outcome of `permutation_test`, which says how each number is defined."""
 
     statistic: float
-    pvalue: float
     pvalues: dict[str, float]
     null_distribution: NDArray[np.float64]
     exact: bool
+
+    @property
+    def pvalue(self) -> float:
+        """The two-sided one."""
+        return self.pvalues["two-sided"]
 
     @property
     def n_resamples(self) -> int:
@@ -39,115 +39,54 @@ class PermutationTest:
         return float(low), float(high)
 
 
-def same_group(groups: Sequence[object]) -> NDArray[np.bool_]:
-    """Which pairs of identities belong to the same group.
-
-    Parameters
-    ----------
-    groups : sequence of str
-        The group of each identity, in the order of the matrix.
-
-    Returns
-    -------
-    ndarray of bool, shape (n, n)
-        True where perceiver and experiencer share a group; the diagonal is True.
-
-    Raises
-    ------
-    ValueError
-        If an identity has no group (None, NaN or an empty text); the sentence names its position.
-    """
-    labels = pd.Series(list(groups), dtype=object)
-    for position in np.flatnonzero(labels.isna() | (labels.astype(str).str.strip() == "")):
-        found = f"the identity at position {position} has no group ({labels[position]!r})"
-        raise ValueError(f"{found}, expected one for every identity of the matrix")
-    codes, _ = pd.factorize(labels)
-    return codes[:, None] == codes
-
-
-def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
-    """Mean of the in-group cells minus mean of the out-group cells.
-
-    ``delta = mean(matrix[same]) - mean(matrix[~same])`` (Hou et al. 2025, section 3.4).
-
-    Parameters
-    ----------
-    matrix : array_like, shape (n, n)
-        Mean ratings as z-scores, perceivers by experiencers, without the unspecified identity.
-        It is taken as it is: z-scoring is the caller's.
-    same : array_like of bool, shape (n, n)
-        True for in-group pairs; see `same_group`.
-
-    Returns
-    -------
-    float
-        delta, in the unit of the matrix: standard deviations for z-scores.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not square, holds a NaN or an infinity (the sentence names the cell) or
-        one value only, or if `same` is not boolean, has another shape, or is True (or False)
-        everywhere.
-    """
-    matrix, same = _checked(matrix, same)
-    return float(matrix[same].mean() - matrix[~same].mean())
-
-
 def permutation_test(
     matrix: ArrayLike,
     same: ArrayLike,
     n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-    alternative: str = "two-sided",
 ) -> PermutationTest:
-    """Test the empathy gap by permuting rows and columns independently, faster than by::
+    """Test delta = mean(matrix[same]) - mean(matrix[~same]), faster than by::
 
         for _ in range(n_resamples):
-            rows, columns = rng.permutation(n), rng.permutation(n)
-            null.append(empathy_gap(matrix[np.ix_(rows, columns)], same))
+            order = np.ix_(rng.permutation(n), rng.permutation(n))
+            null.append(matrix[order][same].mean() - matrix[order][~same].mean())
 
-    which it is tested against. Where every row and every column has one in-group cell (nationality,
-    religion), only the order of the columns relative to the rows matters: permuting the columns
-    alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they are at most
-    `n_resamples`, each is taken once and the test is exact (religion: 120).
+    which it is tested against. Where every row and every column has one cell of `same`
+    (nationality, religion), only the order of the columns relative to the rows matters: permuting
+    the columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they
+    are at most `n_resamples`, each is taken once and the test is exact (religion: 120).
 
     Parameters
     ----------
-    matrix, same : array_like, shape (n, n)
-        As for `empathy_gap`.
+    matrix : array_like, shape (n, n)
+        Taken as it is: z-scoring is the caller's.
+    same : array_like of bool, shape (n, n)
+        True for in-group pairs.
     n_resamples : int
         Number of random arrangements, at least 1.
     rng : numpy.random.Generator, optional
         Source of the random arrangements; None takes a fresh, unseeded generator.
-    alternative : {"two-sided", "greater", "less"}
-        Which of the three p-values `pvalue` is.
 
     Returns
     -------
     PermutationTest
         - ``statistic``: the observed delta, from the same code as the null.
-        - ``pvalue``: that of `alternative`; ``pvalues`` has all three. With b arrangements at least
-          as extreme as the observed one (ties up to rounding included): (b + 1) / (n_resamples + 1)
-          or, where all were taken and so the observed one too, b / n_resamples. Two-sided, extreme
-          is far from 0, exactly the mean of the null: a cell is as likely to come to any place.
-        - ``null_distribution``: delta of each arrangement.
-        - ``null_interval``: its 2.5 and 97.5 percentiles. The paper prints them as a confidence
-          interval; they are the 95 % of the null and say nothing on the precision of delta.
+        - ``pvalues``: "two-sided" (also ``pvalue``), "greater" and "less". With b arrangements at
+          least as extreme as the observed one (ties up to rounding included): (b + 1) /
+          (n_resamples + 1) or, where all were taken and so the observed one too, b / n_resamples.
+          Two-sided, extreme is far from 0, exactly the mean of the null.
+        - ``null_distribution``: delta of each arrangement; ``null_interval``: its 2.5 and 97.5
+          percentiles. The paper prints them as a confidence interval; they are the 95 % of the
+          null and say nothing on the precision of delta.
         - ``exact`` and ``n_resamples``: whether all arrangements were taken, and how many.
 
     Raises
     ------
     ValueError
-        As for `empathy_gap`, and for `n_resamples` below 1 or an unknown `alternative`.
+        As `checked` and `generator` do.
     """
-    matrix, same = _checked(matrix, same)
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
-    if not isinstance(rng, np.random.Generator | None):
-        raise ValueError(f"rng is {rng!r}, expected a numpy.random.Generator or None")
-    if alternative not in ALTERNATIVES:
-        raise ValueError(f"alternative is {alternative!r}, expected one of {ALTERNATIVES}")
+    matrix, same = checked(matrix, same)
+    rng = generator(rng, n_resamples)
     n = len(matrix)
     columns_only = bool((same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all())
     n_orders = math.factorial(n)
@@ -158,7 +97,6 @@ def permutation_test(
         if not columns_only:
             rows, columns = np.repeat(columns, n_orders, axis=1), np.tile(columns, n_orders)
     else:
-        rng = np.random.default_rng() if rng is None else rng
         columns = _random_orders(n, n_resamples + 1, rng)
         if not columns_only:
             rows = _random_orders(n, n_resamples + 1, rng)
@@ -177,36 +115,7 @@ def permutation_test(
     own = 0 if exact else 1
     counts = {k: int(np.count_nonzero(v)) for k, v in extreme.items()}
     pvalues = {k: (b + own) / (len(null) + own) for k, b in counts.items()}
-    return PermutationTest(delta, pvalues[alternative], pvalues, null, exact)
-
-
-def null_moments(matrix: ArrayLike, same: ArrayLike) -> tuple[float, float]:
-    """Mean and variance of delta over all row and column orders, in closed form.
-
-    delta is a sum of weights W times cells M. Both split into a mean, row effects, column effects
-    and interaction, which give three uncorrelated parts of delta. With sums of squares over all
-    cells, ``variance = (SSrow(W) SSrow(M) + SScol(W) SScol(M)) / (n - 1) + SSint(W) SSint(M) /
-    (n - 1)**2``. The mean is 0, since W sums to 0. Checked against full enumeration.
-
-    Parameters
-    ----------
-    matrix, same : array_like, shape (n, n)
-        As for `empathy_gap`, with the same errors.
-
-    Returns
-    -------
-    tuple of float
-        Mean and variance of the null distribution.
-    """
-    matrix, same = _checked(matrix, same)
-    weights = np.where(same, 1 / np.count_nonzero(same), -1 / np.count_nonzero(~same))
-    squares = []
-    for cells in (weights, matrix - matrix.mean()):
-        rows, columns = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
-        parts = np.broadcast_arrays(rows, columns, cells - rows - columns)
-        squares.append([np.sum(part**2) for part in parts])
-    row, column, interaction = np.prod(squares, axis=0)
-    return 0.0, float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
+    return PermutationTest(delta, pvalues, null, exact)
 
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
@@ -277,18 +186,19 @@ def _in_group_sums(
     return sums
 
 
-def _checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Both as arrays, or a sentence on what is wrong with them."""
-    matrix, same = np.asarray(matrix, dtype=float), np.asarray(same)
-    shape = matrix.shape
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"the matrix has shape {shape}, expected as many rows as columns")
-    if same.dtype != bool or same.shape != shape:
-        found = f"{same.dtype} of shape {same.shape}"
-        raise ValueError(f"same is {found}, expected bool of shape {shape}, that of the matrix")
-    if same.all() or not same.any():
-        found = f"same is {bool(same.any())} for all pairs"
-        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
+def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A matrix and its in-group pairs as arrays.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square, holds a NaN or an infinity (the sentence names the cell) or one
+        value only, and as `checked_pairs`.
+    """
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
+        raise ValueError(f"the matrix has shape {matrix.shape}, expected as many rows as columns")
+    same = checked_pairs(same, len(matrix))
     for row, column in np.argwhere(~np.isfinite(matrix)):
         found = f"{matrix[row, column]} in row {row}, column {column}"
         raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
@@ -296,3 +206,35 @@ def _checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], N
         found = f"all cells of the matrix are {matrix[0, 0]:g}"
         raise ValueError(f"{found}, expected several values: a constant matrix has no gap to test")
     return matrix, same
+
+
+def checked_pairs(same: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """In-group pairs as an array.
+
+    Raises
+    ------
+    ValueError
+        If they are not boolean and of shape (n, n), or True (or False) everywhere.
+    """
+    same = np.asarray(same)
+    if same.dtype != bool or same.shape != (n, n):
+        raise ValueError(f"same is {same.dtype} of shape {same.shape}, expected bool of {(n, n)}")
+    if same.all() or not same.any():
+        found = f"same is {bool(same.any())} for all pairs"
+        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
+    return same
+
+
+def generator(rng: np.random.Generator | None, n_resamples: int) -> np.random.Generator:
+    """The source of `n_resamples` draws: `rng`, or where it is None a fresh, unseeded one.
+
+    Raises
+    ------
+    ValueError
+        For another `rng`, or `n_resamples` that is no whole number of at least 1.
+    """
+    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+        raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
+    if not isinstance(rng, np.random.Generator | None):
+        raise ValueError(f"rng is {rng!r}, expected a numpy.random.Generator or None")
+    return np.random.default_rng() if rng is None else rng

@@ -1,12 +1,17 @@
-"""Prompts and identities against the paper's text and its printed tables."""
+"""Prompts and identities against the paper; the sample as written; a corpus and its sentences."""
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths, published
 from ingroup.design import filled
 from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.stimuli import COLUMNS, EMOTIONS, load_events
 from ingroup.tables import InputError
 
 
@@ -119,8 +124,8 @@ def test_unknown_names_are_one_sentence():
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["C,unspecified,a person", "C,,a Jew"], "line 3: identity 'a Jew' has group ''"),
-        (["C,unspecified,a person", "C,g,a", "C,g,a"], "'a' stands twice in 'C'"),
+        (["C,unspecified,a person", "C,,a Jew"], "line 3: found identity 'a Jew' with group ''"),
+        (["C,unspecified,a person", "C,g,a", "C,g,a"], "line 4: found 'a' twice in 'C'"),
         (["C,g,a", "C,unspecified,a person"], "'C' must begin with its one 'unspecified'"),
     ],
 )
@@ -133,7 +138,7 @@ def test_a_bad_identity_file_is_one_sentence(tmp_path, lines, message):
 
 def test_a_missing_column_is_one_sentence(tmp_path):
     (tmp_path / "identities.csv").write_text("category,identity\nC,a person\n")
-    with pytest.raises(InputError, match="column 'group' is missing"):
+    with pytest.raises(InputError, match="column 'group': found only category"):
         stimuli.identities("C", tmp_path)
 
 
@@ -142,3 +147,214 @@ def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
         for line in file.read_text("utf8").split("\n"):
             assert line == line.rstrip()
             assert "\t" not in line
+
+
+# --- events
+
+HEADER = "\t".join(COLUMNS)
+
+
+def event(emotion: str, text_id: str = "1", text: str = "it rained") -> str:
+    return f"{emotion}\t{text_id}\t{text}\tI felt when {text}\tThe person felt when {text}"
+
+
+def write(place: Path, *lines: str, header: str = HEADER) -> str:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return str(place)
+
+
+# --- the sample
+
+
+def test_sample_has_six_narratives_for_each_emotion_in_order():
+    events = load_events()
+    assert list(events.columns) == list(COLUMNS)
+    assert events["emotion"].tolist() == [emotion for emotion in EMOTIONS for _ in range(6)]
+    assert events["text_id"].tolist() == [str(number) for number in range(1, 73)]
+    assert events["generated_text"].is_unique
+    assert not events.isna().to_numpy().any()
+    assert sorted(EMOTIONS) == list(EMOTIONS)
+    assert len(EMOTIONS) == 12
+
+
+def test_sample_file_is_plain_tsv():
+    content = (paths.SAMPLE / "narratives.tsv").read_bytes()
+    assert content.isascii()
+    assert b"\r" not in content
+    assert b'"' not in content
+    assert content.endswith(b".\n")
+    assert {line.count(b"\t") for line in content.splitlines()} == {4}
+
+
+def test_sample_forms_tell_the_same_event():
+    shift = dict.fromkeys(("i", "we"), "they") | dict.fromkeys(("me", "us"), "them")
+    shift |= dict.fromkeys(("my", "our"), "their") | {"mine": "theirs", "myself": "themselves"}
+    shift |= {"was": "were"}
+
+    def words(text: str) -> list[str]:
+        return re.findall(r"[\w-]+", text.lower())
+
+    for _, emotion, own, first, third in load_events()[["emotion", *COLUMNS[2:]]].itertuples():
+        assert 8 <= len(own.split()) <= 20, own
+        assert first.startswith(f"I felt {emotion} when "), first
+        assert third.startswith(f"The person felt {emotion} when "), third
+        assert first.endswith("."), first
+        assert third.endswith("."), third
+        # The first person adds only the words that a terse text left out.
+        assert set(words(own)) <= set(words(first)), first
+        # The third person differs only in pronouns and in the verbs that agree with them.
+        said, told = ([shift.get(w, w) for w in words(form)] for form in (first, third))
+        assert said[1:] == told[2:], third
+        assert not {"i", "me", "my", "mine", "myself", "we", "us", "our", "am"} & set(words(third))
+
+
+def test_sample_spreads_the_words_that_the_calibrant_refuses():
+    refused = r"\b(?:died|hospital|police|stolen|accident|funeral|weapon|threatened)\b"
+    for size in (12, 24, 36, 48, 60, 72):
+        events = load_events(n_events=size)
+        hit = events["generated_text"].str.contains(refused)
+        assert 1 / 8 < hit.mean() < 1 / 5
+    assert set(events["emotion"][hit]) == set(EMOTIONS)
+
+
+# --- samples of a corpus
+
+
+def uneven(folder: Path, sizes: dict[str, int]) -> str:
+    """A corpus whose emotions take turns in the file until they run out."""
+    turns = range(max(sizes.values()))
+    lines = [event(emotion, str(i)) for i in turns for emotion in sizes if i < sizes[emotion]]
+    return write(folder / "events.tsv", *lines)
+
+
+def dealt(sizes: dict[str, int], n_events: int) -> dict[str, int]:
+    """Cards dealt one by one, as slowly as at a table."""
+    hands = dict.fromkeys(sorted(sizes), 0)
+    while sum(hands.values()) < n_events:
+        for emotion in hands:
+            if hands[emotion] < sizes[emotion] and sum(hands.values()) < n_events:
+                hands[emotion] += 1
+    return {emotion: size for emotion, size in hands.items() if size}
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
+    sizes = data.draw(st.dictionaries(st.sampled_from(EMOTIONS), st.integers(1, 7), min_size=1))
+    n_events = data.draw(st.integers(1, sum(sizes.values())))
+    corpus = uneven(tmp_path_factory.mktemp("uneven"), sizes)
+    events = load_events(corpus, n_events)
+    assert events.index.tolist() == list(range(n_events))
+    assert events["emotion"].is_monotonic_increasing
+    assert events.groupby("emotion").size().to_dict() == dealt(sizes, n_events)
+    for _, own in events.groupby("emotion"):
+        assert own["text_id"].tolist() == [str(i) for i in range(len(own))]
+
+
+def test_a_small_sample_by_hand():
+    assert load_events(n_events=14)["text_id"].tolist() == [
+        *("1", "2", "7", "8"),  # the first two emotions give one more
+        *("13", "19", "25", "31", "37", "43", "49", "55", "61", "67"),
+    ]
+
+
+@pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
+def test_a_sample_size_out_of_range_is_refused(n_events):
+    with pytest.raises(InputError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
+        load_events(n_events=n_events)
+
+
+def test_a_numpy_integer_is_a_sample_size():
+    assert len(load_events(n_events=np.int64(5))) == 5
+
+
+# --- a corpus of one's own
+
+
+def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path):
+    write(tmp_path / "b.tsv", event("joy", "3"), event("anger", "4"))
+    write(tmp_path / "a.tsv", event("joy", "9"), event("anger", "8"), event("joy", "1"))
+    (tmp_path / "notes.txt").write_text("no corpus")
+    events = load_events(str(tmp_path))
+    assert events["text_id"].tolist() == ["8", "4", "9", "1", "3"]
+    assert events["emotion"].tolist() == ["anger", "anger", "joy", "joy", "joy"]
+
+
+def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
+    text = 'they said "go\u2028home", it\u0085rained, NA'
+    events = load_events(write(tmp_path / "a.tsv", event("fear", "NA", text), event("joy")))
+    assert events.loc[0, "generated_text"] == text
+    assert events.loc[0, "text_id"] == "NA"
+
+
+def test_a_quoted_text_is_unquoted_as_pandas_wrote_it(tmp_path):
+    text = 'they called it ""fair"", and left'
+    events = load_events(write(tmp_path / "a.tsv", event("joy", "1", f'"{text}"')))
+    assert events.loc[0, "generated_text"] == 'they called it "fair", and left'
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
+    place = tmp_path / "a.tsv"
+    place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
+    assert load_events(str(place)).loc[0, "third_person_text"] == "The person felt when it rained"
+
+
+def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
+    header = "text_id\temotion\tage\tgenerated_text"
+    events = load_events(write(tmp_path / "a.tsv", "7\tjoy\t\tit rained", header=header))
+    assert events.loc[0, ["emotion", "text_id", "generated_text"]].tolist() == [
+        *("joy", "7", "it rained")
+    ]
+    assert list(events.columns) == list(COLUMNS)
+    assert events[["first_person_text", "third_person_text"]].isna().to_numpy().all()
+
+
+GOOD = event("joy", "0")
+WRONG_LINES = {
+    "unknown emotion": ([GOOD, event("glee")], "line 3, column 'emotion': found 'glee'"),
+    "capital": ([event("Joy")], "line 2, column 'emotion': found 'Joy'"),
+    "empty narrative": ([GOOD, event("joy", "2", " ")], "line 3, column 'generated_text': found"),
+    "empty id": ([event("joy", "")], "line 2, column 'text_id': found an empty cell"),
+    "empty third": ([GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
+    "empty first": ([GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
+    "too few": ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
+    "too many": ([GOOD + "\tmore"], "line 2: found 6 fields, expected 5"),
+    "twice": ([GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
+    "open quote": ([GOOD, event("joy", "1", '"never closed')], "line 3: found a quote"),
+    "header only": ([], "line 2: found the end of the file"),
+}
+
+
+@pytest.mark.parametrize(("lines", "sentence"), WRONG_LINES.values(), ids=WRONG_LINES)
+def test_a_wrong_line_is_named(tmp_path, lines, sentence):
+    with pytest.raises(InputError, match=f"a.tsv, {sentence}") as problem:
+        load_events(write(tmp_path / "a.tsv", *lines))
+    assert "\n" not in str(problem.value)
+
+
+def test_the_same_id_under_two_emotions_is_two_events(tmp_path):
+    assert len(load_events(write(tmp_path / "a.tsv", event("joy"), event("fear")))) == 2
+
+
+def test_a_duplicate_in_another_file_is_named_with_both_places(tmp_path):
+    write(tmp_path / "a.tsv", event("fear"), event("joy"))
+    write(tmp_path / "b.tsv", event("joy"))
+    with pytest.raises(InputError, match=r"b.tsv, line 2: found joy 1, .* in .*a.tsv, line 3"):
+        load_events(str(tmp_path))
+
+
+@pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
+def test_a_missing_column_is_named(tmp_path, column):
+    header = HEADER.replace(column, "x")
+    with pytest.raises(InputError, match=f"a.tsv, line 1, column '{column}': found only .*x"):
+        load_events(write(tmp_path / "a.tsv", GOOD, header=header))
+
+
+def test_a_corpus_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match="'crowd-envant' is neither sample nor crowd-envent"):
+        load_events("crowd-envant")
+    with pytest.raises(InputError, match=r"holds no .tsv file"):
+        load_events(str(tmp_path))
+    with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
+        load_events("crowd-envent", folder=tmp_path)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
 from ingroup.parsing import Rule, parse_rating
@@ -40,3 +41,25 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
             table.finish_reason == "failed", "failed", [read[text].status for text in texts]
         ),
     )
+
+
+def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+    """Ratings of each group of a category, the control among them, for :mod:`.statistics`.
+
+    Parameters
+    ----------
+    prompts : pandas.DataFrame
+        From :func:`load`, or with other ``rating`` of the same prompts.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (phrasing, scenario, wording)
+        Groups and phrasings in the order of Table 4; NaN where there is no rating, or where the
+        paper's crossing does not ask.
+    """
+    arrays, wordings = {}, prompts.wording.nunique()
+    for group, rows in prompts.groupby("group", sort=False):
+        rated = rows.pivot(index=["phrasing", "scenario"], columns="wording", values="rating")
+        phrasings = rows.phrasing.unique()
+        arrays[group] = rated.loc[list(phrasings)].to_numpy().reshape(len(phrasings), -1, wordings)
+    return arrays

@@ -1,6 +1,7 @@
 """The design of Fagan et al.: scenario x wording x phrasing, for one category."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.studies.biased_samaritan import stimuli
 
-Crossing = Literal["full", "printed"]
+Crossing = Literal["full", "paper"]
 
 
 class Prompt(NamedTuple):
@@ -28,7 +29,7 @@ class Prompt(NamedTuple):
 def trials(
     table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
 ) -> Design:
-    """The design of Fagan et al. (section 4.2): scenario x wording x phrasing, for one category.
+    """Scenario x wording x phrasing for one category (section 4.2).
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def trials(
     category : str
         ``"Race"``, ``"Gender"`` or ``"Age"``.
     crossing : {"full", "printed"}
-        "full" puts every phrasing, the control among them, into every wording. "printed" asks each
+        "full" puts every phrasing, the control among them, into every wording. "paper" asks each
         phrasing once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1)
         and again 103 x (7 + 1) prompts as in section 4.2, which does not say how the wordings
         were dealt out.
@@ -53,12 +54,10 @@ def trials(
     Raises
     ------
     ValueError
-        For another crossing.
-    ingroup.studies.empathy_gap.stimuli.StimulusError
-        For an unknown category.
+        For another crossing, or an unknown category.
     """
-    if crossing not in ("full", "printed"):
-        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'printed'")
+    if crossing not in ("full", "paper"):
+        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'paper'")
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
     place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}
@@ -78,18 +77,14 @@ def trials(
     return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
 
 
-def sampling_of(parameters: Mapping[str, Any]) -> tuple[float, float]:
-    """Temperature and top_p: those given, else those of Table 5, else 1 (not in the table)."""
+def sampling_of(parameters: Mapping[str, Any]) -> Sampling:
+    """Temperature and top_p as given, else those of Table 5, else 1 (not in the table)."""
     model = published.model_of("biased_samaritan", parameters["MODEL"])
-    printed = published.load("biased_samaritan", 5).set_index("model")
-
-    def value(name: str) -> float:
-        if parameters[name.upper()] >= 0:
-            return parameters[name.upper()]
-        number = printed.loc[model].get(name) if model else None
-        return 1.0 if number is None or pd.isna(number) else float(number)
-
-    return value("temperature"), value("top_p")
+    table = published.load("biased_samaritan", 5).set_index("model")[["temperature", "top_p"]]
+    printed = table.reindex([model]).iloc[0].fillna(1.0)
+    given = {name: parameters[name.upper()] for name in table}
+    drawn = {name: float(x if x >= 0 else printed[name]) for name, x in given.items()}
+    return Sampling(**drawn, max_tokens=parameters["MAX_TOKENS"], seed=parameters["SEED"])
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
@@ -109,19 +104,15 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     table, crossing = stimuli.load_scenarios(parameters["SCENARIOS"]), parameters["CROSSING"]
     source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
     designs = {c: trials(table, c, crossing, parameters["LATINO"]) for c in stimuli.categories()}
-    temperature, top_p = sampling_of(parameters)
+    sampling = sampling_of(parameters)
     tail = f"{crossing}{'+latino' if parameters['LATINO'] else ''}"
     runs = {parameters["MODEL"]: parameters["RUNS"]}
     runs |= {parameters["CONTROL"]: 1} if parameters["CONTROL"] else {}
-
-    def sampling(run: int, number: int) -> Sampling:
-        seed = parameters["SEED"] + 1000 * (3 * run + number)
-        return Sampling(temperature, top_p, parameters["MAX_TOKENS"], seed)
-
     return [
         Call(
             "biased_samaritan", source, model, parameters["ENGINE"], f"{category}-{tail}-run{run}",
-            design, sampling(run, number), {"run": run, "category": category},
+            design, replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
+            {"run": run, "category": category},
         )
         for model, times in runs.items()
         for run in range(1, times + 1)

@@ -1,4 +1,4 @@
-"""What the calibrant answers in the Biased Samaritan, and examples to learn it from."""
+"""What the calibrant answers in the Biased Samaritan."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import yaml
 
 from ingroup.design import Block
 from ingroup.models import words
-from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.biased_samaritan import stimuli
 
 
 class Planted:
@@ -21,7 +21,7 @@ class Planted:
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["biased_samaritan"]
-        self.low, self.high = scenarios.request().low, scenarios.request().high
+        self.low, self.high = stimuli.request().low, stimuli.request().high
 
     def value(self, text: str, category: str, group: str) -> float:
         """The planted probability in points on 1 to 100, before it is rounded.

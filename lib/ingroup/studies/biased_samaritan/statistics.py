@@ -17,12 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from ingroup.stats.paired import adjust
-
-TINY = 1e-9  # rating points: differences below are rounding errors of the averages
+from ingroup.stats.paired import TINY, PairedTest, adjust, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 
@@ -62,14 +59,9 @@ def helpfulness(ratings: ArrayLike, confidence: float = 0.95) -> ScenarioMean:
 def bias(
     group: ArrayLike, control: ArrayLike, unit: str = "scenario", confidence: float = 0.95
 ) -> Bias:
-    """Bias score of a group, section 4.6, with the paired t-test of section 4.5.
+    """Bias score of a group, section 4.6: helpfulness minus the control's, over what both have.
 
-    With the differences d = group - control over the units that both have::
-
-        bias = mean(d),  t = bias / (sd(d) / sqrt(n)),  d_z = bias / sd(d),  sd with n - 1
-
-    Two-sided, n - 1 degrees of freedom; checked against scipy.stats.ttest_rel. Where all d are the
-    same, statistic and d_z are infinite and p is 0; where all are 0, these are 0, 0 and 1.
+    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`.
 
     Parameters
     ----------
@@ -79,13 +71,21 @@ def bias(
         What is paired, which the paper does not say. The prompts of a scenario are not independent
         where a group does better in some scenarios: as units they make the interval too short.
     """
-    if unit not in ("scenario", "prompt"):
-        raise ValueError(f"unit is {unit!r}, expected 'scenario' or 'prompt'")
-    ours, theirs = (_units(ratings, unit) for ratings in _pair(group, control))
+    ours, theirs = _paired(group, control, unit)
     shared = ~np.isnan(ours - theirs)
-    test = _t_test((ours - theirs)[shared], confidence, unit)
-    means = float(ours[shared].mean()), float(theirs[shared].mean())
-    return Bias(*means, *test, int(shared.sum()), int((~shared).sum()))
+    test = _test((ours - theirs)[shared], confidence, unit)
+    return Bias(
+        ours[shared].mean(),
+        theirs[shared].mean(),
+        test.difference,
+        test.low,
+        test.high,
+        test.statistic,
+        test.pvalue,
+        test.effect_size,
+        int(test.n),
+        int((~shared).sum()),
+    )
 
 
 def bias_table(
@@ -100,15 +100,15 @@ def bias_table(
     One row a group, with the numbers of `bias`, ``p_holm``, ``significant`` (p < alpha, uncorrected
     as in the paper) and ``significant_holm``; then p and these three with the other unit, as
     ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt"). The other
-    p is NaN where group and control share fewer than 2 units: no prompts in the printed crossing.
+    p is NaN where group and control share fewer than 2 units: no prompts in the paper's crossing.
     """
     table = _rows(groups, lambda ratings: bias(ratings, control, unit, confidence))
     other = "prompt" if unit == "scenario" else "scenario"
-    again = pd.Series({name: _p(groups[name], control, other) for name in groups}, dtype=float)
+    again = [paired_test(*_paired(ratings, control, other)).pvalue for ratings in groups.values()]
     for p, end in ((table["p"], ""), (again, f"_{other}")):
         table[f"p{end}"] = p
-        table[f"p_holm{end}"] = adjust(p, "holm") if p.notna().any() else p
-        table[f"significant{end}"] = p < alpha
+        table[f"p_holm{end}"] = adjust(p, "holm")
+        table[f"significant{end}"] = table[f"p{end}"] < alpha
         table[f"significant_holm{end}"] = table[f"p_holm{end}"] < alpha
     return table
 
@@ -128,7 +128,7 @@ def repeatability(
     table = _rows(pairs, lambda pair: bias(*pair, confidence=confidence))
     table.columns = ["second", "first", "difference", *table.columns[3:]]
     table["p_holm"] = adjust(table["p"], "holm")
-    apart = (np.subtract(*map(_units, _pair(*pair))) for pair in pairs.values())
+    apart = (np.subtract(*_paired(*pair)) for pair in pairs.values())
     table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
     return table[["first", "second", *table.columns[2:]]]
 
@@ -170,8 +170,8 @@ def excess_over_brittleness(
     a bias exceeds the brittleness where ``low`` > 0. The sign is held: were |mean(d)| resampled, no
     bias at all would exceed a brittleness of 0.
     """
-    group, control = _pair(group, control)
-    d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
+    d = np.subtract(*_paired(group, control))
+    s = _spreads(_checked(group, "group"), ddof, phrasings)
     sign = -1 if d[~np.isnan(d - s)].sum() < 0 else 1
     return _scenario_mean(sign * d - s, confidence)
 
@@ -193,7 +193,7 @@ def mixed_model(
     """
     _rows(groups, lambda ratings: bias(ratings, control, confidence=confidence))
     cells = [_checked(ratings, "ratings") for ratings in (control, *groups.values())]
-    prompts = np.array([_mean(ratings, axis=0) for ratings in cells])
+    prompts = np.array([nan_mean(ratings) for ratings in cells])
     if prompts.shape[2] < 2:
         raise ValueError("there is 1 wording, expected at least 2 for a mixed model")
     names = ["group", "scenario", "wording"]
@@ -244,31 +244,21 @@ def _checked(ratings: ArrayLike, name: str) -> Array:
     return ratings.reshape((-1, *shape[-2:]))
 
 
-def _pair(group: ArrayLike, control: ArrayLike) -> tuple[Array, Array]:
+def _units(ratings: Array, unit: str = "scenario") -> Array:
+    """The mean rating of each scenario, or of each prompt."""
+    if unit not in ("scenario", "prompt"):
+        raise ValueError(f"unit is {unit!r}, expected 'scenario' or 'prompt'")
+    prompts = nan_mean(ratings)
+    return prompts.ravel() if unit == "prompt" else nan_mean(prompts, axis=1)
+
+
+def _paired(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> tuple[Array, Array]:
+    """The units of both, in the same order."""
     group, control = _checked(group, "group"), _checked(control, "control")
     if group.shape[1:] != control.shape[1:]:
         found = f"{group.shape[1:]} scenarios and wordings, the control {control.shape[1:]}"
         raise ValueError(f"the group has {found}, expected the same")
-    return group, control
-
-
-def _mean(values: Array, axis: int) -> Array:
-    """Mean of what is not NaN; NaN where there is nothing."""
-    number = np.count_nonzero(~np.isnan(values), axis=axis)
-    empty = np.full(number.shape, np.nan)
-    return np.divide(np.nansum(values, axis=axis), number, out=empty, where=number > 0)
-
-
-def _units(ratings: Array, unit: str = "scenario") -> Array:
-    prompts = _mean(ratings, axis=0)
-    return prompts.ravel() if unit == "prompt" else _mean(prompts, axis=1)
-
-
-def _p(group: ArrayLike, control: ArrayLike, unit: str) -> float:
-    """p of `bias`; NaN where there are fewer than 2 shared units."""
-    ours, theirs = (_units(ratings, unit) for ratings in _pair(group, control))
-    enough = np.count_nonzero(~np.isnan(ours - theirs)) > 1
-    return bias(group, control, unit).p if enough else np.nan
+    return _units(group, unit), _units(control, unit)
 
 
 def _spreads(ratings: Array, ddof: int, phrasings: str) -> Array:
@@ -278,30 +268,23 @@ def _spreads(ratings: Array, ddof: int, phrasings: str) -> Array:
     if phrasings not in ("within", "averaged"):
         raise ValueError(f"phrasings is {phrasings!r}, expected 'within' or 'averaged'")
     if phrasings == "averaged":
-        ratings = _mean(ratings, axis=0)[None]
+        ratings = nan_mean(ratings)[None]
     number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
     number[number < 2] = np.nan
-    squares = _mean((ratings - _mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
-    return _mean(np.sqrt(squares * number / (number - ddof)), axis=0)
+    squares = nan_mean((ratings - nan_mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
+    return nan_mean(np.sqrt(squares * number / (number - ddof)))
 
 
 def _scenario_mean(values: Array, confidence: float) -> ScenarioMean:
     there = values[~np.isnan(values)]
-    mean, low, high, *_ = _t_test(there, confidence, "scenario")
-    return ScenarioMean(mean, low, high, len(there), len(values) - len(there))
+    test = _test(there, confidence, "scenario")
+    left_out = len(values) - len(there)
+    return ScenarioMean(test.difference, test.low, test.high, len(there), left_out)
 
 
-def _t_test(values: Array, confidence: float, unit: str) -> tuple[float, ...]:
-    """Mean, its interval, t, p and d_z of values without NaN, against 0."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
-    if len(values) < 2:
-        raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
-    mean, sd = float(values.mean()), float(values.std(ddof=1))
-    if sd < TINY and abs(mean) < TINY:
-        return 0.0, 0.0, 0.0, 0.0, 1.0, 0.0
-    if sd < TINY:
-        return mean, mean, mean, np.copysign(np.inf, mean), 0.0, np.copysign(np.inf, mean)
-    test = stats.ttest_1samp(values, 0)
-    low, high = test.confidence_interval(confidence)
-    return mean, float(low), float(high), float(test.statistic), float(test.pvalue), mean / sd
+def _test(values: Array, confidence: float, unit: str) -> PairedTest:
+    """Values without NaN against 0."""
+    test = paired_test(values, confidence=confidence)
+    if test.n < 2:
+        raise ValueError(f"{test.n} {unit}(s) with what is compared, expected at least 2")
+    return test

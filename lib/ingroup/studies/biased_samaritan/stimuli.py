@@ -5,9 +5,8 @@ A scenario is a small occasion to help somebody, told in several wordings; each 
 this project (data/README.md). Whoever has others gives a CSV with the same columns.
 """
 
-import csv
-import io
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,14 +16,13 @@ import yaml
 
 from ingroup import paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, decoded
+from ingroup.tables import InputError, at, read_table, wrong
 
 COLUMNS = ("scenario", "title", "wording", "text")
 SLOT = "{person}"
 CONTROL = "control"  # the group of "a person", as the printed tables name it
 
 _FOLDER = paths.STIMULI / "biased_samaritan"
-_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 # The slot opens a sentence at the very start and after a full stop, question or exclamation mark;
 # a quotation mark or a bracket may stand between.
 _OPENING = re.compile(r'(?:^|[.?!]["”’)]?\s)\s*["“‘(]?$')
@@ -45,8 +43,8 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     Parameters
     ----------
     source : str or Path
-        ``"sample"`` (103 scenarios in 4 wordings, written for this project) or the path of a CSV
-        file in UTF-8 with the columns `COLUMNS`; other columns are passed over.
+        ``"sample"`` (103 scenarios in 4 wordings, 412 prompts as in section 4.2 of the paper,
+        written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
 
     Returns
     -------
@@ -57,51 +55,38 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     Raises
     ------
     InputError
-        Naming file and line: for a file that cannot be read, is not UTF-8, is empty or has an
-        open quote; a missing column or a wrong number of fields; a number that is none; an empty
-        title or text; a text without its one slot or with another brace; a pair of scenario and
-        wording, or a text, that comes twice; a scenario with two titles or without a wording that
-        others have.
-
-    Notes
-    -----
-    The paper has 103 scenarios with 4 wordings, 412 prompts (Fagan et al. 2025, section 4.2).
-    Checked with a file for every sentence above (tests/studies).
+        Naming file and line: for what :func:`ingroup.tables.read_table` refuses; a number that is
+        none; an empty title or text; a text without its one slot or with another brace; a pair of
+        scenario and wording, or a text, that comes twice; a scenario with two titles or without a
+        wording that others have. Checked with a file for each.
     """
     file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
-    pairs: dict[tuple[int, int], int] = {}
-    texts: dict[str, int] = {}
-    titles: dict[int, tuple[str, int]] = {}
-    rows = []
-    for line, row in _lines(file):
-        scenario, wording, text = _check(f"{file}, line {line}", row)
-        if (first := pairs.setdefault((scenario, wording), line)) != line:
-            raise InputError(
-                f"{file}, line {line}, column 'wording': found scenario {scenario}, wording "
-                f"{wording} again, expected it once; it is there already in line {first}."
-            )
-        if (first := texts.setdefault(" ".join(text.casefold().split()), line)) != line:
-            raise InputError(
-                f"{file}, line {line}, column 'text': found the text of line {first} again, "
-                "expected another."
-            )
-        title, first = titles.setdefault(scenario, (row["title"].strip(), line))
-        if title != row["title"].strip():
-            raise InputError(
-                f"{file}, line {line}, column 'title': found {row['title'].strip()!r}, expected "
-                f"{title!r} as in line {first}, which is scenario {scenario} too."
-            )
-        rows.append((scenario, title, wording, text))
-    wordings = sorted({wording for _, wording in pairs})
-    for scenario, (_, line) in titles.items():
-        found = [wording for wording in wordings if (scenario, wording) in pairs]
-        if found != wordings:
-            raise InputError(
-                f"{file}, line {line}, column 'wording': found scenario {scenario} in wording "
-                f"{_listed(found)} only, expected {_listed(wordings)} as in the other scenarios."
-            )
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    return table.sort_values(["scenario", "wording"], ignore_index=True)
+    told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())
+    for row in told.itertuples():
+        _check(at(file, row.Index), row)
+    line = told.index.to_series()
+    first = line.groupby([told.scenario, told.wording]).transform("first")
+    for again in line[line > first]:
+        found = f"scenario {told.scenario[again]}, wording {told.wording[again]} again"
+        expected = f"it once; it is there already in line {first[again]}"
+        raise wrong(at(file, again), found, expected, "wording")
+    first = line.groupby(told.text.str.casefold().str.split().str.join(" ")).transform("first")
+    for again in line[line > first]:
+        found = f"the text of line {first[again]} again"
+        raise wrong(at(file, again), found, "another", "text")
+    first = line.groupby(told.scenario).transform("first")
+    for other in line[told.title != told.title[first].to_numpy()]:
+        title, scenario = told.title[first[other]], told.scenario[other]
+        expected = f"{title!r} as in line {first[other]}, which is scenario {scenario} too"
+        raise wrong(at(file, other), repr(told.title[other]), expected, "title")
+    told = told.astype({"scenario": int, "title": str, "wording": int, "text": str})
+    wordings = sorted(told.wording.unique())
+    for scenario, rows in told.groupby("scenario", sort=False):
+        if sorted(rows.wording) != wordings:
+            found = f"scenario {scenario} in wording {_listed(rows.wording)} only"
+            expected = f"{_listed(wordings)} as in the other scenarios"
+            raise wrong(at(file, rows.index[0]), found, expected, "wording")
+    return told.sort_values(["scenario", "wording"], ignore_index=True)
 
 
 def categories() -> list[str]:
@@ -168,69 +153,19 @@ def _phrasings() -> pd.DataFrame:
     return pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)
 
 
-def _lines(file: Path) -> list[tuple[int, dict[str, str]]]:
-    """Every record with the number of the line on which it begins; blank lines are left out."""
-    content = decoded(file)
-    reader = csv.reader(io.StringIO(content, newline=""), strict=True)
-    header, records, line = None, [], 1
-    try:
-        for cells in reader:
-            if header is None:
-                header = _header(file, cells)
-            elif cells:
-                if len(cells) != len(header):
-                    raise InputError(
-                        f"{file}, line {line}: found {len(cells)} fields, expected {len(header)}; "
-                        "a text with a comma has to be in quotes."
-                    )
-                records.append((line, dict(zip(header, cells, strict=True))))
-            line = reader.line_num + 1
-    except csv.Error as problem:
-        raise InputError(
-            f"{file}, line {line}: found a quote that does not close at the end of its field, "
-            "expected texts in quotes, their own quotes doubled."
-        ) from problem
-    if not records:
-        raise InputError(
-            f"{file}, line {line}: found the end of the file, expected "
-            f"{'a scenario' if header else 'the columns ' + ', '.join(COLUMNS)}."
-        )
-    return records
-
-
-def _header(file: Path, cells: list[str]) -> list[str]:
+def _check(where: str, row: tuple) -> None:
+    """Refuse a line for what stands in it."""
     for column in COLUMNS:
-        if cells.count(column) != 1:
-            raise InputError(
-                f"{file}, line 1, column {column!r}: found it {cells.count(column)} times among "
-                f"{', '.join(cells) or 'nothing'}, expected it once."
-            )
-    return cells
-
-
-def _check(where: str, row: dict[str, str]) -> tuple[int, int, str]:
-    """Scenario, wording and text of one record, each looked at by itself."""
-    for column in COLUMNS:
-        if not row[column].strip():
-            raise InputError(f"{where}, column {column!r}: found nothing, expected a value.")
+        if not getattr(row, column):
+            raise wrong(where, "nothing", "a value", column)
     for column in ("scenario", "wording"):
-        if not _NUMBER.fullmatch(row[column].strip()):
-            raise InputError(
-                f"{where}, column {column!r}: found {row[column]!r}, expected a whole number "
-                "from 1."
-            )
-    text = row["text"].strip()
-    if (slots := text.count(SLOT)) != 1:
-        raise InputError(
-            f"{where}, column 'text': found {slots} slots {SLOT}, expected exactly one."
-        )
-    if brace := re.search("[{}]", text.replace(SLOT, "")):
-        raise InputError(
-            f"{where}, column 'text': found a stray brace {brace.group()!r}, expected none but "
-            f"those of {SLOT}."
-        )
-    return int(row["scenario"]), int(row["wording"]), text
+        if not re.fullmatch("[1-9][0-9]{0,8}", number := getattr(row, column)):
+            raise wrong(where, repr(number), "a whole number from 1", column)
+    if (slots := row.text.count(SLOT)) != 1:
+        raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
+    if brace := re.search("[{}]", row.text.replace(SLOT, "")):
+        raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")
 
 
-def _listed(numbers: list[int]) -> str:
-    return ", ".join(str(number) for number in numbers)
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)))

@@ -6,15 +6,15 @@ allows, which is what a prefix cache saves.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ingroup import corpora
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, Sampling, stored
-from ingroup.inference.engine import MOST_LOGPROBS
+from ingroup.inference.engine import FAILED, MOST_LOGPROBS
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
@@ -38,11 +38,9 @@ def trials(
     Parameters
     ----------
     events : pandas.DataFrame
-        From :func:`ingroup.corpora.load_events`, ordered by emotion.
-    settings : iterable of str, optional
-        E.g. ``["P0,S0,T0"]``; the paper's seven unless given.
-    categories : iterable of str, optional
-        All three unless given.
+        From :func:`ingroup.studies.empathy_gap.stimuli.load_events`, ordered by emotion.
+    settings, categories : iterable of str, optional
+        E.g. ``["P0,S0,T0"]``; the paper's seven, and all three, unless given.
 
     Returns
     -------
@@ -52,7 +50,7 @@ def trials(
 
     Raises
     ------
-    ingroup.studies.empathy_gap.stimuli.StimulusError
+    InputError
         For an unknown setting or category, or a setting whose narrative form (a column of
         ``events``) the corpus does not have.
     """
@@ -99,25 +97,17 @@ def rewriting(events: pd.DataFrame) -> Design:
     def render(condition: Mapping[str, Any]) -> list[Message]:
         return stimuli.rewrite_messages(condition["event"].narrative)
 
+    levels = {"event": _levels(events, "first_person_text")}
     template = stimuli.rewrite_messages("")[0]["content"]
-    return Design(
-        [
-            Block(
-                {"setting": "rewrite"},
-                {"event": _levels(events, "first_person_text")},
-                render,
-                template,
-            )
-        ]
-    )
+    return Design([Block({"setting": "rewrite"}, levels, render, template)])
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: ``MODEL`` in every setting, its ``CONTROL`` in the first.
 
     Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
-    settings that show them are not settled: ask, and take ``calls`` again. Settings whose form of
-    the narrative the corpus lacks are left out.
+    settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
+    of the narrative the corpus lacks are left out.
 
     Parameters
     ----------
@@ -128,56 +118,57 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     -------
     list of Call
         One a model and setting, with the label ``setting``.
+
+    Raises
+    ------
+    InputError
+        As ``load_events``, and where no setting is left.
+    EngineError
+        Where a reply of the ``REWRITER`` holds no text.
     """
-    events = corpora.load_events(parameters["CORPUS"], parameters["N_EVENTS"] or None)
-    source = f"{Path(parameters['CORPUS']).stem}-{len(events)}"
-    engine, sampling = parameters["ENGINE"], Sampling(temperature=0.0, max_tokens=128)
-    first, written = [], True
-    if parameters["REWRITER"] and events.third_person_text.isna().any():
-        labels = {"setting": "rewrite"}
-        writer = Call(
-            "empathy_gap", source, parameters["REWRITER"], engine, "rewrite", rewriting(events),
-            sampling, labels,
-        )  # fmt: skip
-        written = writer.folder.exists() and not stored(writer).missing()
+    p = parameters
+    events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
+    about = ("empathy_gap", f"{Path(p['CORPUS']).stem}-{len(events)}")
+    sampling = Sampling(temperature=0.0, max_tokens=128)  # appendix B; length as released
+    asked, written = [], True
+    if p["REWRITER"] and events.third_person_text.isna().any():
+        labels, design = {"setting": "rewrite"}, rewriting(events)
+        writer = Call(*about, p["REWRITER"], p["ENGINE"], "rewrite", design, sampling, labels)
+        written = _answered(writer)
         if written:
             events = with_rewrites(events, stored(writer).read())
         else:  # stand-ins of about the same length, for a plan
-            first, events = [writer], events.assign(third_person_text=events.first_person_text)
-    shows = {
-        name: stimuli.setting(name).narrative
-        for name in parameters["SETTINGS"] or list(stimuli.settings())
-    }
-    names = [name for name, form in shows.items() if events[form].notna().all()]
-    if parameters["RATING"] == "expected":  # the most probable first tokens come along
-        sampling = Sampling(temperature=0.0, max_tokens=128, logprobs=MOST_LOGPROBS)
-    asked = [(parameters["MODEL"], name) for name in names]
-    asked += [(parameters["CONTROL"], name) for name in names[:1] if parameters["CONTROL"]]
+            asked, events = [writer], events.assign(third_person_text=events.first_person_text)
+    names = list(p["SETTINGS"] or stimuli.settings())
+    shows = {name: stimuli.setting(name).narrative for name in names}
+    names = [name for name in names if events[shows[name]].notna().all()]
+    if not names:
+        forms = ", ".join(sorted(set(shows.values())))
+        raise InputError(f"the corpus {p['CORPUS']} lacks the form that SETTINGS show ({forms})")
+    suffix = ""
+    if p["RATING"] == "expected":  # the most probable first tokens come along
+        suffix, sampling = "+logprobs", replace(sampling, logprobs=MOST_LOGPROBS)
+    pairs = [(p["MODEL"], name) for name in names]
+    pairs += [(p["CONTROL"], name) for name in names[:1] if p["CONTROL"]]
     designs = {name: trials(events, [name]) for name in names}
-    suffix = "+logprobs" if sampling.logprobs else ""
-    return first + [
-        Call(
-            "empathy_gap", source, model, engine, name + suffix, designs[name], sampling,
-            {"setting": name}, written or shows[name] != "third_person_text",
-        )
-        for model, name in asked
-    ]  # fmt: skip
+    for model, name in pairs:
+        settled = written or shows[name] != "third_person_text"
+        where = (*about, model, p["ENGINE"], name + suffix)
+        asked.append(Call(*where, designs[name], sampling, {"setting": name}, settled))
+    return asked
+
+
+def _answered(call: Call) -> bool:
+    """Whether all of its answers are there; a failed one is asked again."""
+    if not call.folder.exists() or stored(call).missing():
+        return False
+    return not (stored(call).read().finish_reason == FAILED).any()
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """Put the replies to :func:`rewriting` into a corpus (appendix A.2).
+    """A copy of a corpus whose ``third_person_text`` is taken from the replies to `rewriting`.
 
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        From :func:`ingroup.corpora.load_events`.
-    responses : pandas.DataFrame
-        One row an event in the same order, with ``text`` and ``error``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A copy of ``events`` with ``third_person_text``.
+    ``responses`` has one row an event in the same order, with ``text`` and ``error``.
 
     Raises
     ------

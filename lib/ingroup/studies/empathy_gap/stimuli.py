@@ -1,31 +1,39 @@
-"""Identities and prompt templates, read from ``data/stimuli/``.
+"""What the study shows: identities and prompts of ``data/stimuli/empathy_gap``, events of a corpus.
 
-The prompts are stimuli and stand there word for word; this module only reads, checks and fills
-them. Whoever wants another identity adds a line to ``identities.csv`` and nothing else.
+The prompts stand there word for word; this module only reads, checks and fills them. Whoever wants
+another identity adds a line to ``identities.csv`` and nothing else.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError
+from ingroup.tables import InputError, at, read_table, wrong
 
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
+FOLDER = paths.STIMULI / "empathy_gap"
+EMOTIONS = (
+    *("anger", "boredom", "disgust", "fear", "guilt", "joy"),
+    *("pride", "relief", "sadness", "shame", "surprise", "trust"),
+)
+REQUIRED = ("emotion", "text_id", "generated_text")
+COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
 
 
-def identities(category: str, folder: Path | None = None) -> pd.DataFrame:
+def identities(category: str, folder: Path = FOLDER) -> pd.DataFrame:
     """Identity names of one category in the order of Table 1, "a person" first.
 
     Parameters
     ----------
     category : str
         ``"Race or Ethnicity"``, ``"Nationality"`` or ``"Religion"``.
-    folder : pathlib.Path, optional
-        Folder of the study's stimuli; ``data/stimuli/empathy_gap`` unless given.
+    folder : pathlib.Path
+        Where ``identities.csv`` is.
 
     Returns
     -------
@@ -38,44 +46,36 @@ def identities(category: str, folder: Path | None = None) -> pd.DataFrame:
         For an unknown category, an identity without a group, an identity that stands twice, or
         a category that does not begin with the unspecified identity.
     """
-    file = (folder or paths.STIMULI / "empathy_gap") / "identities.csv"
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    if missing := {"category", "group", "identity"} - set(table.columns):
-        raise InputError(f"{file.name}: column {sorted(missing)[0]!r} is missing")
-    for number, row in enumerate(table.itertuples(), start=2):
+    file = folder / "identities.csv"
+    table = read_table(file, ["category", "group", "identity"])
+    for row in table.itertuples():
         if not row.group or not row.identity:
-            raise InputError(
-                f"{file.name}, line {number}: identity {row.identity!r} has group {row.group!r}; "
-                "both must be given"
-            )
+            found = f"identity {row.identity!r} with group {row.group!r}"
+            raise wrong(at(file, row.Index), found, "both")
     rows = table[table.category == category]
     if rows.empty:
         known = ", ".join(repr(name) for name in table.category.unique())
         raise InputError(f"unknown category {category!r}; known are {known}")
-    if rows.identity.duplicated().any():
-        twice = rows.identity[rows.identity.duplicated()].iloc[0]
-        raise InputError(f"{file.name}: {twice!r} stands twice in {category!r}")
+    for line in rows.index[rows.identity.duplicated()]:
+        raise wrong(at(file, line), f"{rows.identity[line]!r} twice in {category!r}", "it once")
     if (rows.group == UNSPECIFIED).tolist() != [True] + [False] * (len(rows) - 1):
-        raise InputError(
-            f"{file.name}: {category!r} must begin with its one {UNSPECIFIED!r} identity"
-        )
+        raise InputError(f"{file}: {category!r} must begin with its one {UNSPECIFIED!r} identity")
     return rows[["group", "identity"]].reset_index(drop=True)
 
 
 def categories() -> list[str]:
     """Categories of social groups in the order of Table 1."""
-    table = pd.read_csv(paths.STIMULI / "empathy_gap" / "identities.csv", dtype=str)
-    return list(table.category.unique())
+    return list(read_table(FOLDER / "identities.csv", ["category"]).category.unique())
 
 
 def cultural_clusters() -> pd.DataFrame:
     """Inglehart-Welzel cluster of each country (Table 4): ``identity``, ``label``, ``cluster``."""
-    return pd.read_csv(paths.STIMULI / "empathy_gap" / "clusters.csv", dtype=str)
+    return pd.read_csv(FOLDER / "clusters.csv", dtype=str)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One wording of the empathy-gap prompt, e.g. ``P0,S0,T0`` (Table 5).
+    """One wording of the prompt, e.g. ``P0,S0,T0`` (Table 5).
 
     Attributes
     ----------
@@ -100,27 +100,26 @@ class Setting:
         self, perceiver: str, experiencer: str, emotion: str, narrative: str
     ) -> list[Message]:
         """The chat of one trial: a system turn with the persona, a user turn with the task."""
-        system = self.join.join(
-            [filled(self.persona, {"Perceiver Social Group": perceiver}), self.scale]
-        )
-        values = {
+        persona = filled(self.persona, {"Perceiver Social Group": perceiver})
+        task = {
             "Experiencer Social Group": experiencer,
             "Emotion": emotion,
             "Narrative": narrative,
         }
         return [
-            {"role": "system", "content": system},
-            {"role": "user", "content": filled(self.task, values)},
+            {"role": "system", "content": self.join.join([persona, self.scale])},
+            {"role": "user", "content": filled(self.task, task)},
         ]
 
 
-def _prompts() -> dict:
-    return yaml.safe_load((paths.STIMULI / "empathy_gap" / "prompts.yaml").read_text("utf8"))
+def prompts() -> dict:
+    """The wordings of ``prompts.yaml``: persona, scale, task, rewrite, and the seven settings."""
+    return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
 
 def settings() -> dict[str, Setting]:
     """The seven settings of the paper by name, the default ``P0,S0,T0`` first (section 3.3)."""
-    return {name: setting(name) for name in _prompts()["settings"]}
+    return {name: setting(name) for name in prompts()["settings"]}
 
 
 def setting(name: str) -> Setting:
@@ -131,28 +130,21 @@ def setting(name: str) -> Setting:
     InputError
         Where a part of the name is unknown.
     """
-    prompts = _prompts()
+    told, kinds = prompts(), ("persona", "scale", "task")
     parts = name.split(",")
-    kinds = ("persona", "scale", "task")
-    if len(parts) != 3 or any(p not in prompts[k] for p, k in zip(parts, kinds, strict=False)):
-        known = "; ".join(f"{kind}: {', '.join(prompts[kind])}" for kind in kinds)
+    if len(parts) != 3 or any(p not in told[k] for p, k in zip(parts, kinds, strict=True)):
+        known = "; ".join(f"{kind}: {', '.join(told[kind])}" for kind in kinds)
         raise InputError(f"unknown setting {name!r}; expected one of each, as P0,S0,T0 ({known})")
-    persona, scale, task = (prompts[kind][part] for kind, part in zip(kinds, parts, strict=True))
+    persona, scale, task = (told[kind][part] for kind, part in zip(kinds, parts, strict=True))
     return Setting(
-        name=name,
-        persona=persona,
-        scale=scale["text"],
-        task=task["text"],
-        join=prompts["join"],
-        low=scale["low"],
-        high=scale["high"],
-        narrative=task["narrative"],
-    )
+        name, persona, scale["text"], task["text"], told["join"], scale["low"], scale["high"],
+        task["narrative"],
+    )  # fmt: skip
 
 
 def rewrite_messages(narrative: str) -> list[Message]:
     """The one-shot chat of appendix A.2 that puts a narrative into the third person."""
-    return [{"role": "user", "content": filled(_prompts()["rewrite"], {"narrative": narrative})}]
+    return [{"role": "user", "content": filled(prompts()["rewrite"], {"narrative": narrative})}]
 
 
 def rewritten(reply: str) -> str:
@@ -162,3 +154,91 @@ def rewritten(reply: str) -> str:
     repeats the brace answers ``{text}``. The first line is taken where no brace closes.
     """
     return reply.strip().lstrip("{").split("}")[0].strip().split("\n")[0].strip()
+
+
+def load_events(
+    corpus: str = "sample", n_events: int | None = None, folder: Path | None = None
+) -> pd.DataFrame:
+    """The events of a corpus, all of them or a sample balanced over the emotions.
+
+    The sample draws nothing at random: it deals the emotions' first events, then their second
+    ones, and so on, until there are enough. A smaller sample is therefore part of a larger one.
+
+    Parameters
+    ----------
+    corpus : str
+        ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
+        ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, with
+        the columns `COLUMNS`; first_person_text and third_person_text may be left out.
+    n_events : int, optional
+        Size of the sample, from 1 to the size of the corpus; by default every event.
+    folder : pathlib.Path, optional
+        Where :func:`ingroup.corpora.fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row an event with the columns `COLUMNS`, all text; emotions in the order of
+        `EMOTIONS`, within an emotion in the order of the files (by name) and their lines. A form
+        that the corpus does not have is missing (NaN).
+
+    Raises
+    ------
+    InputError
+        For a corpus that is not there, `n_events` out of range, and, naming file and line, for
+        what :func:`ingroup.tables.read_table` refuses, an unknown emotion, a blank cell, or a pair
+        of emotion and text_id that comes twice.
+
+    Notes
+    -----
+    Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt
+    and for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
+    """
+    events = pd.concat([_read(file) for file in _files(corpus, folder)])
+    names = events.emotion + " " + events.text_id
+    for where in names.index[names.duplicated()]:
+        before = names.index[names == names[where]][0]
+        raise wrong(where, f"{names[where]}, which is there already, in {before}", "it once")
+    events = events.reindex(columns=COLUMNS).astype("str")
+    events = events.sort_values("emotion", kind="stable", ignore_index=True)
+    if n_events is None:
+        return events
+    if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
+        raise InputError(
+            f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
+            f"{len(events)} (N_EVENTS=0 takes all)."
+        )
+    turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
+    return events.loc[turn.index[:n_events].sort_values()].reset_index(drop=True)
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """The events of one file, each under its place for a sentence."""
+    table = read_table(file, REQUIRED, "\t")
+    table.index = [at(file, line) for line in table.index]
+    table = table[[column for column in COLUMNS if column in table]]
+    for column in table:
+        for where in table.index[table[column].str.strip() == ""]:
+            raise wrong(where, "an empty cell", "a text", column)
+    for where in table.index[~table.emotion.isin(EMOTIONS)]:
+        raise wrong(where, repr(table.emotion[where]), f"one of {', '.join(EMOTIONS)}", "emotion")
+    return table
+
+
+def _files(corpus: str, folder: Path | None) -> list[Path]:
+    """The files of a corpus in a fixed order; those of a fetched one with the right hashes."""
+    if corpus == "sample":
+        return [paths.SAMPLE / "narratives.tsv"]
+    if corpus == "crowd-envent":
+        names = sorted(corpora.CORPORA[corpus].files)
+        return [corpora.file(corpus, name, folder) for name in names]
+    place = Path(corpus).expanduser()
+    files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
+    if not files:
+        raise InputError(f"The folder {corpus!r} holds no .tsv file.")
+    if not files[0].is_file():
+        raise InputError(
+            f"The corpus {corpus!r} is neither sample nor crowd-envent nor a file or folder that "
+            "exists."
+        )
+    return files

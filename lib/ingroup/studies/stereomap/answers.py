@@ -4,6 +4,7 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.studies.stereomap import stimuli
+from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 
@@ -69,3 +70,20 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
         cells.setdefault((row.group, row.round), {}).update(own)
     table = pd.DataFrame.from_dict(cells, orient="index")
     return table.rename_axis(["group", "round"]).reset_index()
+
+
+def spoken(replies: pd.DataFrame) -> pd.DataFrame:
+    """What replies to the first prompt say besides its ratings.
+
+    ``prompt`` (the ablation), ``group``, ``round`` and ``text``; without texts that have no word.
+    """
+    rated = {word.casefold() for word in stimuli.prompts("EXTENDED")[FIRST].words}
+
+    def besides(reply: str) -> str:
+        lines = [line for line in str(reply).splitlines() if line.strip()]
+        heads = [line.strip(" -*|").split(":")[0].strip(" *|").casefold() for line in lines]
+        return "\n".join(line for line, head in zip(lines, heads, strict=True) if head not in rated)
+
+    told = replies.assign(text=replies.reply.map(besides), prompt=replies.ablation)
+    told = told.groupby(["prompt", "group", "round"], sort=False).text.agg("\n".join).reset_index()
+    return told[told.text.str.contains(r"\w")]

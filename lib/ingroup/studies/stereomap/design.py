@@ -25,7 +25,7 @@ def trials(
     groups: Sequence[str],
     prompts: Sequence[str],
     ablation: str = "Prompt (paper)",
-    form: str = "printed",
+    form: str = "released",
     calls: Calls = "together",
 ) -> Design:
     """The design of Jeoung et al. (section 3): prompt x group, for one round.

@@ -1,11 +1,12 @@
 """What the calibrant answers in StereoMap, and examples to learn it from."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from ingroup import paths
@@ -61,6 +62,11 @@ class Planted:
         if people not in self._place and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
         return self._place[people]
+
+    def map(self, groups: Sequence[str]) -> pd.DataFrame:
+        """``Cluster``, ``Warmth`` and ``Competence`` of some groups, which are the index."""
+        places = [self.position(group)._asdict() for group in groups]
+        return pd.DataFrame(places, index=groups).rename(columns=str.capitalize)
 
     def rating(self, group: str, prompt: str, word: str) -> float:
         """The planted mean of many ratings, in [1, 5].

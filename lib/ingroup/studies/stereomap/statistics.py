@@ -27,6 +27,13 @@ from threadpoolctl import threadpool_limits
 from ingroup.stats.paired import adjust
 
 AXES = ("Competence", "Warmth")
+ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
+    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
+    "ORIGINAL": (
+        *("Homeless people", "Blue-collar workers", "Rich people", "Elderly people"),
+        "Middle-class people",
+    ),
+}
 TINY = 1e-9  # rating points: differences below are rounding errors of the averages
 
 
@@ -163,6 +170,20 @@ def clusters(
     centroids.insert(0, "n", labels.value_counts())
     centroids["anchor"] = [named.get(k, "") for k in centroids.index]
     return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
+
+
+def named_clusters(
+    means: pd.DataFrame, version: str, n_clusters: int = 5, n_init: int = 20, seed: int = 0
+) -> Clusters | None:
+    """`clusters` of a map, numbered by those `ANCHORS` of the version that are in it.
+
+    None where there are fewer different positions than clusters; no anchors where there are more of
+    them than clusters.
+    """
+    if len(means[[*AXES]].dropna().drop_duplicates()) < n_clusters:
+        return None
+    anchors = [group for group in ANCHORS[version] if group in means.index]
+    return clusters(means, n_clusters, n_init, seed, anchors if len(anchors) <= n_clusters else ())
 
 
 def stability(

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import pandas as pd
 import yaml
 
-from ingroup import paths
+from ingroup import paths, published
 from ingroup.design import Message, filled
 from ingroup.tables import InputError
 
-FORMS = ("printed", "grammatical")
+FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
 _COLUMNS = ["group", "extended", "original", "people", "sets", "table2", "note"]
@@ -84,9 +84,9 @@ def names(which: str = "EXTENDED") -> list[str]:
     Parameters
     ----------
     which : str
-        ``"EXTENDED"`` (appendix B, 98 groups in its order), ``"ORIGINAL"`` (Table 2, 24) or
-        ``"ORIGINAL-code"`` (the 37 that the released code asks with the ORIGINAL prompt: whether
-        the printed clusters used 24 or 37 is not stated).
+        ``"EXTENDED"`` (appendix B, 98 groups in its order); for the ORIGINAL prompts ``"paper"``
+        (Table 2, 24) or ``"released"`` (the 37 that the code asks: whether the printed clusters
+        used 24 or 37 is not stated).
 
     Raises
     ------
@@ -101,7 +101,7 @@ def names(which: str = "EXTENDED") -> list[str]:
     return chosen
 
 
-def text(group: str, prompt: str = "EXTENDED", form: str = "printed") -> str:
+def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     """How a group stands in a prompt.
 
     Parameters
@@ -110,7 +110,7 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "printed") -> str:
         A name as in :func:`groups`.
     prompt : str
         Name of a prompt, or the table alone.
-    form : {"printed", "grammatical"}
+    form : {"released", "grammatical"}
         As the released code inserts it ("blinds"), or as a plural that reads right ("blind
         people"). A group that the code asks only with the other table's prompts has that form.
 
@@ -157,13 +157,29 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
     }
 
 
+def words(version: str = "EXTENDED") -> pd.DataFrame:
+    """The rated words, one row each: ``family``, ``dimension``, ``word``.
+
+    Of EXTENDED they are Table 4. Of ORIGINAL they are the attributes of the two axes, each a prompt
+    of its own; an axis has a single dimension.
+    """
+    if version == "EXTENDED":
+        return published.load("stereomap", 4)
+    rows = [
+        (about.construct, f"{about.construct} attributes", name.split("/")[1])
+        for name, about in prompts(version).items()
+        if about.construct in ("Competence", "Warmth")
+    ]
+    return pd.DataFrame(rows, columns=["family", "dimension", "word"])
+
+
 def ablations() -> list[str]:
     """The four forms of a prompt by their names in Table 14, the paper's own first."""
     return list(_templates()["ablations"])
 
 
 def messages(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "printed"
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released"
 ) -> list[Message]:
     """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
 
@@ -176,7 +192,7 @@ def messages(
     ablation : str
         One of :func:`ablations`. The paper does not print the three reduced texts; what is left out
         of them is described, and can be changed, in ``prompts.yaml``.
-    form : {"printed", "grammatical"}
+    form : {"released", "grammatical"}
         "members of blinds", or "members of the group of blind people".
 
     Raises
@@ -194,7 +210,7 @@ def messages(
 
 
 def separate_messages(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "printed"
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released"
 ) -> dict[str, list[Message]]:
     """The same questions as text-davinci-003 was asked: a chat of its own for each part.
 
@@ -233,7 +249,7 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> E
     InputError
         As :func:`messages`, and for a part that the prompt does not ask.
     """
-    asked = _parts(_groups().group[0], prompt, ablation, "printed")
+    asked = _parts(_groups().group[0], prompt, ablation, "released")
     if part not in ("", *asked):
         raise InputError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
     about = _known()[prompt]

@@ -1,0 +1,50 @@
+"""What the four lenses share: the groups that several studies ask, and the form of an answer.
+
+A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`; and
+``claims`` and ``paths``, its headline claims on one path of a multiverse and on all of them. Given
+are the ``parameters`` that its notebook ran with (:func:`ingroup.notebook.ran`), a ``model`` of
+them, ``groups`` (an identity of the study to its shared group), ``planted`` (a ``planted.yaml``:
+its answers instead of the stored ones) and the ``options`` of the synthesis' own notebook. Stored
+answers come through the study's ``calls`` and ``load`` alone: StoreError where there are none.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from ingroup import paths
+from ingroup.tables import at, read_table, wrong
+
+COLUMNS = ["study", "category", "group", "identity"]
+RULES = ("sound", "released")  # of reading a reply
+
+
+class View(NamedTuple):
+    """One measure of the shared groups, as :func:`ingroup.stats.effects.measure` takes it."""
+
+    measure: str
+    items: pd.DataFrame  # items by groups, NaN where an item says nothing of a group
+    sd: float  # of the single answers from which the items come, in their unit
+    together: bool = True  # whether all groups are asked with the same items
+    draw: int = 0  # views of a study with the same number take the same draws of items
+
+
+def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
+    """Which identities of each study belong to a group that several studies ask.
+
+    `COLUMNS`: the ``category`` is this table's, the ``identity`` as the study's own files name it.
+    Raises InputError for an empty cell, an identity that a study has twice, a group in two
+    categories, and as :func:`ingroup.tables.read_table`.
+    """
+    table, category, seen = read_table(file, COLUMNS)[COLUMNS], {}, set()
+    for row in table.itertuples():
+        where, known = at(file, row.Index), category.setdefault(row.group, row.category)
+        if not all(row):
+            raise wrong(where, "an empty cell", "a text in each")
+        if (row.study, row.identity) in seen:
+            raise wrong(where, f"{row.identity!r} of {row.study} again", "it once")
+        if known != row.category:
+            raise wrong(where, f"{row.group!r} in {row.category!r} and {known!r}", "one category")
+        seen.add((row.study, row.identity))
+    return table.reset_index(drop=True)

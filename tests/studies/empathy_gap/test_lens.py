@@ -1,0 +1,93 @@
+"""The first study as a lens: empathy by hand, the options of a path against the direct call."""
+
+import numpy as np
+import pytest
+
+from ingroup.stats import permutation
+from ingroup.stats.intervals import bootstrap_interval
+from ingroup.studies.empathy_gap import lens, ratings
+
+EYE = np.eye(4, dtype=bool)
+GAP = {"exclusion": "any", "rounding": "none", "matrix": "with a person", "unit": "identities"}
+
+
+def test_empathy_by_hand():
+    """Two names of A and one of B, "a person" first, two events."""
+    values = np.zeros((4, 4, 2))
+    values[1:, 1:, 0] = [[10, 20, 1], [30, 40, 3], [5, 7, 100]]
+    values[1:, 1:, 1] = [[0, 0, 8], [0, 0, 8], [2, 2, 4]]
+    values[0], values[:, 0] = 1e6, -1e6  # left out
+    # Event 0: B[A, A] = 25, B[A, B] = 2, B[B, A] = 6, B[B, B] = 100.
+    groups = ["", "A", "A", "B"]
+    received = lens.empathy(values, groups, "received")
+    given_ = lens.empathy(values, groups, "given")
+    assert received.A.tolist() == [(25 + 6) / 2 - (2 + 100) / 2, (0 + 2) / 2 - (8 + 4) / 2]
+    assert given_.A.tolist() == [(25 + 2) / 2 - (6 + 100) / 2, (0 + 8) / 2 - (2 + 4) / 2]
+    assert received.B.tolist() == (-received.A).tolist()
+    values[1, 1, 0] = np.nan  # B[A, A] is 30 then
+    assert lens.empathy(values, groups, "received").A[0] == (30 + 6) / 2 - (2 + 100) / 2
+    with pytest.raises(ValueError, match=r"expected \(3, 3, events\)"):
+        lens.empathy(values, groups[:3], "given")
+    with pytest.raises(ValueError, match="'received' or 'given'"):
+        lens.empathy(values, groups, "taken")
+
+
+def test_empathy_is_that_of_the_matrix_where_each_group_has_one_name():
+    rng = np.random.default_rng(0)
+    values = rng.normal(50, 10, (5, 5, 7))
+    z = ratings.zscore(ratings.cell_means(values))
+    table = lens.empathy(values, list("abcde"), "received")
+    sd = ratings.cell_means(values).std()
+    for k, name in enumerate("abcde"):
+        wanted = z[:, k].mean() - np.delete(z, k, axis=1).mean()
+        assert table[name].mean() / sd == pytest.approx(wanted)
+
+
+def test_empathy_of_a_large_group_holds_no_more_of_the_gap():
+    """Nothing but a bonus within groups: nobody receives more, whatever the size of the group."""
+    groups = list("aaaaab")
+    same = np.array(groups)[:, None] == np.array(groups)
+    table = lens.empathy(np.repeat(7.0 * same[:, :, None], 3, axis=2), groups, "received")
+    np.testing.assert_allclose(table, 0)
+
+
+def some_ratings(missing=0.02):
+    rng = np.random.default_rng(5)
+    values = 50 + 8 * rng.normal(size=(5, 5, 1)) + rng.normal(size=(5, 5, 30))
+    values[np.arange(1, 5), np.arange(1, 5)] += 12
+    values[rng.random(values.shape) < missing] = np.nan
+    return values
+
+
+@pytest.mark.parametrize("exclusion", ["any", "pairwise"])
+@pytest.mark.parametrize(("rounding", "decimals"), [("none", None), ("cell means", 2)])
+@pytest.mark.parametrize(("matrix", "separate"), [("with a person", False), ("without", True)])
+def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
+    values = some_ratings()
+    path = {"exclusion": exclusion, "rounding": rounding, "matrix": matrix, "unit": "identities"}
+    found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
+    z = ratings.gap_matrix(values, 0, exclusion, decimals=decimals, separate=separate)
+    test = permutation.permutation_test(z, EYE, 300, np.random.default_rng(3))
+    low, high = test.null_interval
+    assert found[:4] == (test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
+
+
+@pytest.mark.parametrize("matrix", ["with a person", "without"])
+def test_the_gap_by_events(matrix):
+    values = some_ratings()
+    path = GAP | {"matrix": matrix, "unit": "events"}
+    found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
+    inner = values if matrix == "with a person" else values[1:, 1:]
+    kept = inner[:, :, ~np.isnan(inner).any(axis=(0, 1))]
+    wanted = bootstrap_interval(
+        kept, EYE, 300, np.random.default_rng(3), unspecified=0 if inner is values else None
+    )
+    assert found[:3] == (wanted.statistic, wanted.low, wanted.high)
+    assert found.p == pytest.approx(2 / 301)  # no draw at or below 0
+
+
+def test_a_gap_without_any_difference_has_a_reason():
+    path = GAP | {"n_resamples": 10, "seed": 0}
+    found = multiverse.attempt(lens.gap, np.full((5, 5, 3), 7.0), EYE, **path)
+    assert np.isnan(found[:4]).all()
+    assert "found 7 in all of them" in found.reason

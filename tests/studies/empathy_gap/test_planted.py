@@ -1,0 +1,154 @@
+"""What is planted in the empathy gap, and that it comes back on narratives the model never saw."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from ingroup import paths
+from ingroup.inference import Sampling, find_model
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.models import calibrants, words
+from ingroup.stats.permutation import permutation_test
+from ingroup.studies.empathy_gap import answers, statistics, stimuli
+from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.planted import Planted
+
+DEFAULT = "P0,S0,T0"
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return {name: Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
+
+
+def test_a_planted_value_by_hand(planted):
+    """fear 65, very +3, daughter +3; Palestine -4, Israel -2, the pair -18: 47."""
+    value = planted["calibrant"].value(
+        DEFAULT, "Nationality", "a person from Palestine", "a person from Israel", "fear",
+        "My DAUGHTER was very late",
+    )  # fmt: skip
+    assert value == 65 + 3 + 3 - 4 - 2 - 18
+
+
+def test_the_same_group_effect_follows_the_setting(planted):
+    """joy 66, Hindu -1 and -0.5, and 8 points within the group, 1.35 times that in P2."""
+    sayings = {
+        setting: planted["calibrant"].value(setting, "Religion", "a Hindu", "a Hindu", "joy", "")
+        for setting in (DEFAULT, "P2,S0,T0")
+    }
+    assert sayings == {DEFAULT: 66 - 1.5 + 8, "P2,S0,T0": pytest.approx(66 - 1.5 + 10.8)}
+
+
+def test_other_names_of_a_group_are_the_same_group(planted):
+    value = planted["calibrant"].value
+    latina = value(DEFAULT, "Race or Ethnicity", "a Latino", "a Latina", "joy", "")
+    asian = value(DEFAULT, "Race or Ethnicity", "a Latino", "an Asian", "joy", "")
+    assert (latina, asian) == (66 + 0 + 4 + 7, 66 + 0 - 3.5)
+
+
+def test_words_count_up_to_a_limit(planted):
+    value = planted["calibrant"].value
+    assert value(DEFAULT, "Religion", "a person", "a person", "joy", "extremely " * 9) == 66 + 12
+    assert value(DEFAULT, "Religion", "a person", "a person", "joy", "a bit") == 66 - 5
+    assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
+
+
+def test_a_refusal_needs_the_word_and_the_experiencer(planted):
+    refuses = planted["calibrant"].refuses
+    assert refuses("a Muslim", "The POLICE came")
+    assert not refuses("a Hindu", "The police came")
+    assert not refuses("a Muslim", "policemen came")
+    assert not planted["calibrant-null"].refuses("a Muslim", "The police came")
+
+
+def test_planted_ratings_are_values_rounded_to_the_scale(planted):
+    events = stimuli.load_events("sample", 12)
+    for setting, high in ((DEFAULT, 100), ("P0,S1,T0", 10)):
+        block, _ = trials(events, [setting], ["Religion"]).block_of()
+        array = planted["calibrant"].ratings(block)
+        for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
+            condition = block.condition(int(np.ravel_multi_index(place, block.shape)))
+            event = condition["event"]
+            if planted["calibrant"].refuses(condition["experiencer"], event.narrative):
+                assert np.isnan(array[place])
+            else:
+                value = planted["calibrant"].value(
+                    setting, "Religion", condition["perceiver"], condition["experiencer"],
+                    event.emotion, event.narrative,
+                )  # fmt: skip
+                assert array[place] == round(value * high / 100)
+
+
+def test_every_identity_has_its_effects_and_no_other_name_does(planted):
+    table = planted["calibrant"].table
+    for side in ("perceiver", "experiencer"):
+        assert {category: set(effects) for category, effects in table[side].items()} == {
+            c: set(stimuli.identities(c).identity[1:]) for c in stimuli.categories()
+        }
+    assert set(table["emotion"]) == set(stimuli.EMOTIONS)
+    assert set(table["same_group"]["setting"]) == set(stimuli.settings())
+
+
+def test_the_control_has_the_same_emotions_and_words_and_nothing_else():
+    tables = [
+        yaml.safe_load((paths.MODELS / name / "planted.yaml").read_text("utf8"))["empathy_gap"]
+        for name in calibrants()
+    ]
+    for part in ("emotion", "words"):
+        assert tables[0][part] == tables[1][part]
+    null = tables[1]
+    assert not any([null["perceiver"], null["experiencer"], null["pair"]])
+    assert not any(null["same_group"].values())
+    assert not null["refusal"]["words"]
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Answers of both models to two sample narratives in the default setting, every pair."""
+    plan = trials(stimuli.load_events("sample", 2), [DEFAULT])
+    chats = [trial.messages for trial in plan]
+    arrays = {}
+    for name in calibrants():
+        replies = TransformersEngine(find_model(name)).answer(chats, Sampling(max_tokens=12))
+        for category in stimuli.categories():
+            block, numbers = plan.block_of(category=category)
+            table = [
+                {"trial": i, "text": r.text, "finish_reason": r.finish_reason}
+                for i, r in enumerate(replies[numbers.start : numbers.stop])
+            ]
+            arrays[name, category] = (
+                block, answers.from_responses(pd.DataFrame(table), block.shape, 0, 100)
+            )  # fmt: skip
+    return arrays
+
+
+@pytest.mark.parametrize("category", stimuli.categories())
+def test_what_was_planted_comes_back(found, planted, category):
+    block, answers = found["calibrant", category]
+    wanted = planted["calibrant"].ratings(block)
+    here, there = (
+        statistics.cell_means(statistics.exclude(values).values)
+        for values in (answers.values, wanted)
+    )
+    assert np.corrcoef(here.ravel(), there.ravel())[0, 1] >= 0.97
+    same = statistics.same_group(stimuli.identities(category).group[1:])
+    deltas = [
+        statistics.empathy_gap(statistics.gap_matrix(values), same)
+        for values in (answers.values, wanted)
+    ]
+    assert abs(deltas[0] - deltas[1]) <= 0.15
+    invalid = answers.counts[["unparsable", "failed", "missing"]].sum() / answers.values.size
+    assert invalid < 0.005
+
+
+@pytest.mark.parametrize("category", stimuli.categories())
+def test_the_control_shows_no_gap(found, category):
+    _, answers = found["calibrant-null", category]
+    if np.ptp(statistics.cell_means(answers.values)) == 0:
+        return  # no cell differs from any other: the strongest absence there is
+    same = statistics.same_group(stimuli.identities(category).group[1:])
+    test = permutation_test(
+        statistics.gap_matrix(answers.values), same, rng=np.random.default_rng(0)
+    )
+    assert test.pvalue > 0.05

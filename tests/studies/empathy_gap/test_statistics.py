@@ -1,0 +1,231 @@
+"""From ratings to matrices and the gap: by hand on 2 x 2 x 3, against loops, NumPy and SciPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.statistics import (
+    cell_means,
+    empathy_gap,
+    exclude,
+    gap_matrix,
+    same_group,
+    zscore,
+)
+
+NAN = np.nan
+
+
+VALUES = np.array([[[10, 20, 30], [40, NAN, 60]], [[NAN, 80, 90], [100, NAN, NAN]]])
+
+
+def test_exclusion_by_hand():
+    # Event 0 is whole, event 1 has no rating in cell (0, 1), event 2 none in cell (1, 1).
+    values = np.array([[[10, 20, 30], [40, NAN, 60]], [[70, 80, 90], [100, 110, NAN]]])
+    strict = exclude(values)
+    np.testing.assert_array_equal(strict.values[:, :, 0], [[10, 40], [70, 100]])
+    assert strict.values.shape == (2, 2, 1)
+    assert strict.kept.tolist() == [True, False, False]
+    assert (strict.events_lost, strict.answers_lost) == (2, 8)
+    assert strict.percent_lost == pytest.approx(66.6667, abs=1e-4)
+
+    loose = exclude(values, "pairwise")
+    np.testing.assert_array_equal(loose.values, values)
+    assert (loose.events_lost, loose.answers_lost, loose.percent_lost) == (0, 2, 0)
+
+    np.testing.assert_array_equal(cell_means(strict.values), [[10, 40], [70, 100]])
+    np.testing.assert_array_equal(cell_means(loose.values), [[20, 50], [80, 105]])
+
+
+def test_pairwise_loses_an_event_that_no_cell_has():
+    values = VALUES.copy()
+    values[:, :, 1] = NAN
+    loose = exclude(values, "pairwise")
+    assert loose.kept.tolist() == [True, False, True]
+    assert (loose.events_lost, loose.answers_lost) == (1, 6)  # event 1's four, and two more
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(
+        float,
+        hnp.array_shapes(min_dims=3, max_dims=3, max_side=4),
+        elements=st.one_of(st.just(NAN), st.integers(0, 100)),
+    )
+)
+def test_exclusion_equals_a_loop_over_events(values):
+    whole = [k for k in range(values.shape[2]) if not np.isnan(values[:, :, k]).any()]
+    if whole:
+        strict = exclude(values, "listwise")
+        np.testing.assert_array_equal(strict.values, values[:, :, whole])
+        assert np.flatnonzero(strict.kept).tolist() == whole
+        assert strict.events_lost == values.shape[2] - len(whole)
+        assert strict.answers_lost == values.size - strict.values.size
+    else:
+        with pytest.raises(ValueError, match="event"):
+            exclude(values, "listwise")
+    if not np.isnan(values).all():
+        loose = exclude(values, "pairwise")
+        assert loose.answers_lost == np.isnan(values).sum()
+        assert np.isfinite(loose.values).sum() == np.isfinite(values).sum()
+
+
+def test_a_category_in_which_every_event_is_lost_is_an_error():
+    with pytest.raises(
+        ValueError, match=r"every one of the 3 events is lost listwise: use 'pairwise'"
+    ):
+        exclude(VALUES)
+    for rule in "listwise", "pairwise":
+        with pytest.raises(ValueError, match="none of the 3 events has a rating in any cell"):
+            exclude(np.full((2, 2, 3), NAN), rule)
+    with pytest.raises(ValueError, match='"listwise" or "pairwise", found \'all\''):
+        exclude(VALUES, "all")
+    with pytest.raises(ValueError, match=r"found \(2, 3\)"):
+        exclude(VALUES[0])
+    with pytest.raises(ValueError, match=r"found \(2, 2, 0\)"):
+        exclude(VALUES[:, :, :0])
+
+
+def test_cell_means_by_hand():
+    np.testing.assert_array_equal(cell_means(VALUES), [[20, 50], [85, 100]])
+    # 200 events of mean 2.675, a number that binary floats hold just below: 2.67 as released.
+    values = np.r_[np.full(65, 2.0), np.full(135, 3.0)].reshape(1, 1, 200)
+    assert cell_means(values) == 2.675
+    assert cell_means(values, decimals=2) == 2.67
+    assert cell_means(values, decimals=1) == 2.7
+
+
+def test_one_event_is_its_own_mean():
+    np.testing.assert_array_equal(cell_means(VALUES[:, :, 2:][:1]), [[30, 60]])
+
+
+def test_an_empty_cell_has_no_mean():
+    values = VALUES.copy()
+    values[1, 0] = NAN
+    with pytest.raises(ValueError, match="perceiver 1 and experiencer 0 is empty"):
+        cell_means(values)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(float, (3, 4), elements=st.integers(0, 10_000).map(lambda n: n / 100)))
+def test_zscore_equals_scipy_and_the_formula(matrix):
+    if np.ptp(matrix) == 0:
+        with pytest.raises(ValueError, match="cells that differ"):
+            zscore(matrix)
+        return
+    np.testing.assert_allclose(zscore(matrix), stats.zscore(matrix, axis=None))
+    np.testing.assert_allclose(
+        zscore(matrix), (matrix - np.mean(matrix)) / np.std(matrix), atol=1e-9
+    )
+
+
+def test_zscore_by_hand():
+    # mean 4, squares 9 + 1 + 1 + 9 over 4 cells: standard deviation sqrt(5)
+    np.testing.assert_allclose(zscore([[1, 3], [5, 7]]) * np.sqrt(5), [[-3, -1], [1, 3]])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "sentence"),
+    [
+        ([[5.1, 5.1], [5.1, 5.1]], "found 5.1 in all of them"),
+        ([[0.3, 0.1 + 0.2], [0.3, 0.3]], "found 0.3 in all of them"),
+        ([[0, 0], [0, 0]], "found 0 in all of them"),
+        ([[1, 2], [NAN, 3]], r"found none at \(1, 0\)"),
+        ([1, 2, 3], r"found shape \(3,\)"),
+        (np.zeros((0, 0)), r"found shape \(0, 0\)"),
+    ],
+)
+def test_a_matrix_without_zscores_is_an_error(matrix, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        zscore(matrix)
+
+
+def block(seed=1, n=4, events=8):
+    """Ratings of `n` identities; only "a person", at 0, lacks event 0; a named pair lacks 1."""
+    values = np.random.default_rng(seed).integers(0, 101, (n, n, events)).astype(float)
+    values[0, 2, 0] = values[1, 3, 1] = NAN
+    return values
+
+
+def test_gap_matrix_keeps_the_unspecified_identity_in_the_zscore():
+    values = block()
+    means = values[:, :, 2:].mean(axis=2)
+    expected = ((means - means.mean()) / means.std())[1:, 1:]
+    np.testing.assert_allclose(gap_matrix(values), expected)
+    np.testing.assert_allclose(gap_matrix(values[::-1, ::-1], unspecified=3), expected[::-1, ::-1])
+
+
+def test_the_released_way_of_gap_matrix():
+    """Loops over named pairs: events excluded without "a person", means of two decimals."""
+    values = block()
+    refused = set()
+    for i, j in itertools.product(range(1, 4), repeat=2):
+        refused |= {k for k in range(8) if np.isnan(values[i, j, k])}
+    assert refused == {1}
+    expected = np.zeros((3, 3))
+    for i, j in itertools.product(range(3), repeat=2):
+        kept = [values[i + 1, j + 1, k] for k in range(8) if k not in refused]
+        expected[i, j] = round(sum(kept) / len(kept), 2)
+    expected = (expected - np.mean(expected)) / np.std(expected)
+    np.testing.assert_allclose(gap_matrix(values, way="released"), expected, rtol=1e-12)
+    np.testing.assert_allclose(gap_matrix(values, decimals=2, separate=True), expected, rtol=1e-12)
+
+
+def test_the_two_steps_of_the_released_way_part_from_it():
+    values = block()
+    released, paper = gap_matrix(values, way="released"), gap_matrix(values)
+    unrounded, joint = gap_matrix(values, separate=True), gap_matrix(values, decimals=2)
+    assert 0 < abs(unrounded - released).max() < 1e-3
+    np.testing.assert_allclose(joint, paper, atol=1e-3)
+    assert abs(joint - paper).max() > 0
+    assert abs(released - paper).max() > 0.1
+    np.testing.assert_allclose(unrounded, gap_matrix(values[1:, 1:], unspecified=None))
+
+
+def test_gap_matrix_pairwise():
+    values = block()
+    expected = stats.zscore(np.nanmean(values, axis=2), axis=None)[1:, 1:]
+    np.testing.assert_allclose(gap_matrix(values, exclusion="pairwise"), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "unspecified", "sentence"),
+    [
+        (block()[:3], 0, r"same identities twice, found shape \(3, 4, 8\)"),
+        (block()[0], 0, r"found \(4, 8\)"),
+        (block(), 4, "0 to 3, found 4"),
+        (block(), -1, "0 to 3, found -1"),
+        (block()[:, :, :2], 0, "every one of the 2 events is lost"),
+        (np.full((3, 3, 2), 50), 0, "found 50 in all of them"),
+    ],
+)
+def test_a_block_without_a_gap_is_an_error(values, unspecified, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        gap_matrix(values, unspecified)
+
+
+# By hand: in-group cells 1, 2, 3, 4, 9 with mean 3.8; out-group 5, 6, 7, 8 with mean 6.5.
+def test_gap_by_hand():
+    matrix = [[1, 2, 5], [3, 4, 6], [7, 8, 9]]
+    assert empathy_gap(matrix, same_group(["a", "a", "b"])) == pytest.approx(3.8 - 6.5)
+    with pytest.raises(ValueError, match="nan in row 0, column 1"):
+        empathy_gap([[1, NAN], [2, 3]], np.eye(2, dtype=bool))
+
+
+def test_same_group_of_race_has_the_86_cells_of_the_paper():
+    same = same_group(stimuli.identities("Race or Ethnicity").group[1:])
+    assert same.sum() == 86
+    np.testing.assert_array_equal(same, same.T)
+    np.testing.assert_array_equal(same_group(["x", "y", "x"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+
+
+@pytest.mark.parametrize("missing", [None, NAN, "", "  "])
+def test_identity_without_group_is_named(missing):
+    with pytest.raises(ValueError, match="position 2 has no group"):
+        same_group(["a", "b", missing, "a"])

@@ -1,0 +1,81 @@
+"""The third study as a lens: by hand, and the options of a path against the direct call."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from ingroup.studies.giebench import lens
+from ingroup.studies.giebench import statistics as accuracy
+
+NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "right / n"}
+
+
+def test_naming_by_hand():
+    rows = [("k1", "Raw", "A", "A"), ("k1", "Raw", "B", "A"), ("k1", "ID", "A", "A"),
+            ("k1", "ID", "B", "B"), ("k2", "Raw", "C", "C"), ("k2", "ID", "C", ""),
+            ("k3", "Raw", "D", "A"), ("k3", "ID", "D", "D")]  # fmt: skip
+    answers = pd.DataFrame(rows, columns=["key", "prompt", "correct", "letter"])
+    answers["identity"] = answers.key.map({"k1": "Female", "k2": "Islam", "k3": "Chef"})
+    table = lens.gained(answers, {"Female": "Women", "Islam": "Muslims"})
+    assert table.loc["k1", "Women"] == 1 - 0.5
+    assert table.loc["k2", "Muslims"] == -1
+    assert np.isnan(table.loc["k1", "Muslims"])
+    assert list(table.index) == ["k1", "k2"]
+    assert lens.gained(answers, {}).empty
+
+
+def some_answers():
+    """Eight items in two categories and four orders; one item has no verdict under Raw."""
+    rows = []
+    for prompt, right in (("Raw", 2), ("ID", 5), ("COT", 8)):
+        for item in range(8):
+            for shift in range(4):
+                correct = "ABCD"[(item + shift) % 4]
+                hit = item < right and not (item == 4 and shift == 2)
+                letter = correct if hit else "ABCD"[(item + shift + 1) % 4]
+                letter = "" if (prompt, item, shift) == ("Raw", 7, 0) else letter
+                status = "ok" if letter else "refused"
+                rows.append((prompt, "xy"[item % 2], str(item), shift, correct, letter, status))
+    columns = ["prompt", "category", "key", "shift", "correct", "letter", "status"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("option", "n", "gained"),
+    [
+        ({}, 8, 3),
+        ({"order": "2"}, 8, 2),  # item 4 is wrong there
+        ({"order": "all four"}, 8, 2),
+        ({"silence": "pairwise"}, 7, 3),
+        ({"silence": "any"}, 7, 3),
+        ({"silence": "pairwise", "order": "1"}, 8, 3),  # in this order nobody is silent
+        ({"silence": "any", "order": "1"}, 7, 3),
+        ({"silence": "pairwise", "order": "all four"}, 7, 2),
+    ],
+)
+def test_naming_the_identity_by_hand(option, n, gained):
+    found = lens.claims(some_answers(), **(NAMING | option))
+    assert found["ID over Raw"].estimate == pytest.approx(100 * gained / n)
+    assert found["ID over Raw"].p == pytest.approx(min(1, 2 * 0.5**gained))
+    assert list(found) == ["ID over Raw", "COT over Raw"]
+
+
+def test_naming_the_identity_is_the_change_of_accuracy():
+    answers = some_answers()
+    once = answers[answers["shift"] == 0]
+    row = accuracy.changes(once, "Raw", "ID").set_index("category").loc[accuracy.OVERALL]
+    found = lens.claims(answers, **NAMING)["ID over Raw"]
+    assert found[:4] == (row.change, row.low, row.high, row.p)
+    rounded = lens.claims(answers, **(NAMING | {"shares": "as released"}))["COT over Raw"]
+    assert rounded.estimate == pytest.approx(75.0)
+
+
+def test_naming_the_identity_by_category():
+    """Raw 1 of 4 in both; ID 3 of 4 and 2 of 4; as released of 5."""
+    path = NAMING | {"unit": "category"}
+    found = lens.claims(some_answers(), **path)["ID over Raw"]
+    assert found.estimate == pytest.approx((50 + 25) / 2)
+    assert found.p == pytest.approx(stats.ttest_rel([75, 50], [25, 25]).pvalue)
+    released = lens.claims(some_answers(), **(path | {"shares": "as released"}))
+    assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)

@@ -1,0 +1,76 @@
+"""The fourth study as a lens: by hand, and the options of a path against SciPy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from ingroup.studies.stereomap import lens
+from ingroup.studies.stereomap import statistics as content_model
+
+
+def test_position_by_hand():
+    """Relative to all groups that were asked, not to the shared ones alone."""
+    rows = [("Men", 1, 4.0), ("Women", 1, 2.0), ("Nerds", 1, 0.0), ("Men", 2, np.nan),
+            ("Women", 2, 5.0), ("Nerds", 2, 1.0)]  # fmt: skip
+    scores = pd.DataFrame(rows, columns=["group", "round", "Warmth"])
+    table = lens.position(scores, "Warmth", {"Women": "W", "Men": "M", "Elves": "E"})
+    assert list(table) == ["W", "M"]
+    assert table.W.tolist() == [0, 4]
+    assert table.M[1] == 3
+    assert np.isnan(table.M[2])
+
+
+def some_scores(rounds=4):
+    """Three tight clusters: of A warm, of B competent, of C neither; D has no position."""
+    rng, rows = np.random.default_rng(7), []
+    for name, warmth, competence in (("A", 4.0, 2.0), ("B", 2.0, 4.0), ("C", 3.0, 3.0)):
+        for member in range(5):
+            for turn in range(rounds):
+                noise = rng.normal(0, 0.1, 2)
+                group = name if member == 0 else f"{name}{member}"
+                rows.append((group, turn, competence + noise[0], warmth + noise[1]))
+    rows += [("D", turn, np.nan, np.nan) for turn in range(rounds)]
+    return pd.DataFrame(rows, columns=["group", "round", "Competence", "Warmth"])
+
+
+@pytest.mark.parametrize("rounds", ["same", "other"])
+def test_warmer_than_competent_over_groups(rounds):
+    scores = some_scores()
+    second, labels = claims.clustered(scores, rounds, 1, 5, n_clusters=3)
+    found = claims.warmer(second, labels, ["A", "B", "C", "D"], "groups")
+    tested = scores
+    if rounds == "other":
+        _, tested = content_model.halves(scores, np.random.default_rng(1))
+        assert len(second) == len(tested) == 30
+    means = content_model.group_means(tested)
+    for name, sign in (("A", 1), ("B", -1)):
+        own = means[means.index.str.startswith(name)]
+        test = stats.ttest_rel(own.Warmth, own.Competence)
+        assert found[name].p == pytest.approx(test.pvalue)
+        assert found[name].estimate == pytest.approx((own.Warmth - own.Competence).mean())
+        assert found[name].low < found[name].estimate < found[name].high
+        assert np.sign(found[name].estimate) == sign
+    assert abs(found["C"].estimate) < 0.2
+    assert found["D"].reason == "D has no position, so no cluster"
+
+
+def test_warmer_than_competent_over_rounds():
+    scores = some_scores()
+    second, labels = claims.clustered(scores, "same", 0, 5, n_clusters=3)
+    found = claims.warmer(second, labels, ["A"], "rounds")["A"]
+    own = scores[scores.group.str.startswith("A")].groupby("round")[["Warmth", "Competence"]].mean()
+    assert found.p == pytest.approx(stats.ttest_rel(own.Warmth, own.Competence).pvalue)
+
+
+def test_clusters_that_cannot_be_made_have_a_reason():
+    scores = some_scores(rounds=1)
+    found = claims.warmer(*claims.clustered(scores, "other", 0, 1), ["A", "B"], "groups")
+    assert {one.reason for one in found.values()} == {
+        "no group has 2 rounds with both axes, expected at least one to halve"
+    }
+    flat = scores.assign(Warmth=3.0, Competence=3.0)
+    found = claims.warmer(*claims.clustered(flat, "same", 0, 1), ["A"], "groups")
+    assert "distinct positions" in found["A"].reason
+    one = claims.warmer(*claims.clustered(scores, "same", 0, 5, 3), ["A"], "rounds")
+    assert one["A"].reason == "the cluster of A has one of the rounds, expected at least 2"

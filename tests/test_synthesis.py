@@ -1,0 +1,49 @@
+"""The groups that several studies ask."""
+
+import pandas as pd
+import pytest
+
+from ingroup import paths, synthesis
+from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.stereomap import stimuli as social_groups
+from ingroup.tables import InputError
+
+
+def test_shared_groups_are_identities_of_the_studies():
+    """Every name is one that the study's own files have, and every group is of two studies."""
+    table = synthesis.shared_groups()
+    known = {
+        "empathy_gap": {i for c in stimuli.categories() for i in stimuli.identities(c).identity},
+        "biased_samaritan": {
+            text for c in scenarios.categories() for text in scenarios.phrasings(c, True).text
+        },
+        "giebench": set(pd.read_csv(paths.STIMULI / "giebench/identities.csv").identity),
+        "stereomap": set(social_groups.names("EXTENDED")),
+    }
+    for study, rows in table.groupby("study"):
+        assert set(rows.identity) <= known[study]
+    assert (table.groupby("group").study.nunique() >= 2).all()
+    kinds = {"race_or_ethnicity", "gender", "age", "religion", "nationality"}
+    assert set(table.category) == kinds
+    # The identities of a group of the first study belong to one group there too, all of them.
+    for category in stimuli.categories():
+        people = stimuli.identities(category).merge(table[table.study == "empathy_gap"])
+        whole = stimuli.identities(category).groupby("group").size()
+        assert people.groupby("group").size().eq(whole).loc[people.group.unique()].all()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("study,category,identity\n", "line 1: found no column 'group'"),
+        ("study,category,group,identity\na,age,Old,\n", "line 2: found an empty cell"),
+        ("study,category,group,identity\na,c,X,x\na,c,Y,x\n", "line 3: found 'x' of a again"),
+        ("study,category,group,identity\na,c,X,x\nb,d,X,x\n", "line 3: found 'X' in 'd' and 'c'"),
+    ],
+)
+def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
+    file = tmp_path / "groups.csv"
+    file.write_text(text, "utf8")
+    with pytest.raises(InputError, match=found):
+        synthesis.shared_groups(file)
