@@ -21,8 +21,8 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.inference.engine import FAILED
-from ingroup.studies.giebench.construction import _plain as plain  # TEMP, not committed
-from ingroup.parsing import REFUSED
+from ingroup.studies.giebench.drafts import plain
+from ingroup.studies.giebench.verdicts import REFUSED
 from ingroup.tables import InputError, decoded
 
 CRITERIA = ("relevance", "soundness", "coherence")
