@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 import pandas as pd
-import scale
 
+import scale
 from ingroup.inference import Reply, Sampling, Store, open_store
 from ingroup.inference.generation import SHARD_SIZE
 from ingroup.studies.empathy_gap import stimuli

@@ -5,8 +5,22 @@ the studies' prompts with biases that are written down in ``data/models/<name>/p
 """
 
 import re
+from pathlib import Path
 
 from ingroup import paths
+
+
+def here() -> list[str]:
+    """Names of the models in ``data/models``."""
+    return sorted(file.parent.name for file in paths.MODELS.glob("*/config.json"))
+
+
+def is_there(model: str) -> bool:
+    """Whether a model is in ``data/models``, is another folder, or is named as on the hub."""
+    folders = paths.MODELS / model, Path(model)
+    return any((folder / "config.json").exists() for folder in folders) or bool(
+        re.fullmatch(r"[\w.-]+/[\w.-]+", model)
+    )
 
 
 def is_calibrant(model: str) -> bool:

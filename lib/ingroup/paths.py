@@ -49,20 +49,15 @@ def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
     Outputs
         ``figures`` and ``tables``, both existing folders.
     """
-    places = Outputs(
-        figure_folder(run) / study,
-        run_folder(run) / "tables" / study,
-    )
+    places = Outputs(figure_folder(run) / study, run_folder(run) / "tables" / study)
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
     return places
 
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
-    """Where the executed copy of a notebook goes; its folder is made if it is missing."""
-    folder = run_folder(run) / "notebooks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{notebook}.ipynb"
+    """Where the executed copy of a notebook goes."""
+    return run_folder(run) / "notebooks" / f"{notebook}.ipynb"
 
 
 def figure_folder(run: str) -> Path:

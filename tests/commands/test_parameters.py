@@ -1,8 +1,5 @@
 """Every parameter is checked before anything runs, and every mistake is one sentence."""
 
-import ast
-
-import nbformat
 import pytest
 import yaml
 
@@ -10,177 +7,179 @@ from ingroup import keywords, paths
 from ingroup.commands import parameters
 from ingroup.tables import InputError
 
-NOTEBOOK = "10_empathy_gap"
+GAP, SAMARITAN, GIEBENCH, STEREOMAP = (
+    *("10_empathy_gap", "20_biased_samaritan"),
+    *("30_giebench", "40_stereomap"),
+)
 
 
 def test_profiles_name_only_parameters_that_exist():
     for profile in ("demo", "full"):
         content = yaml.safe_load((paths.PROFILES / f"{profile}.yaml").read_text("utf8"))
         for notebook, values in content.items():
-            source = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4)
-            (cell,) = [c for c in source.cells if "parameters" in c.metadata.get("tags", [])]
-            names = {node.targets[0].id for node in ast.parse(cell.source).body}
-            assert set(values) <= names
+            assert set(values) <= set(parameters.merged(notebook, "demo", {}))
+
+
+@pytest.mark.parametrize("notebook", [f.stem for f in paths.NOTEBOOKS.glob("[1-4]*.ipynb")])
+def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
+    """By name: what only a notebook knows would have a type and no range."""
+    study = parameters.study_of(notebook)
+    module = __import__(f"ingroup.studies.{study}.parameters", fromlist=["Parameters"])
+    if notebook.partition("_")[2] == study:
+        assert set(parameters.merged(notebook, "demo", {})) <= set(module.Parameters.model_fields)
+    assert all(field.is_required() for field in module.Parameters.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    ("notebook", "study"),
+    [
+        (GAP, "empathy_gap"),
+        ("31_giebench_construction", "giebench"),
+        ("41_stereomap_keywords", "stereomap"),
+        ("60_synthesis", None),
+        ("70_giebenches", None),
+    ],
+)
+def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
+    assert parameters.study_of(notebook) == study
 
 
 def test_given_values_come_before_the_profile_before_the_notebook():
-    values = parameters.merged(
-        NOTEBOOK, "demo", {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0"}
-    )
+    given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0", "PRICE_IN": "0.5"}
+    values = parameters.merged(GAP, "demo", given)
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
+    assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
     assert values["CONTROL"] == "calibrant-null"
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("False", False)])
+def test_a_text_takes_the_type_that_is_checked(text, value):
+    assert parameters.merged(SAMARITAN, "demo", {"LATINO": text})["LATINO"] is value
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("notebook", "given", "message"),
     [
-        ({"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; did you mean MODEL\\?"),
-        ({"RUN": "x"}, "10_empathy_gap has no parameter RUN"),
-        ({"N_EVENTS": "many"}, "N_EVENTS must be a whole number, found 'many'"),
-        ({"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, found '2.5'"),
-        ({"N_EVENTS": "-3"}, "N_EVENTS must not be negative, found -3"),
-        ({"N_EVENTS": "1"}, "N_EVENTS must be at least 2"),
-        ({"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
-        ({"SEED": "-1"}, "SEED must not be negative"),
-        ({"MODEL": "no such model"}, "MODEL 'no such model' is neither a model in data/models"),
-        ({"MODEL": ""}, "MODEL is empty"),
-        ({"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 8: "),
-        ({"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
-        ({"EXCLUSION": "some"}, "EXCLUSION 'some' is unknown; expected any or pairwise"),
-        ({"PARSING": "mine"}, "PARSING 'mine' is unknown; expected sound or authors"),
-        ({"N_RESAMPLES": "0"}, "N_RESAMPLES must be at least 1"),
-        ({"BATCH_SIZE": "0"}, "BATCH_SIZE must be at least 1"),
-        ({"GPUS": "0"}, "GPUS must be at least 1"),
-        ({"PRICE_IN": "-1"}, "PRICE_IN must not be negative"),
-        ({"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, found 'a lot'"),
-        ({"ENGINE": "gpu"}, "ENGINE 'gpu' is unknown; expected transformers, vllm, openai or repl"),
-        ({"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
-        ({"REWRITER": "no such"}, "REWRITER 'no such' is neither a model in data/models"),
-        ({"DTYPE": "bf16"}, "DTYPE 'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
+        (GAP, {"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; did you mean MODEL\\?"),
+        (GAP, {"RUN": "x"}, "10_empathy_gap has no parameter RUN"),
+        (GAP, {"N_EVENTS": "many"}, "N_EVENTS must be a whole number, .* found 'many'"),
+        (GAP, {"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, .* found '2.5'"),
+        (GAP, {"N_EVENTS": "-3"}, "N_EVENTS must be .* or 0 for all, found '-3'"),
+        (GAP, {"N_EVENTS": "1"}, r"at least 2 \(paired tests need two\), .* found '1'"),
+        (GAP, {"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
+        (GAP, {"SEED": "-1"}, "SEED must be a whole number, not negative, found '-1'"),
+        (GAP, {"MODEL": "no such model"}, "MODEL 'no such model' is neither a model in data/mod"),
+        (GAP, {"MODEL": ""}, "MODEL must be the name of a model, e.g. calibrant, found ''"),
+        (GAP, {"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 8: "),
+        (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
+        (GAP, {"EXCLUSION": "any"}, "EXCLUSION 'any' is unknown; expected listwise or pairwise"),
+        (GAP, {"PARSING": "authors"}, "PARSING 'authors' is unknown; expected sound or released"),
+        (GAP, {"N_RESAMPLES": "0"}, "N_RESAMPLES must be a whole number, at least 1, found '0'"),
+        (GAP, {"BATCH_SIZE": "0"}, "BATCH_SIZE must be a whole number, at least 1"),
+        (GAP, {"GPUS": "0"}, "GPUS must be a whole number, at least 1"),
+        (GAP, {"PRICE_IN": "-1"}, "PRICE_IN must be a number, not negative, found '-1'"),
+        (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
+        (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
+        (GAP, {"ENGINE": "gpu"}, "'gpu' is unknown; expected transformers, vllm, openai or repl"),
+        (GAP, {"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
+        (GAP, {"REWRITER": "no such"}, "REWRITER 'no such' is neither a model in data/models"),
+        (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (
+            GAP,
             {"ENGINE": "openai", "BASE_URL": "http://u:secret@h/v1"},
             "BASE_URL: the base URL must read like .* and hold no user, password or query",
         ),
         (
+            GAP,
             {"ENGINE": "openai", "SYSTEM": "fold"},
             "SYSTEM is for an engine that loads the model, found ENGINE=openai",
         ),
-        ({"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
+        (GAP, {"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
+        (GAP, {"ENGINE": "replay", "RECORDINGS": "no"}, "RECORDINGS: there is nothing at 'no'"),
+        (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
+        (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transf"),
         (
-            {"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": "no"},
-            "RECORDINGS: there is nothing at 'no'",
-        ),
-        ({"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
-        ({"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transformers"),
-        (
+            GAP,
             {"ENGINE": "replay", "RECORDINGS": "x", "CONTROL": "calibrant-null"},
             "ENGINE=replay has the answers of one model: leave CONTROL empty",
         ),
         (
-            {"ENGINE": "replay", "RECORDINGS": "x", "RATING": "expected"},
+            GAP,
+            {"ENGINE": "replay", "RECORDINGS": str(paths.DATA), "RATING": "expected"},
             "RATING=expected needs probabilities, which recordings lack",
         ),
+        (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
+        (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
+        (SAMARITAN, {"MAX_TOKENS": "0"}, "MAX_TOKENS must be a whole number, at least 1"),
+        (SAMARITAN, {"TEMPERATURE": "-0.5"}, "TEMPERATURE must be 0 to 2, or -1, found '-0.5'"),
+        (SAMARITAN, {"TOP_P": "0"}, "TOP_P must be above 0 and at most 1, or -1, found '0'"),
+        (SAMARITAN, {"ALPHA": "1"}, "ALPHA must be a number between 0 and 1, found '1'"),
+        (SAMARITAN, {"CROSSING": "half"}, "CROSSING 'half' is unknown; expected full or paper"),
+        (SAMARITAN, {"UNIT": "word"}, "UNIT 'word' is unknown; expected scenario or prompt"),
+        (SAMARITAN, {"UNIT": "prompt", "CROSSING": "paper"}, "no prompt to pair: take UNIT=scen"),
+        (SAMARITAN, {"BRITTLENESS": "n"}, "'n' is unknown; expected sample or population"),
+        (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "SCENARIOS: nowhere.csv .*: No such file"),
+        (SAMARITAN, {"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
+        (GIEBENCH, {"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),
+        (GIEBENCH, {"RAW": "none"}, "RAW 'none' is unknown; expected released or paper"),
+        (GIEBENCH, {"DENOMINATOR": "n"}, "DENOMINATOR 'n' is unknown; expected paper or released"),
+        (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, found '2'"),
+        (GIEBENCH, {"TEMPERATURE": "-1"}, "TEMPERATURE must be 0 to 2, found '-1'"),
+        (GIEBENCH, {"QUESTIONS": "nowhere.json"}, "QUESTIONS: nowhere.json.*No such file"),
+        (GIEBENCH, {"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
+        (STEREOMAP, {"FORM": "plural"}, "FORM 'plural' is unknown; expected released or gramm"),
+        (STEREOMAP, {"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
+        (STEREOMAP, {"ROUNDS": "0"}, "ROUNDS must be a whole number, at least 1, found '0'"),
+        (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, "ABLATION_ROUNDS must be .* not negative"),
+        (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: 'Nurse' is no name in groups.csv; .* Nurses"),
+        (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* CLUSTERS, 5"),
+        ("50_audit", {"N_EVENTS": "4"}, "50_audit has no parameter N_EVENTS; it takes FOLDER"),
+        ("60_synthesis", {"CLUSTER_SEEDS": "0"}, "CLUSTER_SEEDS must be a whole number, at least"),
+        ("99", {}, r"there is no notebook '99'; there are .*10_empathy_gap"),
     ],
 )
-def test_a_wrong_parameter_is_one_sentence(given, message):
+def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
     with pytest.raises(InputError, match=message) as error:
-        parameters.merged(NOTEBOOK, "demo", given)
+        parameters.merged(notebook, "demo", given)
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"RUNS": "0"}, "RUNS must be at least 1, found 0"),
-        ({"MAX_TOKENS": "0"}, "MAX_TOKENS must be at least 1, found 0"),
-        ({"TEMPERATURE": "-0.5"}, "TEMPERATURE must be 0 to 2, or -1, found -0.5"),
-        ({"TOP_P": "0"}, "TOP_P must be above 0 and at most 1, or -1, found 0"),
-        ({"ALPHA": "1"}, "ALPHA must be between 0 and 1, found 1"),
-        ({"CROSSING": "half"}, "CROSSING 'half' is unknown; expected full or printed"),
-        ({"UNIT": "word"}, "UNIT 'word' is unknown; expected scenario or prompt"),
-        ({"UNIT": "prompt", "CROSSING": "printed"}, "leaves no prompt to pair: take UNIT=scenario"),
-        ({"BRITTLENESS": "n"}, "BRITTLENESS 'n' is unknown; expected sample or population"),
-        ({"SCENARIOS": "nowhere.csv"}, "SCENARIOS: nowhere.csv cannot be read: No such file"),
-        ({"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
-    ],
+KEYWORDS = next(  # the notebook of the fourth study that reads keywords
+    file.stem for file in sorted(paths.NOTEBOOKS.glob("4*")) if "DICTIONARY = " in file.read_text()
 )
-def test_a_wrong_parameter_of_the_second_study_is_one_sentence(given, message):
-    with pytest.raises(InputError, match=message) as error:
-        parameters.merged("20_biased_samaritan", "demo", given)
-    assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"ORDER": "random"}, "ORDER 'random' is unknown; expected given or rotate"),
-        ({"RAW": "none"}, "RAW 'none' is unknown; expected paper or released"),
-        ({"DENOMINATOR": "n+1"}, r"DENOMINATOR 'n\+1' is unknown; expected n or released"),
-        ({"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, or -1, found 2"),
-        ({"QUESTIONS": "nowhere.json"}, "QUESTIONS: nowhere.json.*No such file"),
-        ({"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
-    ],
-)
-def test_a_wrong_parameter_of_the_third_study_is_one_sentence(given, message):
-    with pytest.raises(InputError, match=message) as error:
-        parameters.merged("30_giebench", "demo", given)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"FORM": "plural"}, "FORM 'plural' is unknown; expected printed or grammatical"),
-        ({"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
-        ({"ROUNDS": "0"}, "ROUNDS must be at least 1, found 0"),
-        ({"ABLATION_ROUNDS": "-1"}, "ABLATION_ROUNDS must not be negative, found -1"),
-        ({"GROUPS": "Nurse"}, "GROUPS: 'Nurse' is no name in groups.csv; there are Nurses"),
-        ({"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* as many as CLUSTERS, 5"),
-        ({"DICTIONARY": "nowhere.csv"}, "DICTIONARY: nowhere.csv.*No such file"),
-        ({"MAPPINGS": "nowhere.csv"}, "MAPPINGS: nowhere.csv.*No such file"),
-        ({"SHEETS": "nowhere.csv"}, "SHEETS: nowhere.csv.*No such file"),
-    ],
-)
-def test_a_wrong_parameter_of_the_fourth_study_is_one_sentence(given, message):
-    with pytest.raises(InputError, match=message) as error:
-        parameters.merged("40_stereomap", "demo", given)
-    assert "\n" not in str(error.value)
+@pytest.mark.parametrize("name", ["DICTIONARY", "MAPPINGS", "SHEETS"])
+def test_a_file_that_is_not_there_is_one_sentence(name):
+    with pytest.raises(InputError, match=f"{name}: nowhere.csv.*No such file"):
+        parameters.merged(KEYWORDS, "demo", {name: "nowhere.csv"})
 
 
 def test_documents_are_prepared_in_the_ways_that_keywords_knows():
     """Spelt twice: to import the room would make every command wait for scikit-learn."""
-    assert parameters.CHOICES["DOCUMENTS"] == keywords.WAYS
+    for way in keywords.WAYS:
+        assert parameters.merged(KEYWORDS, "demo", {"DOCUMENTS": way})["DOCUMENTS"] == way
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "message"),
+    ("text", "message"),
     [
-        ("direction", "7", "line 3, column 'direction': found '7'"),
-        ("word", "friendly", "line 3, column 'word'"),
-        ("kind", "1", "column 'direction': found only word, dimension, kind"),
+        ("word,dimension,direction\nfriendly,Sociability,1\ncold,Sociability,7", "found '7'"),
+        ("word,dimension,direction\ncold,Ability,1\ncold,Ability,-1", "line 3, column 'word'"),
+        ("word,dimension,kind\ncold,Ability,1", "'direction': found only word, dimension, kind"),
+        ("word,dimension,direction\nnaïve,Ability,-1", "UTF-8"),
     ],
 )
-def test_a_bad_dictionary_is_one_sentence(tmp_path, column, cell, message):
-    """A wrong direction, a word twice, a missing column; and, below, another encoding."""
-    header = ["word", "dimension", column if column == "kind" else "direction"]
-    rows = [["friendly", "Sociability", "1"], ["cold", "Sociability", "-1"]]
-    if column != "kind":
-        rows[1][header.index(column)] = cell
+def test_a_bad_dictionary_is_one_sentence(tmp_path, text, message):
+    """A wrong direction, a word twice, a missing column, another encoding."""
     file = tmp_path / "dictionary.csv"
-    file.write_text("\n".join(",".join(row) for row in [header, *rows]), "utf8")
-    with pytest.raises(InputError, match=message) as error:
-        parameters.merged("40_stereomap", "demo", {"DICTIONARY": str(file)})
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=f"DICTIONARY: .*{message}") as error:
+        parameters.merged(KEYWORDS, "demo", {"DICTIONARY": str(file)})
     assert "\n" not in str(error.value)
-
-
-def test_a_dictionary_in_another_encoding_is_one_sentence(tmp_path):
-    file = tmp_path / "dictionary.csv"
-    file.write_bytes("word,dimension,direction\nnaïve,Ability,-1\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"DICTIONARY: .*dictionary.csv.*UTF-8"):
-        parameters.merged("40_stereomap", "demo", {"DICTIONARY": str(file)})
 
 
 @pytest.mark.parametrize(
@@ -195,27 +194,15 @@ def test_a_dictionary_in_another_encoding_is_one_sentence(tmp_path):
     ],
 )
 def test_the_control_belongs_to_the_calibrant(given, control):
-    assert parameters.merged(NOTEBOOK, "demo", given)["CONTROL"] == control
+    assert parameters.merged(GAP, "demo", given)["CONTROL"] == control
 
 
 def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run():
-    with pytest.raises(InputError, match="50_audit has no parameter N_EVENTS"):
-        parameters.merged("50_audit", "demo", {"N_EVENTS": "4"})
     assert "N_EVENTS" not in parameters.merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
     with pytest.raises(InputError, match="no parameter NEVENTS; it takes FOLDER"):
         parameters.merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 
-def test_an_unknown_notebook_or_profile_names_those_there_are():
-    with pytest.raises(InputError, match=r"no notebook '99'; there are .*10_empathy_gap"):
-        parameters.merged("99", "demo", {})
+def test_an_unknown_profile_names_those_there_are():
     with pytest.raises(InputError, match="no PROFILE 'fast'; there are demo, full"):
-        parameters.merged(NOTEBOOK, "fast", {})
-
-
-@pytest.mark.parametrize(
-    ("text", "default", "value"),
-    [("a", "b", "a"), ("0.5", 1.0, 0.5), ("true", False, True), ("0", True, False), ("", [], [])],
-)
-def test_text_takes_the_type_of_the_default(text, default, value):
-    assert parameters.converted("X", text, default) == value
+        parameters.merged(GAP, "fast", {})

@@ -1,6 +1,5 @@
-"""A wrong parameter starts nothing, only a whole notebook is kept, and make knows what it needs."""
+"""A wrong parameter starts nothing, only a whole notebook is kept, and make keeps their order."""
 
-import ast
 import json
 import re
 import subprocess
@@ -52,27 +51,6 @@ def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert not (tiny / "tiny.ipynb").exists()
 
 
-def modules_of(notebook):
-    """Files of lib/ that a notebook's code imports, directly or through other modules."""
-    source = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4)
-    todo = ["\n".join(c.source for c in source.cells if c.cell_type == "code")]
-    lib, found = paths.ROOT / "lib", set()
-    while todo:
-        for node in ast.walk(ast.parse(todo.pop())):
-            names = []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            for name in names:
-                base = lib / name.replace(".", "/")
-                for file in (base.with_suffix(".py"), base / "__init__.py"):
-                    if file.exists() and file not in found:
-                        found.add(file)
-                        todo.append(file.read_text("utf8"))
-    return {str(file.relative_to(paths.ROOT)) for file in found}
-
-
 def needs(notebook, *goals):
     """What make waits for before it runs a notebook."""
     rules = subprocess.run(
@@ -91,10 +69,3 @@ def test_in_a_run_of_all_the_synthesis_follows_the_studies_and_the_map_everythin
     assert set(studies) <= set(needs("60_synthesis", "all"))
     others = {copy for name, copy in copies.items() if name != "00_map"}
     assert others <= set(needs("00_map", "all"))
-
-
-@pytest.mark.parametrize("notebook", sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")))
-def test_make_knows_every_module_a_notebook_depends_on(notebook):
-    known = {need for need in needs(notebook) if need.startswith("lib/")}
-    assert modules_of(notebook) - known == set()
-    assert known - modules_of(notebook) <= {"lib/ingroup/parameters.py", "lib/ingroup/run.py"}

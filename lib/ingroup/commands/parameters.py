@@ -1,60 +1,24 @@
-"""The parameters of a notebook: its defaults, a profile's, those given; every mistake one sentence.
+"""The parameters of a run: a notebook's defaults, a profile's, those given.
 
-They are checked before a kernel starts, so that a wrong one costs nothing.
+They are checked before a kernel starts, so that a wrong one costs nothing but a sentence.
 """
 
 import argparse
 import ast
 import difflib
-import glob
-import re
+import os
+import pkgutil
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import papermill
 import yaml
+from pydantic import ValidationError, create_model
 
-from ingroup import dictionary as lexicon
-from ingroup import paths, stereotypes
-from ingroup.inference.address import address
-from ingroup.inference.engine import EngineError
-from ingroup.inference.engines import ENGINES
-from ingroup.inference.share import Share
+from ingroup import parameters, paths, studies
 from ingroup.models import is_calibrant
-from ingroup.studies.biased_samaritan import stimuli as scenarios
-from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.stereomap import human_evaluation
-from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.tables import InputError
-
-CHOICES = {
-    "ENGINE": ENGINES,
-    "EXCLUSION": ("listwise", "pairwise"),
-    "PARSING": ("sound", "released"),
-    "RATING": ("greedy", "expected"),
-    "SYSTEM": ("keep", "fold"),
-    "BOS": ("template", "released"),
-    "CROSSING": ("full", "printed"),
-    "UNIT": ("scenario", "prompt"),
-    "ORDER": ("given", "rotate"),
-    "RAW": ("paper", "released"),
-    "DENOMINATOR": ("paper", "released"),
-    "BRITTLENESS": ("sample", "population"),
-    "ORIGINAL_GROUPS": ("paper", "released"),
-    "FORM": social_groups.FORMS,
-    "CALLS": ("together", "separate"),
-    "INCOMPLETE": ("drop", "mean"),
-    "DOCUMENTS": ("sound", "released"),
-    "KEYBERT": ("package", "hub"),
-    "DTYPE": ("auto", "float32", "bfloat16", "float16"),
-}
-AT_LEAST_ONE = (
-    *("N_RESAMPLES", "BATCH_SIZE", "GPUS", "ENGINE_WORKERS", "IN_FLIGHT", "RUNS", "MAX_TOKENS"),
-    *("ROUNDS", "CLUSTERS", "N_INIT", "CLUSTER_SEEDS"),
-)
-SERVED = ("openai", "replay")  # engines to which a model is a name
-NOT_NEGATIVE = ("N_EVENTS", "SEED", "PRICE_IN", "PRICE_OUT", "ABLATION_ROUNDS", "CLUSTER_SEED")
 
 
 def merged(
@@ -64,42 +28,30 @@ def merged(
     run: str = paths.DEFAULT_RUN,
     shared: bool = False,
 ) -> dict[str, Any]:
-    """All parameters of a run: the notebook's defaults, the profile's, then those given.
+    """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
+
+    ``CONTROL`` is the negative control of the calibrant: for another model, a server or recordings
+    it is empty unless it is given.
 
     Parameters
     ----------
-    notebook : str
-        Name without suffix, e.g. ``"10_empathy_gap"``.
-    profile : str
-        Name of a file in ``notebooks/profiles/``.
+    notebook, profile : str
+        Names without suffix, e.g. ``"10_empathy_gap"`` and ``"demo"``.
     given : dict of str to str
-        As typed on the command line; converted to the type of the notebook's default.
+        As typed on the command line.
     run : str
         Name of the run; see :func:`ingroup.paths.outputs`.
     shared : bool
         Whether ``given`` is for all notebooks: what only another one takes is passed over.
 
-    Returns
-    -------
-    dict
-        Name to value, checked. ``CONTROL`` is the negative control of the calibrant: for another
-        model, a server or recordings it is empty unless it is given.
-
     Raises
     ------
     InputError
-        For an unknown name, a value of another type, or one outside its range.
+        For the first unknown name, else the first value that cannot work, in one sentence.
     """
-    source = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    if not source.exists():
-        known = ", ".join(sorted(p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise InputError(f"there is no notebook {notebook!r}; there are {known}")
-    file = paths.PROFILES / f"{profile}.yaml"
-    if not file.exists():
-        known = ", ".join(sorted(p.stem for p in paths.PROFILES.glob("*.yaml")))
-        raise InputError(f"there is no PROFILE {profile!r}; there are {known}")
-    defaults = _defaults(source)
-    values = defaults | (yaml.safe_load(file.read_text("utf8")).get(notebook) or {})
+    defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
+    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
+    values = defaults | (profiled.get(notebook) or {})
     for name, text in given.items():
         others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in defaults else ()
         if any(name in _defaults(other) for other in others):
@@ -109,15 +61,27 @@ def merged(
             near = difflib.get_close_matches(name.upper(), defaults, 1)
             says = f"did you mean {near[0]}?" if near else f"it takes {names or 'none'}"
             raise InputError(f"{notebook} has no parameter {name}; {says}")
-        values[name] = converted(name, text, defaults[name])
+        values[name] = text
     values["RUN"] = run
-    if "CONTROL" in values and "CONTROL" not in given and not _demonstrates(values):
+    served, model = values.get("ENGINE") in parameters.SERVED, str(values.get("MODEL"))
+    if "CONTROL" in values and "CONTROL" not in given and (served or not is_calibrant(model)):
         values["CONTROL"] = ""
-    for name, value in values.items():
-        check(name, value)
-    _check_models(values)
-    _check_sources(values)
-    return values
+    return _checked(_kind(notebook, defaults), values)
+
+
+def study_of(notebook: str) -> str | None:
+    """The study that a notebook's name has behind its number, e.g. of ``41_stereomap_keywords``."""
+    name = notebook.partition("_")[2]
+    names = (module.name for module in pkgutil.iter_modules(studies.__path__))
+    return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
+
+
+def _file(what: str, folder: Path, name: str) -> Path:
+    file = folder / name
+    if not file.exists():
+        known = ", ".join(sorted(other.stem for other in folder.glob(f"*{file.suffix}")))
+        raise InputError(f"there is no {what} {file.stem!r}; there are {known}")
+    return file
 
 
 def _defaults(source: Path) -> dict[str, Any]:
@@ -125,176 +89,45 @@ def _defaults(source: Path) -> dict[str, Any]:
     return {name: ast.literal_eval(about["default"]) for name, about in described.items()}
 
 
-def converted(name: str, text: str, default: Any) -> Any:
-    """``text`` in the type of ``default``; the items of a list are divided by semicolons."""
-    try:
-        if isinstance(default, bool):
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        if isinstance(default, list):
-            return [part.strip() for part in text.split(";") if part.strip()]
-        return type(default)(text)
-    except (KeyError, ValueError):
-        kind = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
-        raise InputError(f"{name} must be {kind}, found {text!r}") from None
+def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
+    """What checks a notebook: its study's ``Parameters``, without those that it does not take.
 
-
-def check(name: str, value: Any) -> None:
-    """Raise a :class:`InputError` where a value alone cannot work, in one sentence."""
-    if name == "MODEL" and not value:
-        raise InputError("MODEL is empty; name a model, e.g. MODEL=calibrant")
-    if name in NOT_NEGATIVE and value < 0:
-        raise InputError(f"{name} must not be negative, found {value}")
-    if name == "N_EVENTS" and value == 1:
-        raise InputError("N_EVENTS must be at least 2 (paired tests need two), or 0 for all")
-    if name in AT_LEAST_ONE and value < 1:
-        raise InputError(f"{name} must be at least 1, found {value}")
-    if name in ("TEMPERATURE", "TOP_P") and value != -1:
-        low, high = (0, 2) if name == "TEMPERATURE" else (1e-6, 1)
-        if not low <= value <= high:
-            expected = "0 to 2" if name == "TEMPERATURE" else "above 0 and at most 1"
-            raise InputError(f"{name} must be {expected}, or -1, found {value}")
-    if name == "ALPHA" and not 0 < value < 1:
-        raise InputError(f"ALPHA must be between 0 and 1, found {value}")
-    if name == "SETTINGS":
-        for setting in value:
-            try:
-                stimuli.setting(setting)
-            except InputError as error:
-                raise InputError(f"SETTINGS: {error}") from error
-    if name == "SHARD":
-        try:
-            Share.parse(value)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-    if name in CHOICES and value not in CHOICES[name]:
-        *most, last = CHOICES[name]
-        expected = f"{', '.join(most)} or {last}"
-        raise InputError(f"{name} {value!r} is unknown; expected {expected}")
-
-
-def _check_models(values: dict[str, Any]) -> None:
-    """Raise where models, engine and its options do not go together."""
-    for name in ("MODEL", "CONTROL", "REWRITER"):
-        model = values.get(name)
-        if model and _engine_is_local(values) and not _model_exists(model):
-            known = ", ".join(sorted(f.parent.name for f in paths.MODELS.glob("*/config.json")))
-            raise InputError(
-                f"{name} {model!r} is neither a model in data/models ({known}), nor a folder with "
-                "a config.json, nor a hub name such as organisation/name"
-            )
-    if values.get("ENGINE") == "replay":
-        if not values["RECORDINGS"]:
-            raise InputError(
-                "ENGINE=replay needs RECORDINGS=<file or folder> with the recorded answers"
-            )
-        others = [name for name in ("CONTROL", "REWRITER") if values.get(name)]
-        if others:
-            raise InputError(
-                f"ENGINE=replay has the answers of one model: leave {' and '.join(others)} empty"
-            )
-        if values.get("RATING") == "expected":
-            raise InputError("RATING=expected needs probabilities, which recordings lack")
-        if not glob.glob(values["RECORDINGS"]):
-            raise InputError(f"RECORDINGS: there is nothing at {values['RECORDINGS']!r}")
-    elif values.get("RECORDINGS"):
-        raise InputError(f"RECORDINGS is for ENGINE=replay, found ENGINE={values['ENGINE']}")
-    if values.get("BASE_URL"):
-        if values["ENGINE"] != "openai":
-            raise InputError(f"BASE_URL is for ENGINE=openai, found ENGINE={values['ENGINE']}")
-        try:
-            address(values["BASE_URL"])
-        except EngineError as error:
-            raise InputError(f"BASE_URL: {error}") from error
-    if values.get("SHARD") and values["ENGINE"] == "replay":
-        raise InputError("SHARD divides what is computed, recordings are not: leave it empty")
-    loading = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto"}
-    for name, plain in (loading | {"ENGINE_WORKERS": 1, "RAY_ADDRESS": ""}).items():
-        if not _engine_is_local(values) and values.get(name, plain) != plain:
-            raise InputError(
-                f"{name} is for an engine that loads the model, found ENGINE={values['ENGINE']}"
-            )
-
-
-def _check_sources(values: dict[str, Any]) -> None:
-    """Raise where what is asked about cannot be read."""
-    if "CORPUS" in values:
-        try:
-            stimuli.load_events(values["CORPUS"], values["N_EVENTS"] or None)
-        except InputError as error:
-            raise InputError(
-                f"CORPUS {values['CORPUS']!r}, N_EVENTS {values['N_EVENTS']}: {error}"
-            ) from error
-    if "SCENARIOS" in values:
-        try:
-            scenarios.load_scenarios(values["SCENARIOS"])
-        except InputError as error:
-            raise InputError(f"SCENARIOS: {error}") from error
-        if (values["CROSSING"], values["UNIT"]) == ("printed", "prompt"):
-            raise InputError(
-                "CROSSING=printed asks a group and the control in different wordings, which leaves "
-                "no prompt to pair: take UNIT=scenario"
-            )
-    if "QUESTIONS" in values:
-        try:
-            questions.load_questions(values["QUESTIONS"])
-        except InputError as error:
-            raise InputError(f"QUESTIONS: {error}") from error
-    if "GROUPS" in values:
-        _check_stereomap(values)
-
-
-def _check_stereomap(values: dict[str, Any]) -> None:
-    """Raise where the groups, the dictionary, mappings or filled sheets cannot be used."""
-    known, extended = social_groups.groups().group, set(social_groups.names("EXTENDED"))
-    for group in values["GROUPS"]:
-        if group not in set(known):
-            near = difflib.get_close_matches(group, known, 3, 0.4) or list(known[:3])
-            raise InputError(
-                f"GROUPS: {group!r} is no name in groups.csv; there are {', '.join(near)} ..."
-            )
-    chosen = len(extended.intersection(values["GROUPS"] or extended))
-    if chosen < values["CLUSTERS"]:
-        raise InputError(
-            f"GROUPS has {chosen} of the groups that the EXTENDED prompts are asked for, expected "
-            f"at least as many as CLUSTERS, {values['CLUSTERS']}"
-        )
-    readers = {
-        "DICTIONARY": lambda: lexicon.load_lexicon(values["DICTIONARY"]),
-        "MAPPINGS": lambda: stereotypes.load_mappings(*values["MAPPINGS"]),
-        "SHEETS": lambda: values["SHEETS"] and human_evaluation.score(values["SHEETS"]),
-    }
-    for name in readers.keys() & values:
-        try:
-            readers[name]()
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
-
-
-def _demonstrates(values: dict[str, Any]) -> bool:
-    """Whether the run is a calibrant's, whose control is then asked beside it."""
-    return values.get("ENGINE") not in SERVED and is_calibrant(values["MODEL"])
-
-
-def _engine_is_local(values: dict[str, Any]) -> bool:
-    """Whether the model itself is loaded: a server's or a recorded model is only a name.
-
-    So it is in a notebook without ENGINE, which reads what others asked.
+    What only this notebook takes has the type of its default.
     """
-    return "ENGINE" in values and values["ENGINE"] not in SERVED
+    study = study_of(notebook)
+    known = (
+        import_module(f"ingroup.studies.{study}.parameters") if study else parameters
+    ).Parameters
+    fields = dict.fromkeys(set(known.model_fields) - set(defaults), (Any, None))
+    for name in set(defaults) - set(known.model_fields):
+        kind = type(defaults[name])
+        fields[name] = (parameters.Texts if kind is list else kind, ...)
+    return create_model("Parameters", __base__=known, **fields)
 
 
-def _model_exists(model: str) -> bool:
-    return (
-        (paths.MODELS / model / "config.json").exists()
-        or (Path(model) / "config.json").exists()
-        or re.fullmatch(r"[\w.-]+/[\w.-]+", model) is not None
-    )
+def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[str, Any]:
+    """Values in the types of a model's fields; the first mistake in the house's words."""
+    try:
+        found = kind.model_validate(values)
+        return {name: getattr(found, name) for name in values}
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name, more = next(iter(problem["loc"]), ""), problem.get("ctx", {})
+        value = repr(problem["input"])
+        if problem["type"] == "value_error":  # a check's own words
+            says = f"{name}: {more['error']}" if name else str(more["error"])
+        elif problem["type"] == "literal_error":
+            says = f"{name} {value} is unknown; expected {more['expected'].replace(chr(39), '')}"
+        else:
+            field, kinds = kind.model_fields[name], {bool: "true or false", int: "a whole number"}
+            words = field.description or kinds.get(field.annotation, "a number or text")
+            says = f"{name} must be {words}, found {value}"
+        raise InputError(says) from error
 
 
 def command_line(description: str) -> argparse.ArgumentParser:
-    """The arguments that every command about a notebook takes."""
+    """The arguments that every command about notebooks takes."""
     parser = argparse.ArgumentParser(description=description.split("\n")[0])
-    parser.add_argument("notebook")
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
@@ -302,7 +135,8 @@ def command_line(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
+def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
-    given = dict(pair.split("=", 1) for pair in options.set)
-    return merged(options.notebook, options.profile, given, options.run, options.shared)
+    # A name alone stands for its value in the environment, where no shell has read it.
+    given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
+    return merged(notebook, options.profile, given, options.run, options.shared)

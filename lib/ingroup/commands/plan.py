@@ -1,197 +1,106 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours.
 
 ``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]`` is what
-``make plan`` calls. It loads a tokenizer and no model, and neither makes nor moves a file.
+``make plan`` calls; without a notebook it plans all studies. It loads a tokenizer and no model, and
+neither makes nor moves a file.
 """
 
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ingroup import corpora
-from ingroup.commands.parameters import command_line, converted, parameters_of
-from ingroup.design import Design
-from ingroup.inference.engine import EngineError
-from ingroup.inference.generation import SHARD_SIZE, find_model, response_folder
+from ingroup import paths
+from ingroup.commands.parameters import command_line, parameters_of, study_of
+from ingroup.inference import Call, EngineError, StoreError, find_model
+from ingroup.inference.generation import SHARD_SIZE
 from ingroup.inference.prefix import BLOCK_SIZE, tokens
 from ingroup.inference.prompts import Prompter
-from ingroup.inference.store import FORMAT, StoreError, read_manifest
-from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.empathy_gap.design import rewriting
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.inference.store import FORMAT, read_manifest
 from ingroup.tables import InputError
 
-SAMPLE = 1_000  # trials that are tokenized, over all parts of a plan
+SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 SEED = 0  # of their draw
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
-class Part(NamedTuple):
-    """What one store answers: a model, what it is asked, the design, the store's folder."""
-
-    model: str
-    name: str
-    design: Design
-    folder: Path
-    settled: bool = True  # False where texts of the design are still to be written
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a plan; rows can be added.
-
-    Attributes
-    ----------
-    name : str
-        What is asked of whom.
-    trials, trials_to_do : int
-        Prompts of the design, and those of shards that are not stored.
-    shards, shards_to_do : int
-        The same in files.
-    tokens, error, saved : float
-        Prompt tokens of all trials, their standard error, and how many of them a prefix cache can
-        save; NaN where unknown.
-    """
-
-    name: str
-    trials: int
-    trials_to_do: int
-    shards: int
-    shards_to_do: int
-    tokens: float = math.nan
-    error: float = math.nan
-    saved: float = math.nan
-
-
-def total(rows: Sequence[Row]) -> Row:
-    """The sum of all rows; their errors are independent and add as squares."""
-    added = ("trials", "trials_to_do", "shards", "shards_to_do", "tokens", "saved")
-    sums = {name: sum(getattr(row, name) for row in rows) for name in added}
-    return Row("total", error=math.hypot(*(row.error for row in rows)), **sums)
-
-
-def stored(folder: Path, expected: Mapping[str, Any]) -> tuple[set[int], str]:
-    """Numbers of the shards in a folder, and what keeps a run from going on with them.
-
-    Only names are read, and manifest.json: a damaged shard or a failed call counts as done until
-    a run reads it, and what only a started engine knows (versions, dtype, hash of weights) is not
-    compared.
-
-    Returns
-    -------
-    set of int
-        Empty where the folder answers something else.
-    str
-        One sentence, empty where all is well.
-    """
-    if not folder.is_dir():
-        return set(), ""
-    found = (re.fullmatch(r"part-(\d{5,})\.parquet", file.name) for file in folder.iterdir())
-    shards = {int(match[1]) for match in found if match}
-    if not shards:  # a manifest that no answer follows is replaced
-        return set(), ""
-    file = folder / "manifest.json"
-    if not file.exists():
-        return set(), f"{folder} holds shards but no manifest.json; move it away."
-    try:
-        there = read_manifest(file)
-    except StoreError as error:
-        return set(), f"{error}."
-    for name, value in expected.items():
-        if there.get(name) != value:
-            return set(), (
-                f"{folder} holds answers with {name} {there.get(name)!r}, this run would ask with "
-                f"{name} {value!r} and be refused: move that folder away or set it back."
-            )
-    return shards, ""
-
-
-def row(
-    part: Part,
-    engine: str,
-    prompter: Prompter | None,
-    size: int,
-    rng: np.random.Generator,
-    block_size: int = BLOCK_SIZE,
-) -> tuple[Row, str]:
-    """One line of a plan, and the sentence of :func:`stored`; no tokens without a prompter."""
-    trials = len(part.design)
-    shards = -(-trials // SHARD_SIZE)
-    expected = {"engine": engine, "trials": trials, "shard_size": SHARD_SIZE, "format": FORMAT}
-    expected |= prompter.identity() if prompter else {}
-    if part.settled and part.folder.exists():  # a fingerprint reads all texts
-        expected["prompts"] = part.design.fingerprint
-    there, problem = stored(part.folder, expected)
-    done = there & set(range(shards))
-    answered = sum(min(SHARD_SIZE, trials - shard * SHARD_SIZE) for shard in done)
-    counted = tokens(part.design, prompter, size, rng, block_size) if prompter else {}
-    name = f"{Path(part.model).name} {part.name}"
-    return Row(name, trials, trials - answered, shards, shards - len(done), **counted), problem
-
-
-def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter:
-    """The prompts of a model as its engine renders them, without the model.
+def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
+    """The calls of a study's notebook by model and design, under the names of a plan's lines.
 
     Raises
     ------
-    EngineError
-        Where the prompts are not rendered here, or the tokenizer cannot be loaded.
+    InputError
+        For a notebook that asks nothing.
     """
+    study, alike = study_of(notebook), {}
+    for call in import_module(f"ingroup.studies.{study}.design").calls(parameters) if study else ():
+        alike.setdefault((call.model, id(call.design)), []).append(call)
+    if not alike:
+        raise InputError(f"{notebook} asks no model anything with these parameters")
+    lines = {}
+    for (model, _), calls in alike.items():
+        same = set.intersection(*(set(call.labels.items()) for call in calls))
+        labels = [
+            str(label) for item in calls[0].labels.items() if item in same for label in item[1:]
+        ]
+        times = [f"x {len(calls)}"] if len(calls) > 1 else []
+        lines[" ".join([notebook[:2], model.rpartition("/")[2], *labels, *times])] = calls
+    return lines
+
+
+@cache
+def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | str:
+    """The prompts of a model as its engine renders them, without the model; or why not."""
     if engine == "openai":
-        raise EngineError("with ENGINE=openai the server makes the tokens")
+        return "with ENGINE=openai the server makes the tokens"
     if engine == "replay":
-        raise EngineError("with ENGINE=replay no model is asked")
+        return "with ENGINE=replay no model is asked"
     from transformers import AutoTokenizer  # seconds, which only those wait who need it
 
     from ingroup.inference.weights import Weights
 
-    return Prompter(Weights(find_model(model)).load(AutoTokenizer.from_pretrained), system, bos)
+    try:
+        return Prompter(Weights(find_model(model)).load(AutoTokenizer.from_pretrained), system, bos)
+    except EngineError as error:
+        return str(error).rstrip(".")
 
 
-def empathy_gap(parameters: Mapping[str, Any]) -> tuple[list[Part], list[str]]:
-    """What 10_empathy_gap asks, part by part, and what has to be said about it."""
-    engine, model = parameters["ENGINE"], parameters["MODEL"]
-    names = parameters["SETTINGS"] or list(stimuli.settings())
-    events = corpora.load_events(parameters["CORPUS"], parameters["N_EVENTS"] or None)
-    corpus = f"{Path(parameters['CORPUS']).stem}-{len(events)}"
+def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
+    """Trials of each shard that a call has stored, and what keeps a run from going on with them.
 
-    def part(model: str, name: str, asked: Design, folder: str, settled: bool = True) -> Part:
-        place = response_folder("empathy_gap", corpus, model, engine, folder)
-        return Part(model, name, asked, place, settled)
-
-    asked = [(model, name) for name in names]
-    asked += [(parameters["CONTROL"], names[0])] if parameters["CONTROL"] else []
-    shows = {name: stimuli.setting(name).narrative for name in names}
-    parts, notes, unwritten = [], [], None
-    if events.third_person_text.isna().any():
-        if writer := parameters["REWRITER"]:
-            parts.append(part(writer, "rewrite", rewriting(events), "rewrite"))
-            unwritten = "third_person_text"
-            events = events.assign(third_person_text=events.first_person_text)
-            notes.append(
-                "The third-person texts are still to be written; their prompts are counted with "
-                "the first-person ones."
+    Only names are read, and manifest.json: a damaged shard or a failed call counts as done until
+    a run reads it, and what only a started engine knows (versions, dtype, hash of weights) is not
+    compared. Where the folder answers something else nothing is stored, and a sentence says so.
+    """
+    folder, trials, manifest = call.folder, len(call.design), call.folder / "manifest.json"
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    found = filter(None, (re.fullmatch(r"part-(\d{5,})\.parquet", name) for name in names))
+    shards = [min(SHARD_SIZE, trials - int(match[1]) * SHARD_SIZE) for match in found]
+    if not shards:  # a manifest that no answer follows is replaced
+        return [], ""
+    if not manifest.exists():
+        return [], f"{folder} holds shards but no manifest.json; move it away."
+    try:
+        there = read_manifest(manifest)
+    except StoreError as error:
+        return [], f"{error}."
+    expected = {"engine": call.engine, "trials": trials, "shard_size": SHARD_SIZE, "format": FORMAT}
+    expected |= {} if isinstance(prompter, str) else prompter.identity()
+    expected |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}
+    expected |= {"prompts": call.design.fingerprint} if call.settled else {}
+    for name, value in expected.items():
+        if there.get(name) != value:
+            return [], (
+                f"{folder} holds answers with {name} {there.get(name)!r}, this run would ask with "
+                f"{name} {value!r} and be refused: move that folder away or set it back."
             )
-        else:
-            asked = [(who, name) for who, name in asked if events[shows[name]].notna().all()]
-            left = ", ".join(dict.fromkeys(name for _, name in asked)) or "none"
-            notes.append(f"This corpus lacks a form of the narrative; settings left: {left}.")
-    suffix = "+logprobs" if parameters["RATING"] == "expected" else ""
-    for who, name in asked:
-        plan = empathy_gap_trials(events, [name])
-        parts.append(part(who, name, plan, name + suffix, shows[name] != unwritten))
-    return parts, notes
-
-
-STUDIES: dict[str, Callable[[Mapping[str, Any]], tuple[list[Part], list[str]]]] = {
-    "10_empathy_gap": empathy_gap,
-}
+    return [trials for trials in shards if trials > 0], ""
 
 
 def duration(seconds: float) -> str:
@@ -213,98 +122,88 @@ def with_error(value: float, error: float) -> str:
     return f"{round(value, -place):,.0f} ± {round(error, -place):,.0f}"
 
 
-def table(rows: Sequence[Row], rate: float) -> str:
-    """The rows and their total as aligned text."""
-    head = "|trials|tokens a prompt|prompt tokens|cache saves|shards done|to do|time to go"
-    lines = [head.split("|")]
-    for row in [*rows, total(rows)]:
-        counted = ["unknown", "unknown", "unknown"]
-        if not math.isnan(row.tokens):
-            counted = [
-                f"{row.tokens / row.trials:,.1f} ± {row.error / row.trials:,.1f}",
-                with_error(row.tokens, row.error),
-                f"{row.saved / row.tokens:.0%}",
-            ]
-        shards = [f"{row.shards - row.shards_to_do:,}", f"{row.shards_to_do:,}"]
-        left = duration(row.trials_to_do / rate)
-        lines.append([row.name, f"{row.trials:,}", *counted, *shards, left])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in lines
-    )
+def table(lines: pd.DataFrame, rate: float) -> str:
+    """A plan's lines and their total as aligned text; tokens that are not known are NaN."""
+    whole = lines.sum(skipna=False).rename("total")
+    whole["error"] = math.hypot(*lines.error)  # independent errors add as squares
+
+    def shown(line: pd.Series) -> dict[str, str]:
+        a_prompt = f"{line.tokens / line.trials:,.1f} ± {line.error / line.trials:,.1f}"
+        known = not math.isnan(line.tokens)
+        return {
+            "trials": f"{line.trials:,.0f}",
+            "tokens a prompt": a_prompt if known else "unknown",
+            "prompt tokens": with_error(line.tokens, line.error) if known else "unknown",
+            "cache saves": f"{line.saved / line.tokens:.0%}" if known else "unknown",
+            "shards done": f"{line.done:,.0f}",
+            "to do": f"{line.shards - line.done:,.0f}",
+            "time to go": duration((line.trials - line.answered) / rate),
+        }
+
+    every = pd.concat([lines, whole.to_frame().T])
+    text = pd.DataFrame([shown(line) for _, line in every.iterrows()], every.index)
+    return text.to_string(col_space=[len(name) + 1 for name in text])
 
 
-def plan(notebook: str, parameters: Mapping[str, Any], rate: float | None = None) -> str:
-    """The whole plan of a notebook as text: a table, then sentences.
+def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
+    """The plan of some notebooks, with their parameters: a table with one total, then sentences.
 
-    Parameters
-    ----------
-    notebook : str
-        A key of ``STUDIES``.
-    parameters : mapping
-        From :func:`ingroup.commands.parameters.merged`.
-    rate : float, optional
-        Prompts a second; ``RATE`` unless given.
-
-    Raises
-    ------
-    InputError
-        For a notebook without a plan, or parameters that leave nothing to ask.
+    ``rate`` is in prompts a second, ``RATE`` unless given. Raises InputError as :func:`asked`.
     """
-    if notebook not in STUDIES:
-        raise InputError(f"{notebook} has no plan; there are plans for {', '.join(STUDIES)}")
-    try:
-        parts, notes = STUDIES[notebook](parameters)
-    except InputError as error:
-        raise InputError(str(error)) from error
-    if not parts:
-        raise InputError(f"nothing is left to ask. {' '.join(notes)}")
-    engine = parameters["ENGINE"]
-    prompters: dict[str, Prompter | None] = {}
-    for model in dict.fromkeys(part.model for part in parts):
-        try:
-            prompters[model] = load_prompter(model, engine, parameters["SYSTEM"], parameters["BOS"])
-        except EngineError as error:
-            prompters[model] = None
-            notes.append(f"Prompt tokens are unknown: {str(error).rstrip('.')}.")
-    share, rng = max(2, SAMPLE // len(parts)), np.random.default_rng(SEED)
-    found = [row(part, engine, prompters[part.model], share, rng) for part in parts]
-    rows, problems = zip(*found, strict=True)
-    if any(prompters.values()):
-        notes.insert(
-            0,
-            f"Tokens are counted on up to {share:,} random trials a line, ± one standard error. A "
-            f"prefix cache saves at least the share given, in blocks of {BLOCK_SIZE} tokens and in "
-            "the order of the design.",
+    every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
+    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(SEED)
+    rows, notes = {}, {}  # a dict, for the order of what is said once
+    for notebook, lines in every.items():
+        # A study without SYSTEM asks in a user turn alone and takes any template.
+        options = {"SYSTEM": "fold"} | notebooks[notebook]
+        for name, calls in lines.items():
+            first = calls[0]
+            prompter = load_prompter(
+                first.model, *(options[option] for option in ("ENGINE", "SYSTEM", "BOS"))
+            )
+            found = dict.fromkeys(("tokens", "error", "saved"), math.nan)
+            if isinstance(prompter, str):
+                notes[f"Prompt tokens are unknown: {prompter}."] = None
+            else:
+                found = tokens(first.design, prompter, size, rng, BLOCK_SIZE)
+                notes[
+                    f"Tokens are counted on up to {size:,} random trials a line, ± one standard "
+                    "error. A prefix cache saves at least the share given, in blocks of "
+                    f"{BLOCK_SIZE} tokens and in the order of the design."
+                ] = None
+            found |= {"trials": len(first.design), "shards": -(-len(first.design) // SHARD_SIZE)}
+            there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
+            rows[name] = {key: value * len(calls) for key, value in found.items()}
+            rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
+            notes |= dict.fromkeys(filter(None, problems))
+            if not first.settled:
+                notes["Texts that are still to be written are counted with stand-ins."] = None
+    numbers, speed = pd.DataFrame.from_dict(rows, "index"), rate or RATE
+    trials, answered, shards = numbers[["trials", "answered", "shards"]].sum()
+    headline = f"Nothing is left to ask: all {shards:,} shards are stored."
+    if left := trials - answered:
+        headline = (
+            f"{left:,}{f' of {trials:,}' if answered else ''} prompts are to be asked: "
+            f"{duration(left / speed)} at {speed:,.10g} prompts a second"
+            f"{'' if rate else ' (an assumption; RATE=<number> sets another)'}."
         )
-    notes = dict.fromkeys([headline(total(rows), rate), *notes, *filter(None, problems)])
-    return "\n".join([table(rows, rate or RATE), "", *notes])
-
-
-def headline(whole: Row, rate: float | None) -> str:
-    """How much is left to ask, and how long it takes."""
-    if not whole.trials_to_do:
-        return f"Nothing is left to ask: all {whole.shards:,} shards are stored."
-    of = f"of {whole.trials:,} " if whole.trials_to_do < whole.trials else ""
-    return (
-        f"{whole.trials_to_do:,} {of}prompts are to be asked: "
-        f"{duration(whole.trials_to_do / (rate or RATE))} at {rate or RATE:,.10g} prompts a second"
-        f"{'' if rate else ' (an assumption; RATE=<number> sets another)'}."
-    )
+    return "\n".join([table(numbers, speed), "", headline, *notes])
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when the plan is printed, 2 for a wrong parameter."""
     parser = command_line(__doc__)
+    parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
+    every = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+    names = options.notebooks or [n for n in every if n.partition("_")[2] == study_of(n)]
+    options.shared |= len(names) > 1
     try:
-        rate = None if options.rate is None else converted("RATE", options.rate, RATE)
-        if rate is not None and not 0 < rate < math.inf:
-            raise InputError(f"RATE must be above 0 prompts a second, found {options.rate!r}")
-        parameters = parameters_of(options)
-        print(plan(options.notebook, parameters, rate))
+        if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
+            raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
+        rate = float(options.rate) if options.rate else None
+        print(plan({name: parameters_of(name, options) for name in names}, rate))
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -5,7 +5,6 @@ draws from the tables that the full run wrote. Here only these cells are run, in
 """
 
 import argparse
-import json
 import sys
 import time
 
@@ -14,27 +13,16 @@ import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from ingroup import paths
+from ingroup import notebook, paths
 from ingroup.commands.run import KERNEL
 
 TAGS = {"setup", "parameters", "figure"}
 
 
-def drawing(notebook: NotebookNode) -> NotebookNode:
-    """A copy of a notebook with only the cells that draw and what they need.
-
-    Parameters
-    ----------
-    notebook : nbformat.NotebookNode
-        As committed.
-
-    Returns
-    -------
-    nbformat.NotebookNode
-        Its cells tagged ``setup``, ``parameters`` or ``figure``, in order.
-    """
-    cells = [cell for cell in notebook.cells if TAGS & set(cell.metadata.get("tags", []))]
-    return nbformat.from_dict({**notebook, "cells": cells})
+def drawing(whole: NotebookNode) -> NotebookNode:
+    """A copy of a notebook with only its cells tagged ``setup``, ``parameters`` or ``figure``."""
+    cells = [cell for cell in whole.cells if TAGS & set(cell.metadata.get("tags", []))]
+    return nbformat.from_dict({**whole, "cells": cells})
 
 
 def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
@@ -49,16 +37,13 @@ def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
 
     Raises
     ------
-    FileNotFoundError
-        Where the notebook has not run.
     papermill.exceptions.PapermillExecutionError
         Where a cell fails, e.g. because a table is not there.
     """
-    there = json.loads(paths.executed(name, run).read_text("utf8"))
     papermill.execute_notebook(
         drawing(nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)),
         None,
-        parameters=there["metadata"]["papermill"]["parameters"],
+        parameters=notebook.ran(name, run),
         **KERNEL,
     )
 

@@ -17,7 +17,6 @@ from papermill.exceptions import PapermillExecutionError
 
 from ingroup import paths
 from ingroup.commands.parameters import command_line, parameters_of
-from ingroup.inference.share import ShareDone
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -43,6 +42,7 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
         Where a cell fails; the unfinished copy is left beside the target for a look.
     """
     target = paths.executed(notebook, parameters["RUN"])
+    target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
     for attempt in (1, 2):
         try:
@@ -63,46 +63,34 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed.
-
-    A run with SHARD that has its answers, and waits for those of other shares, has done its work:
-    0, with a sentence and without a notebook.
-    """
-    options = command_line(__doc__).parse_args(arguments)
+    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
+    parser = command_line(__doc__)
+    parser.add_argument("notebook")
+    options = parser.parse_args(arguments)
+    notebook = options.notebook
     try:
-        parameters = parameters_of(options)
+        parameters = parameters_of(notebook, options)
+        started = time.monotonic()
+        target = execute(notebook, parameters)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
-    started = time.monotonic()
-    try:
-        target = execute(options.notebook, parameters)
     except PapermillExecutionError as error:
-        if error.ename == ShareDone.__name__:
-            summary = f"{options.notebook}: {error.evalue}\n"
-            paths.executed(options.notebook, options.run).with_suffix(".txt").write_text(
-                summary, "utf8"
-            )
-            return 0
-        print(
-            f"{options.notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}",
-            file=sys.stderr,
-        )
+        where = f"{notebook}, cell {error.exec_count}"
+        print(f"{where}: {error.ename}: {error.evalue}", file=sys.stderr)
         return 1
     except DeadKernelError:
         print(
-            f"{options.notebook}: the kernel died, which is mostly a lack of memory; answers that "
-            "are stored stay (a smaller BATCH_SIZE needs less)",
+            f"{notebook}: the kernel died, which is mostly a lack of memory; answers that are "
+            "stored stay (a smaller BATCH_SIZE needs less)",
             file=sys.stderr,
         )
         return 1
     shown = ", ".join(
         f"{name}={value}" for name, value in parameters.items() if name != "RUN" and value != ""
     )
-    summary = (
-        f"{options.notebook}: {time.monotonic() - started:.0f} s, {shown or 'no parameters'}\n"
-    )
-    target.with_suffix(".txt").write_text(summary, "utf8")
+    took = f"{notebook}: {time.monotonic() - started:.0f} s, {shown or 'no parameters'}\n"
+    target.with_suffix(".txt").write_text(took, "utf8")
     return 0
 
 

@@ -1,0 +1,35 @@
+"""The parameters of the first study's notebook, checked before a kernel starts."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ingroup import corpora, parameters
+from ingroup.parameters import Texts, readable
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.tables import InputError
+
+
+class Parameters(parameters.Parameters):
+    """Types, ranges and choices; that the settings are known and the corpus can be read."""
+
+    REWRITER: str
+    CORPUS: str
+    N_EVENTS: Annotated[
+        Annotated[int, Field(ge=0, le=0)] | Annotated[int, Field(ge=2)],
+        Field(description="a whole number, at least 2 (paired tests need two), or 0 for all"),
+    ]
+    SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
+    RATING: Literal["greedy", "expected"]
+    EXCLUSION: Literal["listwise", "pairwise"]
+
+    @model_validator(mode="after")
+    def _answers_and_corpus_suffice(self) -> Self:
+        if (self.ENGINE, self.RATING) == ("replay", "expected"):
+            raise InputError("RATING=expected needs probabilities, which recordings lack")
+        try:
+            corpora.load_events(self.CORPUS, self.N_EVENTS or None)
+        except InputError as error:
+            place = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
+            raise InputError(f"{place}: {error}") from error
+        return self

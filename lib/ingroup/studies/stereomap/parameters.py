@@ -1,0 +1,51 @@
+"""The parameters of the fourth study's notebooks, checked before a kernel starts."""
+
+import difflib
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ingroup import dictionary, parameters, stereotypes
+from ingroup.parameters import Count, CountOrNone, MinusOne, Temperature, Texts, readable
+from ingroup.studies.stereomap import human_evaluation, stimuli
+from ingroup.tables import InputError
+
+
+def _are_known(groups: list[str]) -> None:
+    known = list(stimuli.groups().group)
+    for group in groups:
+        if group not in known:
+            near = difflib.get_close_matches(group, known, 3, 0.4) or known[:3]
+            raise InputError(f"{group!r} is no name in groups.csv; there are {', '.join(near)} ...")
+
+
+class Parameters(parameters.Parameters):
+    """Types, ranges and choices; that groups are known, and dictionary and sheets can be read."""
+
+    GROUPS: Annotated[Texts, readable(_are_known)]
+    ORIGINAL_GROUPS: Literal["paper", "released"]
+    ROUNDS: Count
+    ABLATION_ROUNDS: CountOrNone
+    FORM: Literal["released", "grammatical"]
+    CALLS: Literal["together", "separate"]
+    TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
+    INCOMPLETE: Literal["drop", "mean"]
+    CLUSTERS: Count
+    CLUSTER_SEED: CountOrNone
+    N_INIT: Count
+    DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
+    MAPPINGS: Annotated[Texts, readable(lambda files: stereotypes.load_mappings(*files))]
+    DOCUMENTS: Literal["sound", "released"]
+    KEYBERT: Literal["package", "hub"]
+    SHEETS: Annotated[Texts, readable(lambda files: files and human_evaluation.score(files))]
+
+    @model_validator(mode="after")
+    def _groups_make_clusters(self) -> Self:
+        extended = set(stimuli.names("EXTENDED"))
+        chosen = len(extended.intersection(self.GROUPS or extended))
+        if chosen < (self.CLUSTERS or 0):
+            raise InputError(
+                f"GROUPS has {chosen} of the groups that the EXTENDED prompts are asked for, "
+                f"expected at least as many as CLUSTERS, {self.CLUSTERS}"
+            )
+        return self
