@@ -1,6 +1,7 @@
 """Notebooks: the same headings, no outputs, cells that fit a screen; and the studies run."""
 
 import json
+import pkgutil
 import re
 import shutil
 
@@ -268,3 +269,14 @@ def test_commands_in_the_prose_are_there():
     said = {word for text in texts for word in re.findall(r"(?:`|^)make ([a-z0-9-]+)", text, re.M)}
     assert said
     assert said <= known, said - known
+
+
+def test_the_glossary_names_what_is_there():
+    """A notebook, a module, or a function or class of one; a study's without ``studies``."""
+    words = pd.read_csv(paths.DATA / "glossary.csv", keep_default_na=False)
+    assert not words.word.duplicated().any()
+    for where in {where for cell in words["where"] for where in cell.split("; ")}:
+        if where in {file.stem for file in ALL}:
+            continue
+        study = where.split(".")[0] in {file.stem[3:] for file in STUDIES}
+        assert pkgutil.resolve_name(f"ingroup.studies.{where}" if study else f"ingroup.{where}")
