@@ -89,15 +89,8 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
 def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
     """Compare cells (p, x) with (p, p) and (x, x), event by event (Hou et al. 2025, section 3.4).
 
-    Parameters
-    ----------
-    ratings, confidence : array_like of shape (n, n, events), float
-        Perceivers by experiencers by events, NaN where an answer is missing; see `paired_test`.
-
-    Returns
-    -------
-    PairedCells
-        `paired_test` of every cell in arrays of shape (n, n); the diagonal is NaN, with n of 0.
+    `ratings` are of shape (n, n, events), perceivers by experiencers by events, NaN where one is
+    missing; the fields of the tests are of shape (n, n), their diagonals NaN, with `n` 0.
 
     Raises
     ------
