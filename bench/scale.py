@@ -24,8 +24,7 @@ import pandas as pd
 
 from ingroup import paths
 from ingroup.design import Design
-from ingroup.inference import Reply, Sampling, open_store, parts
-from ingroup.inference.store import Store
+from ingroup.inference import Reply, Sampling, Store, open_store, parts
 from ingroup.stats.intervals import bootstrap_interval
 from ingroup.stats.paired import paired_cells, significant_cells
 from ingroup.stats.permutation import permutation_test
@@ -101,9 +100,10 @@ def write(folder: Path, setting: str, share: float) -> None:
     """Fill the store of one setting."""
     design, store = store_of(folder, setting, share)
     replies = made_up(design, stimuli.setting(setting).high)
-    for shard in range(store.shards):
-        start, stop = store.bounds(shard)
-        store.write(shard, list(islice(replies, stop - start)))
+    with store.writing():
+        for shard in range(store.shards):
+            start, stop = store.bounds(shard)
+            store.write(shard, list(islice(replies, stop - start)))
 
 
 def analyse(folder: Path, name: str, category: str, share: float) -> dict:

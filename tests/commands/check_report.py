@@ -18,11 +18,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from playwright.sync_api import sync_playwright
 
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.commands import parameters, report, run
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.design import trials as stereomap_trials
+from ingroup.studies.empathy_gap import design as empathy_gap
+from ingroup.studies.stereomap import design as stereomap
+from ingroup.studies.stereomap import stimuli
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -162,6 +162,7 @@ def made(browser, tmp_path_factory):
         raw,
     ]
     file = paths.executed("10_made_up", name)
+    file.parent.mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), file)
     yield elsewhere(name, tmp_path_factory)
     remove(name)
@@ -341,15 +342,22 @@ def harmless(visitor):
 # ---- two studies whose model wrote hostile replies -----------------------------------------------
 
 
-def replayed(notebook, run_name, rows, folder, browser, tmp_path_factory, **given):
-    """Execute a notebook on recordings, and visit its page in the report of that run."""
+def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factory, **given):
+    """Execute notebooks on recorded replies to these calls; the text of their pages."""
     file = folder / "replies.csv"
     with file.open("w", newline="", encoding="utf8") as stream:
-        csv.writer(stream).writerows([("system", "prompt", "response"), *rows])
+        rows = csv.writer(stream)
+        rows.writerow(("system", "prompt", "response"))
+        for design in {id(call.design): call.design for call in calls}.values():
+            for number in range(len(design)):
+                turns = {turn["role"]: turn["content"] for turn in design[number].messages}
+                text = reply(number, design[number].condition)
+                rows.writerow((turns.get("system", ""), turns["user"], text))
     given |= {"MODEL": PICTURE, "ENGINE": "replay", "CONTROL": "", "RECORDINGS": str(file)}
     remove(run_name)
     try:
-        run.execute(notebook, parameters.merged(notebook, "demo", given, run=run_name))
+        for name in notebooks:
+            run.execute(name, parameters.merged(name, "demo", given, run_name, shared=True))
         moved = elsewhere(run_name, tmp_path_factory)
     finally:
         remove(run_name)
@@ -357,28 +365,24 @@ def replayed(notebook, run_name, rows, folder, browser, tmp_path_factory, **give
             shutil.rmtree(store)
     visitor = Visitor(browser, moved, DESKTOP)
     visitor.open("index.html")
-    assert (
-        f"Recorded answers: those of {PICTURE};" in visitor.page.locator(".banner").text_content()
-    )
+    said = visitor.page.locator(".banner").text_content()
+    assert f"Recorded answers: those of {PICTURE};" in said
     harmless(visitor)
-    page = visitor.open(f"{notebook}.html")
-    harmless(visitor)
-    return page.locator("main").text_content()
-
-
-def turns(messages):
-    """System and user turn of a prompt, as recordings have them."""
-    told = {message["role"]: message["content"] for message in messages}
-    return told.get("system", ""), told["user"]
+    texts = []
+    for name in notebooks:
+        texts.append(visitor.open(f"{name}.html").locator("main").text_content())
+        harmless(visitor)
+    return texts
 
 
 def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_path_factory):
-    plan = empathy_gap_trials(corpora.load_events("sample", 2), ["P0,S0,T0"])
-    rows = [(*turns(plan[i].messages), f"{17 * i % 101} {ALL}") for i in range(len(plan))]
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200", "CORPUS": "sample"}
-    text = replayed(
-        "10_empathy_gap", "test-report-10", rows, tmp_path, browser, tmp_path_factory, **given
-    )
+    name = "10_empathy_gap"
+    calls = empathy_gap.calls(parameters.merged(name, "demo", given | {"CONTROL": ""}))
+    (text,) = replayed(
+        [name], "test-report-10", calls, lambda number, _: f"{17 * number % 101} {ALL}", tmp_path,
+        browser, tmp_path_factory, **given,
+    )  # fmt: skip
     for name, reply in HOSTILE.items():
         assert reply in text, name
 
@@ -387,30 +391,25 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
     """Each reason ends in a different kind of trouble."""
     groups = ["Men", "Women", "Nurses", "Doctors", "Lawyers", "Homeless", "Lower-class", "Elderly",
               "Asians", "Muslims", "Christians", "Poor Blacks"]  # fmt: skip
-    paper, *reduced = social_groups.ablations()
-    plans = [(version, paper) for version in ("EXTENDED", "ORIGINAL")]
-    plans += [("EXTENDED", ablation) for ablation in reduced]
-    kinds, rows = list(HOSTILE.values()), []
-    for version, ablation in plans:
-        named = [group for group in social_groups.names(version) if group in groups]
-        prompts = list(social_groups.prompts(version))
-        prompts = prompts if ablation == paper else prompts[:1]
-        plan = stereomap_trials(named, prompts, ablation, "printed", "together")
-        (block,) = plan.blocks
-        for i, asked in enumerate(block.factors["inquiry"]):
-            wanted = social_groups.expected(asked.prompt, asked.part, ablation)
-            reply = [
-                f"- {TRAITS[k]}: They are so. {CODES}{kinds[(i + k) % len(kinds)]}"
-                for k in range(wanted.n_keywords)
-            ]
-            seen = groups.index(asked.group)
-            reply += [
-                f"{word}: {1 + (seen + seen // 5 * k + i // 3 % 2) % 5}"
-                for k, word in enumerate(wanted.words)
-            ]
-            rows.append((*turns(plan[i].messages), "\n".join(reply)))
+    kinds = list(HOSTILE.values())
+
+    def reply(number, condition):
+        asked = condition["inquiry"]
+        wanted = stimuli.expected(asked.prompt, asked.part, condition["ablation"])
+        lines = [
+            f"- {TRAITS[k]}: They are so. {CODES}{kinds[(number + k) % len(kinds)]}"
+            for k in range(wanted.n_keywords)
+        ]
+        seen = groups.index(asked.group)
+        return "\n".join(lines) + "".join(
+            f"\n{word}: {1 + (seen + seen // 5 * k + number // 3 % 2) % 5}"
+            for k, word in enumerate(wanted.words)
+        )
+
     given = {"GROUPS": ";".join(groups), "ROUNDS": "2", "ABLATION_ROUNDS": "1", "N_RESAMPLES": "5"}
-    text = replayed(
-        "40_stereomap", "test-report-40", rows, tmp_path, browser, tmp_path_factory, **given
+    names = ["40_stereomap", "41_stereomap_keywords"]
+    calls = stereomap.calls(parameters.merged(names[0], "demo", given | {"CONTROL": ""}))
+    texts = replayed(
+        names, "test-report-40", calls, reply, tmp_path, browser, tmp_path_factory, **given
     )
-    assert sum(text.count(reply) for reply in HOSTILE.values()) >= 10
+    assert sum(text.count(reply) for text in texts for reply in kinds) >= 10

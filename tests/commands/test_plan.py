@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import merged
 from ingroup.inference import Reply, open_store, prefix
 from ingroup.inference.prompts import Prompter
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap import design, stimuli
 
 NOTEBOOK = "10_empathy_gap"
 ONE = ["--set", "SETTINGS=P0,S0,T0", "--set", "CONTROL="]
@@ -96,7 +96,7 @@ def test_the_predecessor_suffices_in_prefix_order_and_promises_too_much_in_none(
 
 @pytest.mark.parametrize("block_size", [1, 16])
 def test_a_whole_block_is_counted_exactly(prompter, block_size):
-    asked = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    asked = design.trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     prompts = [prompter.ids(trial.messages) for trial in asked]
     rng = np.random.default_rng(0)
     counted = prefix.tokens(asked, prompter, len(asked) + 1, rng, block_size)
@@ -109,7 +109,7 @@ def test_a_whole_block_is_counted_exactly(prompter, block_size):
 
 
 def test_the_error_is_the_spread_of_repeated_samples():
-    trials = list(empathy_gap_trials(corpora.load_events("sample", 12), None, ["Religion"]))[:300]
+    trials = list(design.trials(stimuli.load_events("sample", 12), None, ["Religion"]))[:300]
     rng = np.random.default_rng(0)
     drawn = [prefix.tokens(trials, Words(), 100, rng, 16) for _ in range(300)]
     estimates = [counted["tokens"] for counted in drawn]
@@ -146,9 +146,10 @@ def call(prompter, monkeypatch):
     (lines,) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     (call,) = lines
     store = open_store(call.folder, call.design, Engine(prompter), call.sampling, 1000)
-    for shard in (0, 3, 7):
-        first, stop = store.bounds(shard)
-        store.write(shard, [Reply("50", "stop")] * (stop - first))
+    with store.writing():
+        for shard in (0, 3, 7):
+            first, stop = store.bounds(shard)
+            store.write(shard, [Reply("50", "stop")] * (stop - first))
     for name in (".part-00001.parquet.9.tmp", "part-00001.parquet.damaged"):
         (call.folder / name).write_text("")
     (call.folder / "part-00003.again-1.parquet").write_text("")
@@ -175,12 +176,12 @@ def test_planning_makes_no_folder(responses):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"chat_template": "0123"}, "holds answers with chat_template '0123', this run would ask"),
-        ({"shard_size": 500}, "holds answers with shard_size 500, .* shard_size 1000 and be refu"),
-        ({"prompts": "abc"}, "holds answers with prompts 'abc', this run"),
-        ({"engine": "vllm"}, "holds answers with engine 'vllm', this run would .* 'transformers'"),
-        ({"sampling_max_tokens": 5}, "with sampling_max_tokens 5, .* sampling_max_tokens 128 and"),
-        ({"format": None}, "holds answers with format None, this run would ask with format"),
+        ({"chat_template": "0123"}, "holds answers with chat_template '0123', this run asks with"),
+        ({"shard_size": 500}, "holds answers with shard_size 500, this run .* shard_size 1000;"),
+        ({"prompts": "abc"}, "holds answers to other prompts than this run has"),
+        ({"engine": "vllm"}, "holds answers with engine 'vllm', this run .* 'transformers'"),
+        ({"sampling_max_tokens": 5}, "with sampling_max_tokens 5, .* sampling_max_tokens 128;"),
+        ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )
 def test_a_store_of_something_else_is_said_so(call, prompter, change, message):
@@ -263,7 +264,7 @@ def test_several_studies_have_one_total(monkeypatch):
 )
 def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, lines, tmp_path):
     corpus = tmp_path / "my.words.tsv"
-    corpora.load_events("sample", 12).drop(columns=lacks).to_csv(corpus, sep="\t", index=False)
+    stimuli.load_events("sample", 12).drop(columns=lacks).to_csv(corpus, sep="\t", index=False)
     planned = plan.asked(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
     assert len(planned) == lines
     unsettled = [name for name, (call,) in planned.items() if not call.settled]
@@ -272,7 +273,7 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     values, events = parameters(), paper_size_events()
-    monkeypatch.setattr(corpora, "load_events", lambda *rest: events)
+    monkeypatch.setattr(stimuli, "load_events", lambda *rest: events)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
     tracemalloc.start()
     text = plan.plan({NOTEBOOK: values})
@@ -414,11 +415,10 @@ def test_a_mistake_is_one_sentence(arguments, sentence, capsys):
 
 
 def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
-    events = corpora.load_events("sample", 12)[["emotion", "text_id", "generated_text"]]
+    events = stimuli.load_events("sample", 12)[["emotion", "text_id", "generated_text"]]
     events.to_csv(tmp_path / "few.tsv", sep="\t", index=False)
     arguments = [NOTEBOOK, "--set", f"CORPUS={tmp_path / 'few.tsv'}", "--set", "SETTINGS=P0,S0,T1"]
     assert plan.main([*arguments, "--set", "CONTROL="]) == 2
-    sentence = "10_empathy_gap asks no model anything with these parameters\n"
-    assert capsys.readouterr().err == sentence
+    assert "lacks the form that SETTINGS show (first_person_text)" in capsys.readouterr().err
     assert plan.main([*arguments, "--set", "REWRITER=calibrant"]) == 2
     assert "does not have the column 'first_person_text'" in capsys.readouterr().err

@@ -44,9 +44,9 @@ def test_drawing_cells_use_no_name_of_a_cell_that_is_left_out(file, tmp_path):
 
 
 def saves(source):
-    """Whether code calls figures.save (and does not only speak of it)."""
+    """Whether code calls out.save (and does not only speak of it)."""
     calls = (node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    return any(ast.unparse(function) == "figures.save" for function in calls)
+    return any(ast.unparse(function) in ("out.save", "figures.save") for function in calls)
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)

@@ -62,7 +62,7 @@ class FakeOpenAI:
         Takes a :class:`Call` and how often its prompt was asked before; returns status, headers
         and body, or None for the usual answer.
     gather : int
-        Answer nobody before so many calls have stood here at once (but wait for 5 s at most).
+        Answer nobody before so many calls have stood here at once (but wait for a minute at most).
     """
 
     def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
@@ -99,7 +99,7 @@ class FakeOpenAI:
             self.present += 1
             self.most_present = max(self.most_present, self.present)
             self._change.notify_all()
-            self._change.wait_for(lambda: self.most_present >= self.gather, timeout=5)
+            self._change.wait_for(lambda: self.most_present >= self.gather, timeout=60)
 
     @contextmanager
     def running(self) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Recorded answers: every layout back as it was written, and nothing invented."""
 
+import hashlib
 import json
 import tracemalloc
 
@@ -9,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
+from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 
-from ingroup import corpora
-from ingroup.inference import EngineError, Reply, Sampling, generate, open_store, shards
+from ingroup.inference import EngineError, Reply, Sampling, StoreError, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
+from ingroup.studies.empathy_gap.stimuli import load_events
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
+from ingroup.tables import InputError
 
 SAMPLING = Sampling()
 COLUMNS = ["idx", "system_prompt", "user_input", "response"]
@@ -72,7 +74,7 @@ def results(file, items):
 
 @pytest.fixture(scope="module")
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
 
 
 class Model:
@@ -102,16 +104,11 @@ def run(plan, folder, engine, shard_size=64):
     return generate(plan, engine, store, SAMPLING)
 
 
-def means(responses):
-    return cell_means(from_responses(responses, (6, 6, 12), 0, 100).values)
-
-
 def test_the_released_layout_in_batches(tmp_path):
     prompts = [(f"You are a person.\nRate {i}.", f'"It was \t{i}"\nEmotion:') for i in range(15)]
     rows = [(*prompt, text) for prompt, text in zip(prompts, QUIRKS, strict=True)]
     engine = ReplayEngine(released(rows, tmp_path / "out"), "org/model")
     assert texts(engine, [chat(user, system) for system, user in prompts]) == QUIRKS
-    assert (engine.used, engine.unused, engine.unmatched) == (15, 0, [])
 
 
 def test_a_plain_table_with_and_without_a_system_turn(tmp_path):
@@ -168,9 +165,6 @@ def test_a_study_from_released_files_has_the_table_of_the_original(plan, tmp_pat
     engine = ReplayEngine(released(rows, tmp_path / "out", 100), "toy")
     replayed = run(plan, tmp_path / "replayed", engine)
     assert replayed.text.tolist() == original.text.tolist()
-    np.testing.assert_array_equal(means(replayed), means(original))
-    assert np.isfinite(means(original)).any()
-    assert (engine.used, engine.unused) == (432, 0)
 
 
 def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
@@ -190,9 +184,6 @@ def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
     assert "length" in set(original.finish_reason)
     assert (replayed.text[hole].isna() & (replayed.finish_reason[hole] == "failed")).all()
     assert set(replayed.error[hole]) == {"no recording"}
-    turns = [plan[i].messages for i in np.flatnonzero(hole)]
-    assert engine.unmatched == [f"{one['content']}\n{two['content']}" for one, two in turns]
-    assert (engine.used, engine.unused) == (432 - 68, 0)
     assert engine.identity()["model"] == "toy"
 
 
@@ -202,21 +193,17 @@ def test_a_flipped_byte_is_found(plan, tmp_path):
     whole = shard.read_bytes()
     flipped = [
         whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :]
-        for place in range(0, len(whole), 24)
+        for place in range(0, len(whole), 240)
     ]
-    sentences = []
     for damaged in [whole[:-20], b"", *flipped]:
         shard.write_bytes(damaged)
-        with pytest.raises(EngineError) as raised:
+        with pytest.raises(StoreError, match=r"part-00000\.parquet is damaged; ask its trials"):
             ReplayEngine(tmp_path, designs=[plan])
-        sentences.append(str(raised.value))
-    assert all("part-00000.parquet is no whole shard" in sentence for sentence in sentences)
-    assert not any("\n" in sentence for sentence in sentences)
 
 
 def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
     # "a person" rates "a person" in every category, and two narratives are the same.
-    events = corpora.load_events("sample", 4)
+    events = load_events("sample", 4)
     events.loc[3, ["emotion", "generated_text"]] = events.loc[2, ["emotion", "generated_text"]]
     plan = empathy_gap_trials(events, ["P0,S0,T0"], ["Race or Ethnicity", "Religion"])
 
@@ -232,12 +219,11 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
     (tmp_path / "new" / "part-00001.parquet").unlink()
     engine = ReplayEngine(tmp_path / "original", designs=[plan])
     assert run(plan, tmp_path / "new", engine, 500).text.tolist() == original.text.tolist()
-    assert engine.used == 500
 
 
 def test_a_store_of_something_else_is_refused(plan, tmp_path):
     run(plan, tmp_path / "store", Model())
-    other = empathy_gap_trials(corpora.load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
     here, there = plan.fingerprint[:16], other.fingerprint[:16]
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
@@ -250,9 +236,13 @@ def test_a_store_of_something_else_is_refused(plan, tmp_path):
     ]:
         with pytest.raises(EngineError, match=sentence):
             ReplayEngine(tmp_path / "store", **arguments)
-    for broken in ("[1]", "{", '{"prompts": []}', '{"model": {}}', "[" * 100_000):
+    for broken in ("[1]", "{", "[" * 100_000):
         (tmp_path / "store" / "manifest.json").write_text(broken)
-        with pytest.raises(EngineError, match=r"manifest\.json is not the manifest of a store"):
+        with pytest.raises(StoreError, match=r"manifest\.json is not readable as JSON"):
+            ReplayEngine(tmp_path / "store", designs=[plan])
+    for other in ('{"prompts": []}', '{"model": {}}'):
+        (tmp_path / "store" / "manifest.json").write_text(other)
+        with pytest.raises(EngineError, match=r"\(None trials\), expected"):
             ReplayEngine(tmp_path / "store", designs=[plan])
 
 
@@ -273,7 +263,7 @@ class Numbered(Model):
 
 def two_settings():
     """Two designs without a common prompt; in each, "a person" rates "a person" twice."""
-    events = corpora.load_events("sample", 3)
+    events = load_events("sample", 3)
     categories = ["Race or Ethnicity", "Religion"]
     return [empathy_gap_trials(events, [name], categories) for name in ("P0,S0,T0", "P0,S1,T0")]
 
@@ -281,7 +271,7 @@ def two_settings():
 @pytest.mark.parametrize("turned", [False, True])
 def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
     first, second = two_settings()
-    other = empathy_gap_trials(corpora.load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
     originals = [
         run(plan, tmp_path / "all" / "toy" / name, Numbered(name), 100)
         for plan, name in ((first, "b"), (second, "a"))
@@ -293,16 +283,14 @@ def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
     for plan, original, name in pairs[::-1] if turned else pairs:
         replayed = run(plan, tmp_path / name, engine, 77)
         assert replayed.text.tolist() == original.text.tolist()
-    assert (engine.used, engine.unused) == (len(first) + len(second), 0)
     assert engine.identity()["repeats"] == "in order"
     alone = ReplayEngine(tmp_path / "all", designs=[second])
-    assert (alone.used, alone.unused) == (0, len(second))
     assert alone.identity() != engine.identity()
 
 
 def once_and_twice():
     """A design of 72 prompts, and one that has each of them twice."""
-    events = corpora.load_events("sample", 2)
+    events = load_events("sample", 2)
     doubled = pd.concat([events, events], ignore_index=True)
     return [empathy_gap_trials(table, ["P0,S0,T0"], ["Religion"]) for table in (events, doubled)]
 
@@ -327,7 +315,7 @@ def test_stores_may_share_prompts_and_must_not_differ_in_them(tmp_path):
     assert run(once, tmp_path / "new", engine).text.tolist() == ["50"] * 72
     run(once, tmp_path / "all" / "c", Numbered("c"))
     sentence = (
-        r"c/part-00000\.parquet, trial 0: found the response 'c 1' to the prompt that .*b/part-"
+        r"c/part-00000\.parquet, trial 0: found the response 'c 1' to the prompt that .*[ab]/part-"
         r"00000\.parquet, trial 0 answers with '50', expected one response a prompt of all stores"
     )
     for designs in ([once, twice], [once]):
@@ -339,7 +327,7 @@ def test_whose_reply_comes_first_must_not_matter(tmp_path):
     """One store answers with 1 and then 2, the next with 2: what would the first asking get?"""
     once, twice = once_and_twice()
     run(twice, tmp_path / "a", Turns("1", "2"))
-    assert ReplayEngine(tmp_path, designs=[once, twice]).unused == 144
+    ReplayEngine(tmp_path, designs=[once, twice])
     run(once, tmp_path / "b", Turns("2"))
     with pytest.raises(EngineError, match="expected one response a prompt of all stores"):
         ReplayEngine(tmp_path, designs=[once, twice])
@@ -358,6 +346,12 @@ def test_stores_of_two_models_are_not_mixed(tmp_path):
     with pytest.raises(EngineError, match=r"a holds answers of 'toy', not of 'another'"):
         ReplayEngine(tmp_path, "another", designs=[first, second])
     assert ReplayEngine(tmp_path, "another", designs=[second]).model == "another"
+
+
+def supplement(folder, shard, number, trials, replies):
+    digest = hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
+    file = folder / f"part-{shard:05d}.again-{number}.parquet"
+    shards.write(file, digest, trials, replies)
 
 
 def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
@@ -379,8 +373,7 @@ def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
         for shard in sorted({trial // 100 for trial in trials}):
             here = {i: text for i, text in texts.items() if i // 100 == shard}
             replies = [Reply(text, "stop" if text else "failed") for text in here.values()]
-            file = tmp_path / "store" / f"part-{shard:05d}.again-{turn}.parquet"
-            shards.write(file, list(here), replies)
+            supplement(tmp_path / "store", shard, turn, list(here), replies)
     for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
         (tmp_path / "store" / name).write_bytes(b"x")
     engine = ReplayEngine(tmp_path / "store", designs=[plan])
@@ -389,7 +382,6 @@ def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
     assert [reply.text for reply in replies] == [answers[i] for i in range(432)]
     told = [replies[failed[place]].text for place in (0, 1, 2, 24, 26, 28, 30)]
     assert told == ["9 4", "9 9", "10 14", "9 124", "2 134", None, None]
-    assert engine.unused == 0
 
 
 def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
@@ -404,23 +396,19 @@ def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
     stored = run(twice, tmp_path / "store", First("1", "2"), 500)
     failed = np.flatnonzero(stored.text.isna()).tolist()
     assert len(failed) == 72
-    file = tmp_path / "store" / "part-00000.again-1.parquet"
-    shards.write(file, failed, [Reply("1", "stop")] * 72)
+    supplement(tmp_path / "store", 0, 1, failed, [Reply("1", "stop")] * 72)
     engine = ReplayEngine(tmp_path / "store", designs=[twice])
     expected = ["1" if trial in failed else "2" for trial in range(144)]
     assert texts(engine, [trial.messages for trial in twice]) == expected
 
 
-def test_what_is_not_recorded_is_listed_and_not_invented(tmp_path):
+def test_what_is_not_recorded_is_not_invented(tmp_path):
     engine = ReplayEngine(table(tmp_path / "a.csv", [("one", "1"), ("two", "2")]), "m")
     replies = engine.answer([chat("three"), chat("two"), chat("two", "one")], SAMPLING)
     missing = Reply(None, "failed", error="no recording")
     assert replies == [missing, Reply("2", "stop"), missing]
-    assert engine.unmatched == ["three", "one\ntwo"]
-    assert (engine.used, engine.unused) == (1, 1)
     # Something matched before, so a call without any recording is a hole and no misfit.
     assert engine.answer([chat("four")] * 2, SAMPLING) == [missing] * 2
-    assert engine.unmatched[2:] == ["four", "four"]
     assert engine.answer([], SAMPLING) == []
 
 
@@ -438,7 +426,6 @@ def test_a_misfit_shows_where_the_nearest_prompt_departs(plan, tmp_path):
     assert "batch_000000.tsv, line 3 comes nearest to the first and departs from it at " in sentence
     assert f"at character {at + 1}: found '{near} Your task is to rat', " in sentence
     assert f"expected '{near}\\nYour task is to rat'" in sentence
-    assert texts(ReplayEngine(folder, "m", loose=True), asked) == ["85"] * 10
 
 
 def test_one_prompt_with_two_responses_names_both_places(tmp_path):
@@ -446,11 +433,10 @@ def test_one_prompt_with_two_responses_names_both_places(tmp_path):
     folder = released(rows, tmp_path / "out", 3)
     engine = ReplayEngine(folder, "m")  # the same response again does no harm
     assert texts(engine, [chat("u", "s")] * 3) == ["1", "1", "1"]
-    assert (engine.used, engine.unused) == (2, 2)
     released([*rows, ("s", "w", "4"), ("s", "v", "5"), ("s", "two\nlines", "6")], folder, 3)
     sentence = (
-        r"batch_000003\.tsv, line 4: found the response '5' to the prompt that "
-        r".*batch_000000\.tsv, line 5 answers with '3', expected one response a prompt"
+        r"batch_000006\.tsv, line 2: found the response '6' to the prompt that "
+        r".*batch_000000\.tsv, line 3 answers with '2', expected one response a prompt"
     )
     with pytest.raises(EngineError, match=sentence):
         ReplayEngine(folder, "m")
@@ -465,18 +451,16 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.tsv", "idx\tsystem_prompt\tresponse\n", "a.tsv, line 1: no column 'user_input', found"),
-        ("a.tsv", "", "a.tsv, line 1: the file is empty, expected system_prompt"),
-        ("a.tsv", GOOD, "holds no recording"),
-        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: 2 columns, expected 3"),
-        ("a.tsv", GOOD + "s\tu\tr\nx\ty\tz\tr\n", "a.tsv, line 3: 4 columns, expected 3"),
-        ("a.tsv", GOOD + 's\tu\tr\ns\tu\t"8\n\n', "a.tsv, line 3: a cell is not quoted right"),
-        ("a.tsv", GOOD + 's\tu\t"8"5\n', "a.tsv, line 2: a cell is not quoted right"),
-        ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: the text is not UTF-8"),
-        ("a.csv", "prompt;response\nu;r\n", "a.csv, line 1: no column 'prompt', found 'prompt;re"),
-        ("a.json", '{"1": {"prompt": "p",}}', "a.json is not readable as JSON: .* line 1 column"),
-        ("a.json", "[" * 100_000, "a.json is not readable as JSON"),
-        ("a.json", b"\xff\xff\xff", "a.json is not readable as JSON"),
+        (
+            "a.tsv",
+            "idx\tsystem_prompt\tresponse\n",
+            "a.tsv, line 1, column 'user_input': found only",
+        ),
+        ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
+        ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
+        ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
+        ("a.csv", "prompt;response\nu;r\n", "a.csv, line 1, column 'prompt': found only prompt;re"),
+        ("a.json", '{"1": {"prompt": "p",}}', "a.json, line 1, column .* found what is not JSON"),
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
@@ -491,9 +475,10 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
     ],
 )
 def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, sentence):
+    """More of what a table can be is in test_tables.py."""
     file = tmp_path / name
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(EngineError, match=sentence) as raised:
+    with pytest.raises((EngineError, InputError), match=sentence) as raised:
         ReplayEngine(file, "m")
     assert "\n" not in str(raised.value)
 
@@ -561,8 +546,7 @@ def test_the_identity_is_the_content_and_not_the_place(tmp_path):
     assert identity["files"] == "batch_000000.tsv, batch_000010.tsv"
     assert len(identity["revision"]) == 64
     released([*rows[:-1], ("s", "u19", "20")], there, 10)
-    for other in (ReplayEngine(there, "org/model"), ReplayEngine(here, "org/model", loose=True)):
-        assert other.identity() != identity
+    assert ReplayEngine(there, "org/model").identity() != identity
 
 
 def test_a_recording_costs_bytes_and_no_text(tmp_path):

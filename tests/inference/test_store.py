@@ -3,13 +3,14 @@
 import errno
 import json
 import os
+import shutil
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import corpora
 from ingroup.inference import (
     EngineError,
     Reply,
@@ -18,9 +19,12 @@ from ingroup.inference import (
     StoreError,
     generate,
     open_store,
+    parts,
     shards,
 )
+from ingroup.inference.generate import batches
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING = Sampling()
 
@@ -47,12 +51,21 @@ class Parrot:
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
 
 
 def run(plan, folder, engine, shard_size=50):
     store = open_store(folder, plan, engine, SAMPLING, shard_size)
     return generate(plan, engine, store, SAMPLING)
+
+
+def filled(folder, manifest, *answers):
+    """A store with these shards, from the first on."""
+    store = Store(folder, manifest)
+    with store.writing():
+        for shard, replies in enumerate(answers):
+            store.write(shard, replies)
+    return store
 
 
 def test_all_trials_are_answered_in_order(plan, tmp_path):
@@ -121,7 +134,7 @@ def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan,
 
 def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
     run(plan, tmp_path, Parrot())
-    other = empathy_gap_trials(corpora.load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
     with pytest.raises(StoreError, match=r"holds answers to other prompts .*\(mv .*\.before"):
         run(other, tmp_path, Parrot())
     warm = Sampling(temperature=1.0, seed=3)
@@ -151,7 +164,7 @@ def test_reading_an_unfinished_store_names_the_shard(plan, tmp_path):
 
 def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
     manifest = {"trials": 3, "shard_size": 2}
-    Store(tmp_path / "a", manifest).write(0, [Reply("1", "stop")] * 2)
+    filled(tmp_path / "a", manifest, [Reply("1", "stop")] * 2)
     (tmp_path / "a" / "manifest.json").write_text("{")
     with pytest.raises(StoreError, match="not readable as JSON"):
         Store(tmp_path / "a", manifest)
@@ -171,30 +184,29 @@ def test_the_manifest_pins_what_can_change_a_response(plan, tmp_path):
         "prompts": plan.fingerprint,
         "trials": 432,
         "shard_size": 50,
-        "format": 2,
+        "format": 3,
     }
 
 
-@pytest.mark.parametrize("version", [None, 1, 3])
+@pytest.mark.parametrize("version", [None, 2, 4])
 def test_shards_of_another_format_are_refused(plan, tmp_path, version):
     run(plan, tmp_path, Parrot())
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"format": version}))
-    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 2"):
+    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 3"):
         run(plan, tmp_path, Parrot())
 
 
 def test_first_tokens_are_stored_where_the_sampling_asks_for_them(tmp_path):
     pairs = (("7", -0.25), ("", -1.5), (" é", -np.inf))
     replies = [Reply("7", "stop", top_logprobs=pairs), Reply(None, "failed", error="no net")]
-    asked = Store(tmp_path / "a", {"trials": 2, "shard_size": 2, "sampling_logprobs": 3})
-    asked.write(0, replies)
+    manifest = {"trials": 2, "shard_size": 2}
+    asked = filled(tmp_path / "a", manifest | {"sampling_logprobs": 3}, replies)
     column = asked.read().top_logprobs
     assert column.dtype == pd.ArrowDtype(shards.SCHEMA.field("top_logprobs").type)
     assert [(pair["token"], pair["logprob"]) for pair in column[0]] == list(pairs)
     assert column.isna().tolist() == [False, True]
-    plain = Store(tmp_path / "b", {"trials": 2, "shard_size": 2})
-    plain.write(0, replies)
+    plain = filled(tmp_path / "b", manifest, replies)
     assert plain.read().columns.tolist() == shards.SCHEMA.names[:-1]
 
 
@@ -282,7 +294,7 @@ def test_a_damaged_supplement_is_moved_aside_and_its_trials_asked_again(plan, tm
     run(plan, tmp_path, server)
     whole = run(plan, tmp_path, server)
     supplement = tmp_path / "part-00004.again-1.parquet"
-    held = set(shards.read(supplement, range(200, 250))["trial"].to_pylist())
+    held = set(pd.read_parquet(supplement).trial)
     supplement.write_bytes(supplement.read_bytes()[:-1])
     with pytest.raises(StoreError, match=r"part-00004\.again-1\.parquet is damaged"):
         open_store(tmp_path, plan, server, SAMPLING, 50).read()
@@ -293,10 +305,9 @@ def test_a_damaged_supplement_is_moved_aside_and_its_trials_asked_again(plan, tm
 
 
 def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
-    store = Store(tmp_path, {"trials": 6, "shard_size": 4})
     failed = Reply(None, "failed", error="no net")
-    store.write(0, [Reply("0", "stop"), failed, failed, failed])
-    store.write(1, [Reply("4", "stop"), failed])
+    first = [Reply("0", "stop"), failed, failed, failed], [Reply("4", "stop"), failed]
+    store = filled(tmp_path, {"trials": 6, "shard_size": 4}, *first)
     store.write_again([1, 2, 3, 5], [Reply("1", "stop"), failed, failed, failed])
     store.write_again([1, 2, 3], [failed, Reply("2", "stop"), failed])
     store.write_again([2], [Reply("two", "length")])
@@ -312,41 +323,83 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
     ]
 
 
-def test_trials_of_one_shard_go_out_in_one_batch(tmp_path):
-    store = Store(tmp_path, {"trials": 20, "shard_size": 4})
-    assert list(store.batches([0, 1, 5, 8, 9, 10, 11, 17])) == [[0, 1, 5], [8, 9, 10, 11], [17]]
-    assert list(store.batches([])) == []
+def test_trials_of_one_shard_go_out_in_one_batch():
+    asked = [0, 1, 5, 8, 9, 10, 11, 17]
+    assert batches(asked, 4) == [[0, 1, 5], [8, 9, 10, 11], [17]]
+    assert batches([], 4) == []
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
-    path = tmp_path / "part-00000.parquet"
     replies = [Reply(str(n % 3), "stop", 10 + n, 4, 1, "", (("a", -0.5),)) for n in range(7)]
-    shards.write(path, range(8), [*replies, Reply(None, "failed", error="no net")])
-    assert shards.read(path, range(8))["text"].to_pylist() == [*"0120120", None]
+    replies.append(Reply(None, "failed", error="no net"))
+    store = filled(tmp_path, {"trials": 8, "shard_size": 8}, replies)
+    assert store.read().text.astype(object).tolist()[:7] == [*"0120120"]
+    path = store.path(0)
     whole = path.read_bytes()
     missed = []
     with path.open("r+b", buffering=0) as stream:
         for place, byte in enumerate(whole):
             stream.seek(place)
             stream.write(bytes([byte ^ 1 << place % 8]))
-            try:
-                shards.read(path, range(8))
+            if not store.state().damaged:
                 missed.append(place)
-            except shards.DamagedError:
-                pass
             stream.seek(place)
             stream.write(bytes([byte]))
     assert path.read_bytes() == whole
     assert missed == []
 
 
-def test_a_shard_under_another_name_is_no_answer(plan, tmp_path):
-    whole = run(plan, tmp_path, Parrot())
-    os.replace(tmp_path / "part-00002.parquet", tmp_path / "part-00003.parquet")
-    engine = Parrot()
-    pd.testing.assert_frame_equal(run(plan, tmp_path, engine), whole)
-    assert len(engine.asked) == 100
-    assert (tmp_path / "part-00003.parquet.damaged").exists()
+def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
+    """Of another model or a store of another size, another shard's, a supplement, a copy of one."""
+    server = Server(failures=1)
+    run(plan, tmp_path / "a", server)
+    whole = run(plan, tmp_path / "a", server)
+    run(plan, tmp_path / "b", Parrot("other"))
+    short = plan.slice(0, 20)
+    run(short, tmp_path / "c", Server(failures=0), 50)
+    first = "part-00000.parquet"
+    supplement = next((tmp_path / "a").glob("part-00000.again-1.parquet")).name
+    for number, (store, file, place) in enumerate(
+        [
+            ("b", first, first),
+            ("c", first, first),
+            ("a", "part-00002.parquet", "part-00003.parquet"),
+            ("a", supplement, first),
+            ("a", first, supplement),
+            ("a", supplement, supplement.replace("1.par", "2.par")),
+        ]
+    ):
+        folder = shutil.copytree(tmp_path / "a", tmp_path / str(number))
+        shutil.copy(tmp_path / store / file, folder / place)
+        read = open_store(folder, plan, server, SAMPLING, 50)
+        with pytest.raises(StoreError, match=rf"{place} is damaged"):
+            read.read()
+        pd.testing.assert_frame_equal(run(plan, folder, server), whole)
+        assert (folder / f"{place}.damaged").exists()
+
+
+def test_a_shard_that_cannot_be_read_is_one_sentence(plan, tmp_path):
+    run(plan, tmp_path, Parrot())
+    (tmp_path / "part-00003.parquet").unlink()
+    (tmp_path / "part-00003.parquet").mkdir()
+    with pytest.raises(StoreError, match=r"part-00003\.parquet cannot be read: Is a directory"):
+        run(plan, tmp_path, Parrot())
+
+
+def test_two_threads_of_one_process_exclude_each_other(plan, tmp_path):
+    first, second = (open_store(tmp_path, plan, Parrot(), SAMPLING, 50) for _ in range(2))
+
+    def other():
+        with second.writing():
+            pass
+
+    with ThreadPoolExecutor(1) as thread, first.writing():
+        for _ in range(2):  # a refusal must not free what it did not hold
+            with pytest.raises(StoreError, match="another run is writing to"):
+                thread.submit(other).result()
+        with pytest.raises(StoreError, match="another run is writing to"), second.writing():
+            pass
+    other()
 
 
 def test_any_reader_of_parquet_reads_a_shard(plan, tmp_path):
@@ -372,7 +425,7 @@ def test_a_disk_that_takes_no_more_is_one_sentence(plan, tmp_path, monkeypatch, 
 
     def fsync(descriptor):
         synced.append(descriptor)
-        if len(synced) > 3:
+        if len(synced) > 2 * (1 + 3):  # of each file and its folder: the manifest, three shards
             raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
@@ -396,3 +449,47 @@ def test_what_killed_runs_left_half_written_is_removed(plan, tmp_path):
     (tmp_path / ".part-00000.parquet.17.tmp").write_bytes(b"PAR1")
     generate(plan, engine, store, SAMPLING)
     assert list(tmp_path.glob(".*.tmp")) == []
+
+
+TEXTS = ["85", "I can't answer that.", "7", "85\n\nbecause", "!!!!![]!!", "70"]
+
+
+@pytest.fixture
+def short(tmp_path):
+    """Eleven shards of four trials, the last half full, and a supplement."""
+
+    def reply(trial):
+        if trial % 11 == 5:
+            return Reply(None, "failed", error="no net")
+        return Reply(TEXTS[trial * trial % len(TEXTS)], "stop", 10 + trial, 4, 1)
+
+    manifest = {"trials": 42, "shard_size": 4}
+    bounds = [(start, min(start + 4, 42)) for start in range(0, 42, 4)]
+    store = filled(tmp_path, manifest, *([reply(t) for t in range(*bound)] for bound in bounds))
+    store.write_again([5], [Reply("99", "stop", 10, 4, 1)])
+    return store
+
+
+def plain(table):
+    """Categories as text: a part has those of its own shards."""
+    names = ["text", "finish_reason", "error"]
+    return table.astype(dict.fromkeys(names, "str")).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("number", [1, 2, 16])
+@pytest.mark.parametrize(("start", "stop"), [(0, None), (0, 4), (3, 9), (5, 6), (8, 41)])
+def test_the_parts_are_the_whole(short, start, stop, number):
+    found = list(parts(short, start, stop, number))
+    whole = short.read(start, stop)
+    pd.testing.assert_frame_equal(plain(pd.concat(found)), plain(whole))
+    edges = {start + part.trial.iloc[0] for part in found} - {start}
+    assert all(edge % (number * 4) == 0 for edge in edges)  # no shard is read twice
+
+
+def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short):
+    file = short.path(7)
+    file.write_bytes(file.read_bytes()[:-20] + bytes(20))
+    found = parts(short, shards=2)
+    assert [len(next(found)) for _ in range(3)] == [8, 8, 8]
+    with pytest.raises(StoreError, match=r"part-00007.parquet is damaged"):
+        next(found)

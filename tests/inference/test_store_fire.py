@@ -125,18 +125,30 @@ def check_asked(log, trials, failures):
         assert needed <= times <= needed + in_flight[number], f"trial {number}: {times} times"
 
 
+class Mortal(Scribe):
+    """Dies some seconds after its n-th call begins, by its own clock and wherever it is then."""
+
+    def __init__(self, log, failures, call, seconds):
+        super().__init__(log, failures)
+        self.left, self.seconds = call, seconds
+
+    def answer(self, conversations, sampling):
+        self.left -= 1
+        if self.left == 0:
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)  # nothing catches its signal
+        return super().answer(conversations, sampling)
+
+
 @pytest.mark.parametrize("failures", [0, 2], ids=["sound engine", "failing engine"])
 def test_twenty_kills_change_nothing(tmp_path, whole, failures):
     draw = random.Random(SEED)
     folder, log = tmp_path / "fire", tmp_path / "log"
     for _ in range(KILLS):
-        ahead = len(calls(log)) + draw.randint(1, 2)
-        with process(run, folder, Scribe(log, failures), MANY) as child:
-            wait_until(lambda ahead=ahead: len(calls(log)) >= ahead, child)
-            time.sleep(draw.uniform(0, 0.003))  # about what a shard takes
-            child.kill()
+        # About what a shard takes.
+        engine = Mortal(log, failures, draw.randint(1, 2), draw.uniform(1e-6, 0.004))
+        with process(run, folder, engine, MANY) as child:
             child.join()
-            assert child.exitcode == -signal.SIGKILL, "the run ended before it could be killed"
+            assert child.exitcode == -signal.SIGALRM, "the run ended before it was killed"
     table = finish(folder, Scribe(log, failures), MANY)
     pd.testing.assert_frame_equal(table, whole[MANY])
     assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
@@ -162,12 +174,14 @@ def run_and_die(folder, engine, function, call, after):
 @pytest.mark.parametrize("function", ["fsync", "replace"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("begun", "call"),
-    [(False, 1), (False, 2), (False, 9), (True, 2)],
+    ("begun", "file"),
+    [(False, 1), (False, 2), (False, 9), (True, 3)],
     ids=["manifest", "first shard", "last shard", "second supplement"],
 )
-def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, begun, call):
+def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, begun, file):
+    """Of the n-th file, the first being the manifest; each and its folder are synced."""
     folder, engine = tmp_path / "fire", Scribe(tmp_path / "log", failures=1)
+    call = file if function == "replace" else 2 * file - 1
     if begun:
         run(folder, engine)
     with process(run_and_die, folder, engine, function, call, after) as child:
@@ -335,7 +349,7 @@ def test_a_read_only_folder_is_found_before_anything_is_asked(tmp_path, read_onl
     new, begun = tmp_path / "closed" / "new", tmp_path / "begun"
     engine = Scribe(tmp_path / "log")
     new.parent.mkdir()
-    open_store(begun, plan(FEW), engine, SAMPLING, SHARD)
+    begun.mkdir()
     for folder, closed in ((new, new.parent), (begun, begun)):
         read_only(closed)
         assert told(folder, engine, tell_without_privilege) == (

@@ -1,8 +1,7 @@
-"""Paths, corrections and shares; each study's options against the direct call of its statistic."""
-
-import gc
+"""Paths, corrections and shares."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,10 +49,10 @@ def test_corrections_are_those_of_statsmodels(method, theirs):
 
 
 def test_one_path_is_the_direct_call():
-    def results(**path):
+    def claims(answers, **path):
         return {"one": Result(2.0, 1.0, 3.0, 0.02), "other": Result(-1.0, -2.0, 0.0, 0.04)}
 
-    table = multiverse.evaluate({"way": ["only"]}, results, 0.05)
+    table = multiverse.evaluate({}, dict, {"way": ["only"]}, claims, 0.05)
     assert list(table.correction) == [c for c in multiverse.CORRECTIONS for _ in range(2)]
     one = table[table.claim == "one"].set_index("correction")
     assert one.p_corrected.to_dict() == pytest.approx(
@@ -67,18 +66,24 @@ def test_one_path_is_the_direct_call():
         "none": True, "Bonferroni": False, "Holm": True, "Benjamini-Hochberg": True,
     }  # fmt: skip
     with pytest.raises(ValueError, match="alpha is 0"):
-        multiverse.evaluate({"way": ["only"]}, results, 0)
-    assert gc.get_freeze_count() == 0
+        multiverse.evaluate({}, dict, {"way": ["only"]}, claims, 0)
 
 
 def test_shares_by_hand():
-    def results(way, side):
+    def claims(way, side):
         if way == "none":
             return {"claim": multiverse.attempt(helpfulness.bias, [[1]], [[2]])}
         return {"claim": Result(side * 1.5, 0, 0, 0.001 if way == "sure" else 0.5)}
 
     choices = {"way": ["none", "sure", "unsure"], "side": [1, -1]}
-    table = multiverse.evaluate(choices, results, 0.05, corrections=["none"])
+    table = multiverse.evaluate(
+        {"way": choices["way"]},
+        lambda way: way,
+        {"side": choices["side"]},
+        claims,
+        0.05,
+        corrections=["none"],
+    )
     row = multiverse.shares(table).loc["claim"]
     assert row[["paths", "undefined"]].tolist() == [6, 2]
     assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
@@ -94,14 +99,35 @@ def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
     """A claim a seed, so that the paths share no data; the effect is four standard errors."""
     choices = {"seed": list(range(400)), "effect": [0.0, 0.8]}
 
-    def results(seed, effect):
+    def claims(seed, effect):
         rng = np.random.default_rng(seed)
         group, control = rng.normal(effect, 1, (50, 1)), np.zeros((50, 1))
         test = helpfulness.bias(group, control)
         return {"claim": Result(test.bias, test.low, test.high, test.p)}
 
-    table = multiverse.evaluate(choices, results, 0.05, corrections=["none"])
+    table = multiverse.evaluate(
+        {"seed": choices["seed"]}, lambda seed: seed, {"effect": choices["effect"]}, claims, 0.05,
+        corrections=["none"],
+    )  # fmt: skip
     found = multiverse.by_option(table, choices).loc[("claim", "effect")]
     assert found.stands["0.8"] == 100
     assert 0.5 < found.stands["0.0"] < 5  # 2.5 are to be expected
     assert 0.5 < found.reversed["0.0"] < 5
+
+
+def test_equal_answers_are_tested_once():
+    """Two rules that read alike: equal arrays and tables, wherever they lie in memory."""
+    asked = []
+
+    def read(rule):
+        return {"x": np.array([1.0, np.nan]), "y": pd.DataFrame({"letter": ["A", rule[:1]]})}
+
+    def claims(answers, side):
+        asked.append((answers["y"].letter[1], side))
+        return {"claim": Result(1.0, 0.0, 2.0, 0.01)}
+
+    rules = {"rule": ["same", "similar", "other"]}
+    table = multiverse.evaluate(rules, read, {"side": [0, 1]}, claims, 0.05, lambda side: side < 1)
+    assert asked == [("s", 0), ("o", 0)]
+    assert table.rule.drop_duplicates().tolist() == rules["rule"]
+    assert len(table) == 3 * len(multiverse.CORRECTIONS)

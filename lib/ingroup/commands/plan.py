@@ -18,11 +18,11 @@ import pandas as pd
 
 from ingroup import paths
 from ingroup.commands.parameters import command_line, parameters_of, study_of
-from ingroup.inference import Call, EngineError, StoreError, find_model
-from ingroup.inference.generation import SHARD_SIZE
+from ingroup.inference import Call, EngineError, Store, StoreError, find_model
+from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prefix import BLOCK_SIZE, tokens
 from ingroup.inference.prompts import Prompter
-from ingroup.inference.store import FORMAT, read_manifest
+from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
@@ -78,29 +78,18 @@ def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
     a run reads it, and what only a started engine knows (versions, dtype, hash of weights) is not
     compared. Where the folder answers something else nothing is stored, and a sentence says so.
     """
-    folder, trials, manifest = call.folder, len(call.design), call.folder / "manifest.json"
-    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    found = filter(None, (re.fullmatch(r"part-(\d{5,})\.parquet", name) for name in names))
-    shards = [min(SHARD_SIZE, trials - int(match[1]) * SHARD_SIZE) for match in found]
-    if not shards:  # a manifest that no answer follows is replaced
-        return [], ""
-    if not manifest.exists():
-        return [], f"{folder} holds shards but no manifest.json; move it away."
+    known = {"engine": call.engine, "trials": len(call.design), "shard_size": SHARD_SIZE}
+    known |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}
+    known |= {} if isinstance(prompter, str) else prompter.identity()
+    file = call.folder / "manifest.json"
     try:
-        there = read_manifest(manifest)
+        there = read_manifest(file) if file.exists() else {}
+        if call.settled and there:  # a fingerprint reads all texts
+            known["prompts"] = call.design.fingerprint
+        store = Store(call.folder, there | known)
     except StoreError as error:
         return [], f"{error}."
-    expected = {"engine": call.engine, "trials": trials, "shard_size": SHARD_SIZE, "format": FORMAT}
-    expected |= {} if isinstance(prompter, str) else prompter.identity()
-    expected |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}
-    expected |= {"prompts": call.design.fingerprint} if call.settled else {}
-    for name, value in expected.items():
-        if there.get(name) != value:
-            return [], (
-                f"{folder} holds answers with {name} {there.get(name)!r}, this run would ask with "
-                f"{name} {value!r} and be refused: move that folder away or set it back."
-            )
-    return [trials for trials in shards if trials > 0], ""
+    return [stop - start for start, stop in map(store.bounds, store.files())], ""
 
 
 def duration(seconds: float) -> str:

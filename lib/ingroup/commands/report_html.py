@@ -1,7 +1,8 @@
 """Prose and outputs of a notebook as HTML that is safe to show, whatever a model wrote.
 
-What a notebook holds is text by strangers. So every output of HTML goes through bleach with a
-short list of tags, and characters that hide or turn text become visible ones.
+What a notebook holds is text by strangers. So every HTML goes through bleach with a short list of
+tags, after it is rendered (nbconvert's SanitizeHTML would clean markdown before, and a link to a
+script pass), and characters that hide or turn text become visible ones.
 """
 
 import html
@@ -12,14 +13,14 @@ from xml.etree import ElementTree
 
 import bleach
 from latex2mathml.converter import convert
+from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 _TABLE = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"}
 _TEXT = {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
 _TEXT |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
 _TEXT |= {f"h{level}" for level in range(1, 7)}
-_PROSE = _TEXT | _TABLE | {"img", "details", "summary"}
-_CELL = ["colspan", "rowspan", "scope"]
+_CELLS = {cell: ["colspan", "rowspan", "scope"] for cell in ("th", "td")}
 
 
 def _inside(tag: str, name: str, value: str) -> bool:
@@ -32,28 +33,20 @@ def _link(tag: str, name: str, value: str) -> bool:
 
 
 def _picture(tag: str, name: str, value: str) -> bool:
-    return name in ("alt", "title") or (
-        name == "src" and re.match(r"data:(?!image/)", value.strip(), re.I) is None
-    )
+    is_data = re.match(r"data:(?!image/)", value.strip(), re.I)
+    return name in ("alt", "title") or (name == "src" and is_data is None)
 
 
 # Tags that are on neither list stay visible, as text.
-_clean_output = bleach.Cleaner(
-    tags=_TEXT | _TABLE, attributes={"th": _CELL, "td": _CELL, "a": _inside}
-)
+_clean_output = bleach.Cleaner(tags=_TEXT | _TABLE, attributes={**_CELLS, "a": _inside}).clean
 _clean_prose = bleach.Cleaner(
-    tags=_PROSE,
+    tags=_TEXT | _TABLE | {"img", "details", "summary"},
     attributes={
-        "th": _CELL,
-        "td": _CELL,
-        "a": _link,
-        "img": _picture,
-        "span": ["class"],
-        "div": ["class"],
+        **{**_CELLS, "a": _link, "img": _picture, "span": ["class"], "div": ["class"]},
         **{f"h{level}": ["id"] for level in range(1, 7)},
     },
     protocols=["http", "https", "mailto", "data"],
-)
+).clean
 
 # pandas puts a style block before its tables; ours are styled by the page.
 _PANDAS_STYLE = re.compile(r'\A\s*(<div>\s*)?<style(?: scoped| type="text/css")?>.*?</style>', re.S)
@@ -65,11 +58,12 @@ _HIDDEN |= {code: f"[U+{code:04X}]" for code in _TURNS}
 _NUMBER = (
     r"[-+\u2212]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|\*{1,3})?|nan|NaN|-?inf|<NA>|None"
 )
-_NUMBER_CELL = re.compile(rf"<td>(?=\s*(?:{_NUMBER})\s*</td>)")
-_LONG_CELL = re.compile(r"<(t[dh][^>]*)>(?=[^<]{60})")  # a text, which needs width to be read
-_PHRASE_CELL = re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)")
-# A name, which is not broken over lines.
-_SHORT_CELL = re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)")
+_CLASSES = (  # of a table's cells, for the style; those of an earlier line are left alone
+    ("n", re.compile(rf"<(td)>(?=\s*(?:{_NUMBER})\s*</td>)")),
+    ("t", re.compile(r"<(t[dh][^>]*)>(?=[^<]{60})")),  # a text, which needs width to be read
+    ("m", re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)")),
+    ("s", re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)")),  # a name, kept on one line
+)
 
 
 class Heading(NamedTuple):
@@ -81,36 +75,12 @@ class Heading(NamedTuple):
 
 
 def visible(text: str) -> str:
-    """Text in which every character shows: no colour codes, no controls, no turned direction.
-
-    Parameters
-    ----------
-    text : str
-        Anything, e.g. what a model wrote or a cell printed.
-
-    Returns
-    -------
-    str
-        The same text; ``\\x1b`` reads ``␛``, a right-to-left override ``[U+202E]``.
-    """
-    return text.translate(_HIDDEN)
+    """What a cell printed, in which every character shows: ``\\x1b`` as ``␛``, no colour codes."""
+    return strip_ansi(text).replace("\r\n", "\n").strip("\r\n").translate(_HIDDEN)
 
 
 def formula(latex: str, display: bool = False) -> str:
-    """A formula as MathML, which browsers draw without a script; as its own text where that fails.
-
-    Parameters
-    ----------
-    latex : str
-        Without the dollar signs.
-    display : bool
-        On a line of its own.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """A formula (without dollars) as MathML, or as its own text where that fails."""
     try:
         mathml = convert(latex, display="block" if display else "inline")
         tree = ElementTree.fromstring(mathml)
@@ -153,53 +123,46 @@ class _Renderer(IPythonRenderer):
 
 
 def prose(source: str, taken: set[str], attachments: dict | None = None) -> str:
-    """Markdown as clean HTML; tables in boxes that scroll, formulas as MathML.
+    """Markdown of a cell as clean HTML: tables in boxes that scroll, formulas as MathML.
 
-    Parameters
-    ----------
-    source : str
-        Markdown of one cell.
-    taken : set of str
-        Anchors of the page so far; those of this cell are added.
-    attachments : dict, optional
-        Pictures that the cell carries.
-
-    Returns
-    -------
-    str
-        HTML, safe to show.
+    ``taken`` are the anchors of the page so far; those of this cell are added. ``attachments`` are
+    pictures that the cell carries.
     """
     formulas: list[str] = []
     renderer = _Renderer(taken, formulas, attachments=attachments or {})
     source = re.sub("[\ue000\ue001]", "", source)
-    rendered = _clean_prose.clean(MarkdownWithMath(renderer=renderer).render(source))
     rendered = re.sub(  # a formula keeps the point or comma behind it on its line
         "\ue000(\\d+)\ue001([.,;:)]*)",
         lambda mark: f'<span class="s">{formulas[int(mark[1])]}{mark[2]}</span>',
-        rendered,
+        _clean_prose(MarkdownWithMath(renderer=renderer).render(source)),
     )
     return _boxed(rendered)
 
 
-def headings(rendered: str) -> list[Heading]:
-    """The headings in a page's prose, in order."""
-    found = re.findall(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', rendered, re.S)
-    return [Heading(int(h), plain(text), html.unescape(anchor)) for h, anchor, text in found]
-
-
 def output_html(source: str) -> str:
     """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text."""
-    return _boxed(_clean_output.clean(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
+    return _boxed(_clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
+
+
+def output_markdown(source: str) -> str:
+    """Markdown that a cell displayed, as clean HTML."""
+    renderer = IPythonRenderer(exclude_anchor_links=True)
+    return output_html(MarkdownWithMath(renderer=renderer).render(source))
 
 
 def _boxed(rendered: str) -> str:
     """Tables in a box of their own; numbers and long texts in them marked, for the style."""
     rendered = rendered.replace("<table", '<div class="scroll"><table')
     rendered = rendered.replace("</table>", "</table></div>")
-    rendered = _NUMBER_CELL.sub('<td class="n">', rendered)
-    for kind, cells in (("t", _LONG_CELL), ("m", _PHRASE_CELL), ("s", _SHORT_CELL)):
+    for kind, cells in _CLASSES:
         rendered = cells.sub(rf'<\1 class="{kind}">', rendered)
     return rendered
+
+
+def headings(rendered: str) -> list[Heading]:
+    """The headings in a page's prose, in order."""
+    found = re.findall(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', rendered, re.S)
+    return [Heading(int(h), plain(text), html.unescape(anchor)) for h, anchor, text in found]
 
 
 def plain(rendered: str) -> str:
@@ -209,18 +172,10 @@ def plain(rendered: str) -> str:
 
 
 def describe(rendered: str) -> str:
-    """What a picture below this prose shows: its caption, or the heading above it.
+    """What a picture below this prose shows.
 
-    Parameters
-    ----------
-    rendered : str
-        HTML of the markdown cell before the picture.
-
-    Returns
-    -------
-    str
-        The last paragraph that begins in bold, as captions do, up to two sentences of it; without
-        one the last heading; without that the first words.
+    Up to two sentences of the last paragraph that begins in bold, as captions do; without one the
+    last heading; without that the first words.
     """
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
     heads = headings(rendered)
@@ -232,15 +187,10 @@ def describe(rendered: str) -> str:
 def relink(
     rendered: str, link: Callable[[str], str | None], picture: Callable[[str], str | None]
 ) -> str:
-    """Rewrite the addresses of links and pictures.
+    """Clean HTML with the addresses of links and pictures rewritten.
 
-    Parameters
-    ----------
-    rendered : str
-        Clean HTML.
-    link, picture : callable
-        From an address in the notebook to that in the report; None where it leads nowhere: the
-        link then becomes plain text, and the picture its alternative text.
+    ``link`` and ``picture`` go from an address in the notebook to that in the report; None where
+    it leads nowhere: the link then becomes plain text, and the picture its alternative text.
     """
 
     def linked(found: re.Match) -> str:
@@ -260,9 +210,6 @@ def relink(
 
 def section(rendered: Sequence[str], heading: str) -> str | None:
     """The first paragraph below a heading, as HTML; None where there is no such heading."""
-    found = re.search(
-        rf"<h[1-6] id=\"[^\"]*\">{re.escape(heading)}</h[1-6]>\s*(<p>.*?</p>)",
-        "".join(rendered),
-        re.S,
-    )
+    head = rf"<h[1-6] id=\"[^\"]*\">{re.escape(heading)}</h[1-6]>"
+    found = re.search(rf"{head}\s*(<p>.*?</p>)", "".join(rendered), re.S)
     return found[1] if found else None

@@ -1,35 +1,25 @@
 """What the report's first page puts together from the tables of a run."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 
-from ingroup.commands.report_links import anchor_key
+from ingroup.commands.report_pages import Page, anchor_key
 
-if TYPE_CHECKING:
-    from ingroup.commands.report import Page
-
-STUDY_HEADING = "Printed versus here"  # the notebooks that compare have it
+STUDY_HEADING = anchor_key("Printed versus here")  # the notebooks that compare have it
 VERSUS = {"printed": "printed_versus_here.csv", "planted": "planted_versus_here.csv"}
 
 
 def verdicts(table: pd.DataFrame) -> pd.Series | None:
     """A verdict for each row of a table that puts printed or planted numbers beside ours.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        With a column ``verdict``; or ``inside``, whether the planted number lies in the interval;
-        or a column beside its ``_planted`` one with the interval ``low`` to ``high``.
-
-    Returns
-    -------
-    pandas.Series of str or None
-        None where the table has none of these.
+    It has a column ``verdict``; or ``inside``, whether the planted number lies in the interval; or
+    a column beside its ``_planted`` one with the interval ``low`` to ``high``. None without these.
     """
     if "verdict" in table:
         return table["verdict"].fillna("")
@@ -46,25 +36,15 @@ def verdicts(table: pd.DataFrame) -> pd.Series | None:
     return None
 
 
-def versus(pages: list["Page"], tables: Path) -> dict[str, Any]:
-    """Printed, or planted, versus here: the counts of verdicts of each study.
+def versus(pages: Iterable[Page], tables: Path) -> dict[str, Any]:
+    """Printed, or planted, versus here: the counts of verdicts of each study, for the template.
 
-    Parameters
-    ----------
-    pages : list of Page
-        In their order; those with the section "Printed versus here" are studies.
-    tables : pathlib.Path
-        Folder with one folder a study.
-
-    Returns
-    -------
-    dict
-        For the template: ``heading``, ``text``, ``rows`` of verdicts, ``tables`` that hold none
-        and are shown whole, and sentences on what is ``missing``.
+    ``rows`` of verdicts, ``tables`` that hold none and are shown whole, and sentences on what is
+    ``missing``; the studies are the pages with the section "Printed versus here".
     """
     rows, whole, missing, kinds = [], [], [], []
     for page in pages:
-        if anchor_key(STUDY_HEADING) not in page.anchors:
+        if STUDY_HEADING not in page.anchors:
             continue
         there = {k: tables / page.study / name for k, name in VERSUS.items()}
         there = {kind: file for kind, file in there.items() if file.exists()}
@@ -76,21 +56,18 @@ def versus(pages: list["Page"], tables: Path) -> dict[str, Any]:
         for kind, file in there.items():
             kinds.append(kind)
             table = pd.read_csv(file)
-            models = table.get(
-                "model", pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
-            )
+            asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
             found = verdicts(table)
             if found is None:
-                names = [name.replace("_", " ") for name in table]
                 caption = f"{kind.capitalize()} numbers and those of this run, from {file.name}"
-                cells = [
-                    [_shown(value) for value in row] for row in table.head(12).to_numpy(object)
-                ]
+                shown = table.head(12).round(3).astype(object).where(table.notna(), "")
+                names = [name.replace("_", " ") for name in table]
                 whole.append(
-                    {"study": page.title, "columns": names, "rows": cells, "caption": caption}
-                )
+                    {"study": page.title, "columns": names, "rows": shown.to_numpy().tolist(),
+                     "caption": caption}
+                )  # fmt: skip
                 continue
-            for model, own in found.groupby(models, sort=False):
+            for model, own in found.groupby(table.get("model", asked), sort=False):
                 for verdict, count in own.value_counts(sort=False).items():
                     rows.append([page.title, model, kind, verdict, int(count), len(own)])
     beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
@@ -103,32 +80,18 @@ def versus(pages: list["Page"], tables: Path) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> Any:
-    """A cell: numbers to three decimals, nothing for what is missing."""
-    if isinstance(value, float):
-        return "" if np.isnan(value) else round(value, 3) + 0.0
-    return value
-
-
 def audit(tables: Path) -> dict[str, Any]:
     """What the audit found, by paper and by check, or a sentence that it is missing."""
     file = tables / "audit" / "summary.csv"
     if not file.exists():
-        return {
-            "audit": None,
-            "audit_missing": f"The audit has not run: no {file.name} in its tables.",
-        }
+        missing = f"The audit has not run: no {file.name} in its tables."
+        return {"audit": None, "audit_missing": missing}
     summary = pd.read_csv(file)
     totals = summary.groupby("paper", sort=False).sum(numeric_only=True).reset_index()
     totals.loc[len(totals)] = ["all", *totals.iloc[:, 1:].sum()]
-    return {
-        "audit": {
-            "columns": list(totals),
-            "totals": totals.to_numpy(object).tolist(),
-            "all_columns": list(summary),
-            "rows": summary.to_numpy(object).tolist(),
-        }
-    }
+    shown = {"columns": list(totals), "totals": totals.to_numpy(object).tolist()}
+    shown |= {"all_columns": list(summary), "rows": summary.to_numpy(object).tolist()}
+    return {"audit": shown}
 
 
 def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:

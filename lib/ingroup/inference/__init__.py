@@ -6,20 +6,9 @@ waits for torch who only reads a store.
 
 from ingroup.inference.call import Call, ask, stored
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
-from ingroup.inference.engines import make_engine
-from ingroup.inference.generation import (
-    failures,
-    fill,
-    find_model,
-    generate,
-    manifest,
-    open_store,
-    response_folder,
-    usage,
-)
-from ingroup.inference.reading import parts
-from ingroup.inference.share import Share, ShareDone, all_shares
-from ingroup.inference.store import Store, StoreError
+from ingroup.inference.engines import find_model, make_engine
+from ingroup.inference.generate import failures, fill, generate, manifest, open_store, usage
+from ingroup.inference.store import Store, StoreError, parts
 
 __all__ = [
     "Call",
@@ -27,11 +16,8 @@ __all__ = [
     "EngineError",
     "Reply",
     "Sampling",
-    "Share",
-    "ShareDone",
     "Store",
     "StoreError",
-    "all_shares",
     "ask",
     "failures",
     "fill",
@@ -41,7 +27,6 @@ __all__ = [
     "manifest",
     "open_store",
     "parts",
-    "response_folder",
     "stored",
     "usage",
 ]

@@ -13,7 +13,7 @@ from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference.engine import Sampling
 from ingroup.inference.engines import make_engine
-from ingroup.inference.generation import fill, open_store
+from ingroup.inference.generate import fill, open_store
 from ingroup.inference.store import Store, StoreError, read_manifest
 
 # Parameters of a notebook that are options of an engine, under their names in `make_engine`.
@@ -99,18 +99,20 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> None:
     """
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     engine, of = None, None
-    for call in calls:
-        if not call.settled:
-            raise ValueError(f"{call.title}: texts of its prompts are still to be written")
-        if engine is None or of != call.model or call.engine == "replay":
-            if engine is not None:
-                engine.close()
-            engine = make_engine(call.engine, call.model, designs=[call.design], **options)
-            of = call.model
-        store = open_store(call.folder, call.design, engine, call.sampling)
-        fill(call.design, engine, store, call.sampling, call.title)
-    if engine is not None:
-        engine.close()
+    try:
+        for call in calls:
+            if not call.settled:
+                raise ValueError(f"{call.title}: texts of its prompts are still to be written")
+            if engine is None or of != call.model or call.engine == "replay":
+                if engine is not None:
+                    engine.close()
+                engine = make_engine(call.engine, call.model, designs=[call.design], **options)
+                of = call.model
+            store = open_store(call.folder, call.design, engine, call.sampling)
+            fill(call.design, engine, store, call.sampling, call.title)
+    finally:
+        if engine is not None:
+            engine.close()
 
 
 def stored(call: Call) -> Store:
@@ -125,7 +127,10 @@ def stored(call: Call) -> Store:
     if not file.exists():
         raise StoreError(f"{call.folder} holds no answers; run the study again")
     manifest = read_manifest(file)
-    if manifest.get("prompts") != call.design.fingerprint:
+    if (manifest.get("prompts"), manifest.get("trials")) != (
+        call.design.fingerprint,
+        len(call.design),
+    ):
         raise StoreError(
             f"{call.folder} holds answers to other prompts than the study would ask now; run it "
             "again"

@@ -4,12 +4,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ingroup.design import Message
-
-if TYPE_CHECKING:
-    from ingroup.inference.prompts import Prompter
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
 MOST_LOGPROBS = 20  # what OpenAI's API and vLLM give at most
@@ -129,10 +126,11 @@ class Engine(Protocol):
 class LocalEngine(Protocol):
     """An engine that takes token ids: its prompts can be made while it computes others.
 
-    ``answer(conversations)`` is ``complete(prompter.batch(conversations))``.
+    ``answer(conversations)`` is ``complete(prompter.batch(conversations))``; see
+    :class:`ingroup.inference.prompts.Prompter`.
     """
 
-    prompter: "Prompter"
+    prompter: Any
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """One reply a prompt, in the same order."""

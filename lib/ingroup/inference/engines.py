@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
+from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import Engine
-from ingroup.inference.generation import find_model
 
 ENGINES = ("transformers", "vllm", "openai", "replay")
+
+
+def find_model(name: str) -> str:
+    """The folder ``data/models/<name>`` where there is one, else the name as it is."""
+    folder = paths.MODELS / name
+    return str(folder) if (folder / "config.json").exists() else name
 
 
 def make_engine(
@@ -54,10 +60,6 @@ def make_engine(
     recordings, designs
         replay: where the answers are, and what is asked (shards hold trials and no prompts).
 
-    Returns
-    -------
-    Engine
-
     Raises
     ------
     EngineError
@@ -66,16 +68,8 @@ def make_engine(
         For another name.
     """
     if workers > 1 or ray_address:
-        one = partial(
-            make_engine,
-            name,
-            model,
-            batch_size=batch_size,
-            system=system,
-            bos=bos,
-            dtype=dtype,
-            gpus=gpus,
-        )
+        alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
+        one = partial(make_engine, name, model, gpus=gpus, **alike)
         return Cluster(one, workers, ray_address, gpus)
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine

@@ -1,26 +1,30 @@
-"""Any server that speaks OpenAI's chat API, through the official client."""
+"""Any server that speaks OpenAI's chat API, through the official client, which retries."""
 
 import asyncio
 import os
-import random
 import re
-import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx2  # the client's own transport
 import openai
 
 from ingroup.design import Message
+from ingroup.inference import chat_completion
 from ingroup.inference.address import address
-from ingroup.inference.chat_completion import Outcome, complete
 from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, trial_seed
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds
+# Status or code of an error that no other prompt would mend.
+COMMON = {401, 402, 403, 404, "insufficient_quota", "unsupported_parameter", "unsupported_value"}
 REASON_LENGTH, SECRET_LENGTH = 200, 16  # characters
 PATIENCE = 16  # trials
+
+
+class BrokenBody(httpx2.RemoteProtocolError):
+    """A body that is no chat completion: for the client a broken connection, tried again."""
 
 
 class OpenAIEngine:
@@ -38,13 +42,13 @@ class OpenAIEngine:
     in_flight : int
         Most calls at once.
     timeout : float
-        Seconds for one call, from the connection to the last byte.
+        Seconds that a server may be silent in one call.
     attempts : int
-        Most calls for one trial. Status 408, 409, 429 and 5xx, timeouts, broken connections and
-        broken answers are tried again, the client's own retries are off.
+        Most calls for one trial. The client tries status 408, 409, 429 and 5xx, timeouts, broken
+        connections and broken answers again, after the time that the server names (a trial fails
+        at once where that is above two minutes) or waits of 0.5 to 8 s.
     budget_seconds : float
-        For one trial: all its calls and the waits between them. Where a server asks to wait
-        longer than what is left, the trial fails at once.
+        For one trial: all its calls and the waits between them.
 
     Raises
     ------
@@ -132,14 +136,19 @@ class OpenAIEngine:
             async with slots:
                 if stopped:
                     return Reply(None, FAILED, error=stopped)
-                outcome = await self._ask(client, self._request(messages, sampling))
-            ended.append(outcome.common)
+                reply, common = await self._ask(client, self._request(messages, sampling))
+            reply = self._without_key(reply)
+            ended.append(common)
             if len(ended) == patience and all(ended):
-                stopped = outcome.reply.error
-            return outcome.reply
+                stopped = reply.error
+            return reply
 
         async with openai.AsyncOpenAI(
-            api_key=self._key() or "none", base_url=self.base_url, max_retries=0, timeout=None
+            api_key=self._key() or "none",
+            base_url=self.base_url,
+            max_retries=self.attempts - 1,
+            timeout=self.timeout,
+            http_client=openai.DefaultAsyncHttpx2Client(event_hooks={"response": [_look]}),
         ) as client:
             return await asyncio.gather(*map(one, conversations)), stopped
 
@@ -156,19 +165,28 @@ class OpenAIEngine:
             request |= {"logprobs": True, "top_logprobs": sampling.logprobs}
         return request
 
-    async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> Outcome:
-        deadline = time.monotonic() + self.budget_seconds
-        for attempt in range(1, self.attempts + 1):
-            seconds = min(self.timeout, deadline - time.monotonic())
-            outcome = await complete(client, request, seconds)
-            wait = outcome.wait or min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
-            # Spread upwards only: nobody comes back before the time that the server named.
-            wait *= random.uniform(1, 1.25)
-            over = attempt == self.attempts or time.monotonic() + wait >= deadline
-            if over or not outcome.again:
-                break
-            await asyncio.sleep(wait)
-        return outcome._replace(reply=self._without_key(outcome.reply))
+    async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> tuple[Reply, bool]:
+        """The reply, and whether the cause of a failure is common to all prompts."""
+        common = False
+        try:
+            async with asyncio.timeout(self.budget_seconds):
+                answer = await client.chat.completions.with_raw_response.create(**request)
+            return chat_completion.read(answer.content, request.get("top_logprobs", 0)), False
+        except TimeoutError:
+            reason = f"no answer within {self.budget_seconds:.3g} s"
+        except openai.APITimeoutError:
+            reason = f"no answer within {self.timeout:.3g} s"
+        except openai.APIStatusError as error:
+            common = not COMMON.isdisjoint((error.status_code, error.code))
+            reason = error.message.replace("Error code:", "HTTP", 1)
+        except Exception as error:
+            # Whatever a server makes the client raise must not cost the other answers of this
+            # shard. The cause is the transport's.
+            cause = error.__cause__ or error
+            name = type(cause).__name__
+            reason = str(cause) if isinstance(cause, BrokenBody) else f"{name}: {cause}"
+            common = name == "ConnectError"
+        return Reply(None, FAILED, error=reason), common
 
     def _without_key(self, reply: Reply) -> Reply:
         """The reply as it may be stored: servers are known to repeat the key in their errors."""
@@ -185,6 +203,18 @@ class OpenAIEngine:
 
     def close(self) -> None:
         """Nothing stays open between calls."""
+
+
+async def _look(response: httpx2.Response) -> None:
+    """Say to the client what else it should try again, and what not."""
+    body = await response.aread()
+    if b"insufficient_quota" in body:  # a 429 that no waiting mends
+        response.headers["x-should-retry"] = "false"
+    if response.is_success:
+        try:
+            chat_completion.choice(body)
+        except chat_completion.NoCompletion as error:
+            raise BrokenBody(str(error)) from None
 
 
 def _in_thread(work: Coroutine[Any, Any, Any]) -> Any:

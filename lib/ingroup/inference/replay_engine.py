@@ -7,61 +7,69 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ingroup.design import Design, Message
-from ingroup.inference import recordings as recorded
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
-from ingroup.inference.recordings import Recording, prompt_text
+from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
+from ingroup.inference.store import Store, StoreError, read_manifest
+from ingroup.tables import at, read_json, read_table, wrong
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
+_EXPECTED = "a .tsv, .csv or .json file, a folder of them, or stores, each with its manifest.json"
+# Delimiter, column of the system turn, of the user turn, and the columns that must be there.
+_TABLES = {
+    ".tsv": ("\t", "system_prompt", "user_input", ("system_prompt", "user_input", "response")),
+    ".csv": (",", "system", "prompt", ("prompt", "response")),
+}
 _LOOKED_AT = 100_000  # recordings among which the nearest one is sought
 
 
+class Recording(NamedTuple):
+    """One recorded answer, and the file and line (key, trial) where it stands."""
+
+    where: str
+    prompt: str
+    reply: Reply
+
+
 class ReplayEngine:
-    """Answers from recordings; a prompt without one is a failed call and listed, never invented.
+    """Answers from recordings; a prompt without one is a failed call, never invented.
 
     A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone. Of
-    prompts only hashes are kept, and each distinct response once: 29 bytes a recording.
-    Sampling is ignored, as the recordings were drawn long ago.
+    prompts only hashes are kept, and each distinct response once. Sampling is ignored, as the
+    recordings were drawn long ago.
 
     Parameters
     ----------
     recordings : path
-        A file, or a folder whose files (also those further down) are read in the order of their
-        names. ``.tsv`` has the columns ``system_prompt``, ``user_input`` and ``response`` (Hou et
-        al.); ``.csv`` has ``prompt``, ``response`` and, if there was one, ``system``; ``.json`` is
-        an object of objects with ``prompt`` and ``answer`` (GIEBench; without an answer the call
-        had failed). Other columns and keys are not read; an empty cell is an empty answer. A
-        folder with ``manifest.json``, here or further down, is a store of this project, finished
-        or not.
+        A file, a pattern, or a folder whose files (also those further down) are read in the order
+        of their names. ``.tsv`` has the columns ``system_prompt``, ``user_input`` and ``response``
+        (Hou et al.); ``.csv`` has ``prompt``, ``response`` and, if there was one, ``system``;
+        ``.json`` is an object of objects with ``prompt`` and ``answer`` (GIEBench; without an
+        answer the call had failed). An empty cell is an empty answer. A folder with
+        ``manifest.json``, here or further down, is a store of this project, finished or not.
     model : str, optional
         The model that gave the answers, e.g. its name on the hub; a store knows its own.
     designs : sequence of ingroup.design.Design
         The whole designs that stores answered, as shards hold trials and no prompts; stores of
         other designs are left out. Other recordings do not use them.
-    loose : bool
-        Read any white space in a prompt as one space, for recordings whose turns or lines were
-        joined in another way.
     repeats : {"refuse", "in order"}
         What happens where a prompt stands more than once, with different responses: an error, or
         each asking gets the next recording behind the one given last, from the start again where
         there is none. Asked in the order of the recordings, each trial then gets its own; a store
         is always read so, but two of them must not differ.
 
-    Attributes
-    ----------
-    unmatched : list of str
-        Prompts that were asked and have no recording, in the order of asking.
-
     Raises
     ------
     EngineError
-        Where a file is not what its name says (naming the line or key), there is no recording at
-        all, stores answered none of the designs or come from several models.
+        Where there is no recording at all, or stores answered none of the designs or come from
+        several models.
+    InputError, StoreError
+        Where a file is not what its name says (naming the line or key), or a shard is damaged.
     """
 
     asks_again = False
@@ -72,91 +80,63 @@ class ReplayEngine:
         model: str | None = None,
         *,
         designs: Sequence[Design] = (),
-        loose: bool = False,
         repeats: Literal["refuse", "in order"] = "refuse",
     ):
+        self.path, self.model, self.repeats = Path(recordings), model, repeats
         if repeats not in ("refuse", "in order"):
             raise EngineError(f"repeats is {repeats!r}, expected 'refuse' or 'in order'")
-        self.path, self.model = Path(recordings), model
-        self.loose, self.repeats = loose, repeats
-        self._stores = recorded.stores(self.path, designs)
-        if self._stores:
-            self.repeats, self.model = "in order", self._stores_model(model)
-            self._files = [file for store in self._stores for file in store.files]
-        else:
-            self._files = recorded.find(self.path)
+        self._stores = _stores(self.path, designs)
+        for store, _ in self._stores:
+            self.repeats, found = "in order", store.manifest.get("model")
+            self.model = self.model or found
+            if found != self.model:
+                raise EngineError(
+                    f"{store.folder} holds answers of {found!r}, not of {self.model!r}"
+                )
+        files = chain.from_iterable(store.files().values() for store, _ in self._stores)
+        self._files = list(chain.from_iterable(files)) or _find(self.path)
         if not self.model:
             raise EngineError(f"the model that gave the answers in {self.path} has to be named")
-        self.unmatched: list[str] = []
         self._last = -1  # the recording that was given last
-        self._load()
-
-    def _stores_model(self, expected: str | None) -> str | None:
-        models = {store.manifest.get("model"): store.folder for store in self._stores}
-        for found, folder in models.items():
-            expected = expected or found
-            if found != expected:
-                raise EngineError(f"{folder} holds answers of {found!r}, not of {expected!r}")
-        return expected
-
-    def _sources(self) -> Iterator[Iterator[Recording]]:
-        """The recordings of each store, or all at once where there is none."""
-        if not self._stores:
-            yield recorded.read(self._files)
-        for store in self._stores:
-            yield store.read()
-
-    def _read(self) -> Iterator[Recording]:
-        return chain.from_iterable(self._sources())
-
-    def _load(self) -> None:
-        keys, codes, replies, ends = bytearray(), array("i"), {}, []
-        for source in self._sources():
-            for recording in source:
-                keys += self._key(recording.prompt)
-                codes.append(replies.setdefault(recording.reply, len(replies)))
-            ends.append(len(codes))
+        keys, codes, sources, replies = bytearray(), array("i"), array("i"), {}
+        for source, recording in self._recordings():
+            keys += _key(recording.prompt)
+            codes.append(replies.setdefault(recording.reply, len(replies)))
+            sources.append(source)
         if not codes:
             raise EngineError(f"{self.path} holds no recording")
-        unsorted = np.frombuffer(keys, dtype="S16")
-        self._order = np.argsort(unsorted, kind="stable")
+        unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
+        self._order, self._replies = np.argsort(unsorted, kind="stable"), list(replies)
         self._keys = unsorted[self._order]
-        self._codes = np.frombuffer(codes, dtype=np.int32)
-        self._replies = list(replies)
-        self._used = np.zeros(len(codes), dtype=bool)
-        if self.repeats == "refuse" or len(ends) > 1:
-            self._refuse_repeats(np.array(ends))
+        if self.repeats == "refuse" or len(self._stores) > 1:
+            prompts = np.unique(unsorted, return_inverse=True)[1]
+            self._refuse_repeats(
+                pd.DataFrame({"prompt": prompts, "code": codes, "source": sources})
+            )
 
-    def _refuse_repeats(self, ends: np.ndarray) -> None:
-        """No prompt may have two responses; in order, none that several stores answer.
+    def _recordings(self) -> Iterator[tuple[int, Recording]]:
+        """Each with the number of its store, 0 where there is none."""
+        for file in () if self._stores else self._files:
+            yield from ((0, recording) for recording in _recorded(file))
+        for number, (store, design) in enumerate(self._stores):
+            yield from ((number, recording) for recording in _stored(store, design))
 
-        ``ends`` are the numbers of recordings up to and with each source.
-        """
-        same = self._keys[1:] == self._keys[:-1]
-        differs = same & (np.diff(self._codes[self._order]) != 0)
+    def _refuse_repeats(self, there: pd.DataFrame) -> None:
+        """No prompt may have two responses; in order, none that several stores answer."""
+        differs = there.groupby("prompt").code.transform("nunique") > 1
         if self.repeats == "in order":
-            prompt = np.cumsum(np.append(True, ~same))[1:]
-            source = np.searchsorted(ends, self._order, side="right")
-            differs &= np.isin(prompt, prompt[same & (np.diff(source) != 0)])
+            differs &= there.groupby("prompt").source.transform("nunique") > 1
         if not differs.any():
             return
-        pairs = np.column_stack([self._order[:-1], self._order[1:]])[differs]
-        there, here = (
-            next(islice(self._read(), number, None))
-            for number in pairs[pairs[:, 1].argmin()].tolist()
-        )
+        same = there[there.prompt == there.prompt[differs.idxmax()]]
+        numbers = same.index[0], (same.code != same.code.iloc[0]).idxmax()
+        first, other = (next(islice(self._recordings(), n, None))[1] for n in numbers)
         way_out = "of all stores" if self._stores else "(or repeats='in order')"
+        old, new = (reprlib.repr(recording.reply.text) for recording in (first, other))
         raise EngineError(
-            f"{here.where}: found the response {reprlib.repr(here.reply.text)} to the prompt that "
-            f"{there.where} answers with {reprlib.repr(there.reply.text)}, expected one response "
-            f"a prompt {way_out}"
+            f"{other.where}: found the response {new} to the prompt that {first.where} answers "
+            f"with {old}, expected one response a prompt {way_out}"
         )
-
-    def _text(self, prompt: str) -> str:
-        return " ".join(prompt.split()) if self.loose else prompt
-
-    def _key(self, prompt: str) -> bytes:
-        return hashlib.blake2b(self._text(prompt).encode(), digest_size=16).digest()
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
@@ -173,52 +153,40 @@ class ReplayEngine:
                 f"the recordings in {self.path} hold no log-probabilities; ask without them, or "
                 "ask the model itself"
             )
-        prompts = [prompt_text(*(message["content"] for message in chat)) for chat in conversations]
-        keys = np.frombuffer(b"".join(map(self._key, prompts)), dtype="S16")
+        prompts = [_prompt(*(message["content"] for message in chat)) for chat in conversations]
+        keys = np.frombuffer(b"".join(map(_key, prompts)), dtype="S16")
         lows = np.searchsorted(self._keys, keys, side="left")
         highs = np.searchsorted(self._keys, keys, side="right")
         if prompts and self._last < 0 and (lows == highs).all():
             raise EngineError(self._nearest(prompts))
         replies = []
-        for prompt, low, high in zip(prompts, lows, highs, strict=True):
+        for low, high in zip(lows, highs, strict=True):
             if low == high:
-                self.unmatched.append(prompt)
                 replies.append(NO_RECORDING)
                 continue
             same = self._order[low:high]
             self._last = int(same[np.searchsorted(same, self._last, side="right") % len(same)])
-            self._used[self._last] = True
             replies.append(self._replies[self._codes[self._last]])
         return replies
 
     def _nearest(self, prompts: list[str]) -> str:
-        asked = self._text(prompts[0])
+        """The sentence on prompts none of which has a recording."""
+        asked = prompts[0]
 
-        def shared(text: str) -> int:
-            return len(os.path.commonprefix([text, asked]))  # noqa: RUF071 (characters are meant)
+        def shared(recording: Recording) -> int:
+            return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
 
-        near = max(islice(self._read(), _LOOKED_AT), key=lambda r: shared(self._text(r.prompt)))
-        there = self._text(near.prompt)
-        at = shared(there)
-        found, expected = (text[max(at - 20, 0) : at + 20] for text in (there, asked))
+        near = max((found for _, found in islice(self._recordings(), _LOOKED_AT)), key=shared)
+        place = shared(near)
+        found, expected = (text[max(place - 20, 0) : place + 20] for text in (near.prompt, asked))
         return (
             f"none of {len(prompts)} prompts has a recording in {self.path}; {near.where} comes "
-            f"nearest to the first and departs from it at character {at + 1}: found {found!r}, "
-            f"expected {expected!r} (loose=True takes any white space for the same)"
+            f"nearest to the first and departs from it at character {place + 1}: found {found!r}, "
+            f"expected {expected!r}"
         )
 
-    @property
-    def used(self) -> int:
-        """Number of recordings that were given as an answer."""
-        return int(self._used.sum())
-
-    @property
-    def unused(self) -> int:
-        """Number of recordings that were not asked for."""
-        return len(self._used) - self.used
-
     def identity(self) -> dict[str, str]:
-        """Engine, model, files, SHA-256 over their contents, and how prompts are matched."""
+        """Engine, model, files, SHA-256 over their contents, and what happens to repeats."""
         digest = hashlib.sha256()
         for file in self._files:
             with file.open("rb") as stream:
@@ -229,9 +197,91 @@ class ReplayEngine:
             "model": self.model,
             "files": ", ".join(names) if len(names) < 9 else f"{names[0]} to {names[-1]}",
             "revision": digest.hexdigest(),
-            "matching": "loose" if self.loose else "exact",
             "repeats": self.repeats,
         }
 
     def close(self) -> None:
         """Nothing stays open between calls."""
+
+
+def _prompt(*turns: str) -> str:
+    """A chat as one text: its turns, one to a line, without those that are empty."""
+    return "\n".join(turn for turn in turns if turn)
+
+
+def _key(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode(), digest_size=16).digest()
+
+
+def _find(place: Path) -> list[Path]:
+    """The tables and results of a folder (also those further down), one file, or a pattern's."""
+    files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
+    kinds = (*_TABLES, ".json")
+    files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
+    if not files or not files[0].is_file():
+        raise EngineError(f"there are no recordings at {place}; expected {_EXPECTED}")
+    return files
+
+
+def _recorded(file: Path) -> Iterator[Recording]:
+    """Those of a delimited table, or of GIEBench's results (no answer: a call that failed)."""
+    if file.suffix.lower() in _TABLES:
+        delimiter, system, user, needed = _TABLES[file.suffix.lower()]
+        for line, row in read_table(file, needed, delimiter).to_dict("index").items():
+            prompt = _prompt(row.get(system, ""), row[user])
+            yield Recording(at(file, line), prompt, Reply(row["response"], STOP))
+        return
+    items = read_json(file)
+    if not isinstance(items, dict):
+        raise wrong(file, f"a {type(items).__name__}", "an object of items")
+    for key, item in items.items():
+        where = f"{file}, key {key!r}"
+        if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
+            raise wrong(where, reprlib.repr(item), "an item with prompt")
+        if (answer := item.get("answer")) is None:
+            continue
+        if not isinstance(answer, str):
+            raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
+        # JSON can spell half a surrogate pair, which UTF-8 (and so a shard) cannot hold.
+        prompt, answer = (t.encode(errors="replace").decode() for t in (item["prompt"], answer))
+        yield Recording(where, prompt, Reply(answer, STOP))
+
+
+def _stores(place: Path, designs: Sequence[Design]) -> list[tuple[Store, Design]]:
+    """The stores in a folder that answered one of these designs, in the order of their paths."""
+    files = sorted(place.rglob("manifest.json")) if place.is_dir() else []
+    if files and not designs:
+        raise EngineError(f"{files[0].parent} is a store; its design is needed for its prompts")
+    matching, there = [], []
+    for file in files:
+        manifest = read_manifest(file)
+        there.append((manifest.get("prompts"), manifest.get("trials")))
+        for design in designs:
+            if there[-1] == (design.fingerprint, len(design)):
+                manifest.pop("format", None)  # the store adds its own, and refuses another one
+                matching.append((Store(file.parent, manifest), design))
+                break
+    if files and not matching:
+        here = [(design.fingerprint, len(design)) for design in designs]
+        found, expected = (
+            " or ".join(dict.fromkeys(f"{str(prompts)[:16]} ({n} trials)" for prompts, n in pairs))
+            for pairs in (there, here)
+        )
+        raise EngineError(
+            f"{place} holds answers to prompts {found}, expected {expected}: the design has "
+            "another corpus, size, setting or wording"
+        )
+    return matching
+
+
+def _stored(store: Store, design: Design) -> Iterator[Recording]:
+    """A store's recordings in the order of trials; a call that failed is none."""
+    columns = ("trial", "text", "finish_reason")
+    for shard, table, damaged in store.tables(range(store.shards), columns):
+        if damaged:
+            raise StoreError(f"{damaged[0]} is damaged; ask its trials again first")
+        for trial, text, reason in zip(*table.to_pydict().values(), strict=True) if table else ():
+            if text is not None:
+                turns = (message["content"] for message in design[trial].messages)
+                where = f"{store.path(shard)}, trial {trial}"
+                yield Recording(where, _prompt(*turns), Reply(text, reason))

@@ -1,8 +1,8 @@
-"""One shard: replies as a Parquet file that carries a checksum over all of its own bytes.
+"""One file of a store: replies as Parquet, sealed and bound to the place where it stands.
 
-Parquet's page checksums leave the pages' headers and the footer open: a bit flipped there can
-give a table of impossible values, or an error from anywhere. So the footer holds a SHA-256 of
-the whole file, taken while 64 zeros stand in its place. Any reader of Parquet still reads it.
+The footer holds what the file is bound to (its store's manifest, its own name) and a SHA-256 over
+all its bytes, taken while 64 zeros stand in its place: Parquet's page checksums leave the pages'
+headers and the footer open. Any reader of Parquet reads it.
 """
 
 import errno
@@ -19,21 +19,21 @@ import pyarrow.parquet as pq
 
 from ingroup.inference.engine import FAILED, Reply
 
+TEXT = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
     [
         ("trial", pa.int64()),
-        ("text", pa.dictionary(pa.int32(), pa.string())),
-        ("finish_reason", pa.dictionary(pa.int32(), pa.string())),
+        ("text", TEXT),
+        ("finish_reason", TEXT),
         ("prompt_tokens", pa.int32()),
         ("cached_tokens", pa.int32()),
         ("output_tokens", pa.int32()),
-        ("error", pa.dictionary(pa.int32(), pa.string())),
+        ("error", TEXT),
         ("top_logprobs", pa.list_(pa.struct([("token", pa.string()), ("logprob", pa.float32())]))),
     ]
 )
 
-_ENCODED = [field.name for field in SCHEMA if pa.types.is_dictionary(field.type)]
-_SEAL, _OPEN = b"sha256:", b"0" * 64
+_SEAL, _BLANK = b"sha256:", b"0" * 64
 _READ_ONLY = "allow writing there"
 _REMEDIES = {
     errno.ENOSPC: "make room on that disk",
@@ -50,11 +50,11 @@ class StoreError(RuntimeError):
 
 
 class DamagedError(StoreError):
-    """A shard holds other bytes than those that were written."""
+    """A file holds other bytes, or answers to something else, than was written under its name."""
 
 
-def write(path: Path, trials: Sequence[int], replies: Sequence[Reply]) -> None:
-    """Write the replies to some trials, whole or not at all.
+def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
+    """Write the replies to some ascending trials, bound to a manifest's hash: whole or not at all.
 
     Raises
     ------
@@ -70,44 +70,63 @@ def write(path: Path, trials: Sequence[int], replies: Sequence[Reply]) -> None:
         for reply in replies
     ]
     table = pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
-    table = table.replace_schema_metadata({"seal": _SEAL + _OPEN})
+    table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
-    pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
+    pq.write_table(table, stream, compression="zstd")
     head, digest, tail = _unseal(stream.getvalue().to_pybytes())
-    assert digest == _OPEN, "the seal stands where it is looked for"
+    assert digest == _BLANK, "the seal stands where it is looked for"
     replace(path, head + _sha256(head, tail) + tail)
+
+
+def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
+    return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
 def _unseal(content: bytes) -> tuple[bytes, bytes, bytes]:
     """What stands before the digest, the digest, and what stands behind it."""
     place = content.rfind(_SEAL) + len(_SEAL)
-    return content[:place], content[place : place + len(_OPEN)], content[place + len(_OPEN) :]
+    return content[:place], content[place : place + len(_BLANK)], content[place + len(_BLANK) :]
 
 
 def _sha256(head: bytes, tail: bytes) -> bytes:
-    return hashlib.sha256(head + _OPEN + tail).hexdigest().encode()
+    return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
 
 
-def read(path: Path, trials: range, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
-    """Some columns of a shard of these trials, ``trial`` among them, as ``SCHEMA`` has them.
+def read(
+    path: Path,
+    manifest: str,
+    trials: range,
+    whole: bool = True,
+    columns: Sequence[str] = tuple(SCHEMA.names),
+) -> pa.Table:
+    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
 
-    ``trials`` has a step of 1.
+    It has to be bound to ``manifest`` (a hash) and to its name, and to hold all ``trials`` of its
+    shard, or some of them if it need not be ``whole``.
 
     Checked by flipping every single bit of a shard: each flip is found.
 
     Raises
     ------
     DamagedError
-        Where a byte is not as it was written, or the file holds other trials.
+        Where a byte is not as it was written, or the file belongs elsewhere or holds other trials.
+    StoreError
+        Where it cannot be read.
     """
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     head, digest, tail = _unseal(content)
     if digest != _sha256(head, tail):
         raise DamagedError(f"{path} is damaged; run the generation again")
-    table = pq.read_table(pa.BufferReader(content), columns=list(columns))
-    found = pc.min_max(table["trial"]).as_py()
-    if len(table) and not (found["min"] in trials and found["max"] in trials):
-        raise DamagedError(f"{path} holds trials of another shard; run the generation again")
+    file = pq.ParquetFile(pa.BufferReader(content))
+    table = file.read(list(columns))
+    held = table["trial"].to_numpy()
+    sound = len(held) == len(trials) if whole else len(held) > 0
+    sound = sound and held[0] in trials and held[-1] in trials and (np.diff(held) > 0).all()
+    if not (sound and _bound(path, manifest).items() <= file.schema_arrow.metadata.items()):
+        raise DamagedError(f"{path} holds answers to something else; run the generation again")
     return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
 
 
@@ -121,14 +140,13 @@ def latest(tables: Sequence[pa.Table], start: int) -> pa.Table:
         rows[trials[row] - start] = row
     # Encoded anew: the order of the categories must not tell how often was asked.
     plain = [
-        field.with_type(field.type.value_type) if field.name in _ENCODED else field
-        for field in table.schema
+        field.with_type(pa.string()) if field.type == TEXT else field for field in table.schema
     ]
     return table.take(pa.array(rows)).cast(pa.schema(plain)).cast(table.schema)
 
 
 def replace(target: Path, content: bytes) -> None:
-    """Write a temporary file beside ``target``, then rename it: whole or not at all.
+    """Write a temporary file, rename it, and sync both: whole or not at all, and there to stay.
 
     Raises
     ------
@@ -142,6 +160,11 @@ def replace(target: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise unwritable(target, error) from error
     finally:

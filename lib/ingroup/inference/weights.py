@@ -10,6 +10,9 @@ from transformers import AutoConfig
 
 from ingroup.inference.engine import EngineError
 
+# Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
+READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
+
 
 class Weights:
     """A model in a folder or on the hub. Code from the hub is never run.
@@ -18,8 +21,6 @@ class Weights:
     ----------
     model : str
         A folder, or a model's name on the hub.
-    revision : str, optional
-        Commit or tag on the hub.
 
     Raises
     ------
@@ -27,10 +28,10 @@ class Weights:
         Where the model cannot be found.
     """
 
-    def __init__(self, model: str, revision: str | None = None):
+    def __init__(self, model: str):
         if Path(model).is_absolute() and not Path(model).is_dir():
             raise EngineError(f"there is no model folder {model}")
-        self.model, self.revision = model, revision
+        self.model = model
         self.config = self.load(AutoConfig.from_pretrained)
 
     def load(self, loader: Callable, **options) -> Any:
@@ -42,7 +43,7 @@ class Weights:
             Where it cannot be loaded; the message has the first line of the reason.
         """
         try:
-            return loader(self.model, revision=self.revision, trust_remote_code=False, **options)
+            return loader(self.model, trust_remote_code=False, **options)
         except (OSError, ValueError) as error:
             reason = str(error).strip().split("\n")[0]
             here = "" if Path(self.model).is_dir() else ", and there is no such folder"
@@ -51,18 +52,19 @@ class Weights:
             ) from error
 
     def identity(self) -> dict[str, str]:
-        """Model, and its commit on the hub or the hash of local weights."""
+        """Model, and its commit on the hub or the hash of a folder's files."""
         folder = Path(self.model)
         if folder.is_dir():
             return {"model": folder.name, "revision": self._hash}
-        commit = getattr(self.config, "_commit_hash", None)
-        return {"model": self.model, "revision": commit or str(self.revision)}
+        return {"model": self.model, "revision": str(getattr(self.config, "_commit_hash", None))}
 
     @cached_property
     def _hash(self) -> str:
-        """Hash over the weight files of a local folder: its only reliable revision."""
+        """Hash over names and contents of all files that a loader may read."""
         digest = hashlib.sha256()
-        for file in sorted(Path(self.model).glob("*.safetensors")):
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        for file in sorted(Path(self.model).rglob("*")):
+            if file.suffix in READ and file.is_file():
+                digest.update(str(file.relative_to(self.model)).encode())
+                with file.open("rb") as stream:
+                    digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]

@@ -8,7 +8,6 @@ thought of, and paths share their data. After Steegen et al. 2016 (Perspectives 
 Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
 """
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -59,12 +58,13 @@ def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
     tested = ~np.isnan(p)
     if method not in CORRECTIONS:
         raise ValueError(f"method is {method!r}, expected one of {CORRECTIONS}")
-    if method == "none" or not tested.any():
+    if method == "none":
         return p
-    if method == "Benjamini-Hochberg":
+    if method != "Benjamini-Hochberg":
+        return adjust(p, method.lower())
+    if tested.any():
         p[tested] = stats.false_discovery_control(p[tested])
-        return p
-    return adjust(p, method.lower())
+    return p
 
 
 def evaluate(
@@ -88,8 +88,8 @@ def evaluate(
     claims : callable
         Takes the answers and the other options as keywords and gives the `Result` of each claim.
         These are one family: the corrections count as many tests as there are claims with a p.
-    alpha : float
-        Level, above 0 and below 1.
+    alpha, corrections : float, sequence of str
+        Level, above 0 and below 1, and some of `CORRECTIONS`.
 
     Returns
     -------
@@ -100,23 +100,18 @@ def evaluate(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha!r}, expected a number between 0 and 1")
     rows, known = [], {}
-    # statsmodels collects garbage at every correction, a tenth of a second each in a notebook.
-    gc.freeze()
-    try:
-        for sheet in paths(reading):
-            answers = read(**sheet)
-            name = joblib.hash(answers)
-            for path in paths(choices, applies):
-                key = (name, *path.values())
-                if key not in known:
-                    known[key] = claims(answers, **path)
-                options = *sheet.values(), *path.values()
-                family = [one.p for one in known[key].values()]
-                for method in corrections:
-                    corrected = zip(known[key].items(), correct(family, method), strict=True)
-                    rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
-    finally:
-        gc.unfreeze()
+    for sheet in paths(reading):
+        answers = read(**sheet)
+        name = joblib.hash(answers)
+        for path in paths(choices, applies):
+            key = (name, *path.values())
+            if key not in known:
+                known[key] = claims(answers, **path)
+            options = *sheet.values(), *path.values()
+            family = [one.p for one in known[key].values()]
+            for method in corrections:
+                corrected = zip(known[key].items(), correct(family, method), strict=True)
+                rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha

@@ -49,7 +49,7 @@ def some_cubes():
         ({"phrasing": "first"}, lambda x: x[:1], lambda x: x),
         ({"rounding": "whole numbers"}, np.rint, np.rint),
         (
-            {"exclusion": "any"},
+            {"exclusion": "listwise"},
             lambda x: np.delete(x, [2, 7], 1),
             lambda x: np.delete(x, [2, 7], 1),
         ),

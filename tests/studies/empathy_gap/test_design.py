@@ -1,12 +1,16 @@
 """The first paper's design: its size and order, what its calls are, and rewriting (A.2)."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from events import paper_size_events
-from ingroup.inference import EngineError, Reply, Sampling, generate, open_store
-from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.empathy_gap.design import rewriting, trials, with_rewrites
+from ingroup import paths
+from ingroup.inference import EngineError
+from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.empathy_gap.design import calls, rewriting, trials, with_rewrites
 from ingroup.tables import InputError
 
 
@@ -15,36 +19,36 @@ def full():
     return trials(paper_size_events())
 
 
+@pytest.fixture
+def events():
+    return stimuli.load_events("sample", 12)
+
+
 def test_the_full_design_has_the_papers_number_of_trials(full):
     assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
 
 
 def test_a_trial_is_rendered_from_its_condition(full):
     trial = full[20_000_000]
-    condition = trial.condition
+    condition, event = trial.condition, trial.condition["event"]
     assert trial.messages == stimuli.setting(condition["setting"]).messages(
-        condition["perceiver"],
-        condition["experiencer"],
-        condition["event"].emotion,
-        condition["event"].narrative,
+        condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
     )
 
 
-def test_neighbours_differ_in_the_fastest_factor_first():
-    events = stimuli.load_events("sample", 12)
+def test_neighbours_differ_in_the_fastest_factor_first(events):
     plan = trials(events, ["P0,S0,T0"], ["Religion"])
-    factors = ["perceiver", "experiencer", "event"]
     people = stimuli.identities("Religion").identity.tolist()
     keys = [
         (people.index(c["perceiver"]), people.index(c["experiencer"]), c["event"].emotion)
         for c in (trial.condition for trial in plan)
     ]
     assert keys == sorted(keys)
-    assert [list(plan[0].condition)[2:], len(plan)] == [factors, 6 * 6 * 12]
+    assert list(plan[0].condition)[2:] == ["perceiver", "experiencer", "event"]
+    assert len(plan) == 6 * 6 * 12
 
 
-def test_another_text_gives_another_fingerprint():
-    events = stimuli.load_events("sample", 12)
+def test_another_text_gives_another_fingerprint(events):
     same = trials(events.copy()).fingerprint
     assert trials(events).fingerprint == same
     changed = events.copy()
@@ -59,64 +63,106 @@ def test_another_text_gives_another_fingerprint():
     assert len(prints) == 5
 
 
-def test_a_setting_without_its_narrative_is_refused():
-    events = stimuli.load_events("sample", 12).assign(third_person_text=np.nan)
+def test_a_setting_without_its_narrative_is_refused(events):
+    events = events.assign(third_person_text=np.nan)
     with pytest.raises(InputError, match=r"'third_person_text'.*appendix A\.2"):
         trials(events, ["P0,S0,T2"])
     assert len(trials(events, ["P0,S0,T1"], ["Religion"])) == 432
 
 
-def test_rewriting_asks_once_an_event():
-    events = stimuli.load_events("sample", 12)
+def test_rewriting_asks_once_an_event(events):
     plan = rewriting(events)
     assert len(plan) == 12
     assert events.first_person_text[7] in plan[7].messages[0]["content"]
 
 
-class Rewriter:
-    """Answers a rewrite prompt as a model that follows it: the text, then the closing brace."""
-
-    asks_again = False
-
-    def __init__(self, reply="The person {}.}} Text: {{", fails=False):
-        self.reply, self.fails = reply, fails
-
-    def answer(self, conversations, sampling):
-        if self.fails:
-            return [Reply(None, "failed", error="no net") for _ in conversations]
-        texts = [chat[0]["content"].rsplit("The person: ", 1)[1] for chat in conversations]
-        return [
-            Reply(self.reply.format(text.split("}")[0].removeprefix("I ").rstrip(".")), "stop")
-            for text in texts
-        ]
-
-    def identity(self):
-        return {"engine": "rewriter"}
+def replies(events, error=None):
+    """What a model that follows the prompt answers: the text, then the closing brace."""
+    told = "The person " + events.first_person_text.str.removeprefix("I ")
+    reasons = ["failed" if error else "stop"] * len(events)
+    texts = [None] * len(events) if error else told + "} Text: {"
+    return pd.DataFrame({"text": texts, "error": error, "finish_reason": reasons})
 
 
-def rewritten(events, engine, folder):
-    plan, sampling = rewriting(events), Sampling()
-    store = open_store(folder, plan, engine, sampling)
-    return with_rewrites(events, generate(plan, engine, store, sampling))
-
-
-def test_a_corpus_without_third_person_texts_is_rewritten(tmp_path):
-    events = stimuli.load_events("sample", 12).assign(third_person_text=float("nan"))
-    done = rewritten(events, Rewriter(), tmp_path)
-    for event in done.itertuples():
-        assert event.third_person_text == (
-            "The person " + event.first_person_text.removeprefix("I ").rstrip(".") + "."
-        )
+def test_a_corpus_without_third_person_texts_is_rewritten(events):
+    done = with_rewrites(events.assign(third_person_text=np.nan), replies(events))
+    told = "The person " + events.first_person_text.str.removeprefix("I ")
+    assert done.third_person_text.tolist() == told.tolist()
     assert len(trials(done, ["P0,S0,T2"], ["Religion"])) == 432
 
 
-@pytest.mark.parametrize(
-    ("engine", "message"),
-    [
-        (Rewriter(reply="}} {}"), "event anger 1 has no third-person text in its reply$"),
-        (Rewriter(fails=True), "event anger 1 has no third-person text in its reply: no net"),
-    ],
-)
-def test_a_reply_without_a_text_names_its_event(tmp_path, engine, message):
-    with pytest.raises(EngineError, match=message):
-        rewritten(stimuli.load_events("sample", 12), engine, tmp_path)
+def test_a_reply_without_a_text_names_its_event(events):
+    with pytest.raises(EngineError, match="anger 1 has no third-person text in its reply: no net"):
+        with_rewrites(events, replies(events, "no net"))
+    with pytest.raises(EngineError, match=r"anger 1 has no third-person text in its reply$"):
+        with_rewrites(events, replies(events).assign(text="}"))
+
+
+# --- calls
+
+GIVEN = {
+    "MODEL": "org/one", "CONTROL": "", "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
+    "SETTINGS": [], "RATING": "greedy", "REWRITER": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def own(events, tmp_path):
+    """A corpus without the third person."""
+    file = tmp_path / "own.tsv"
+    events.drop(columns="third_person_text").to_csv(file, sep="\t", index=False)
+    return GIVEN | {"CORPUS": str(file), "N_EVENTS": 0}
+
+
+def test_calls_are_the_model_in_every_setting_and_the_control_in_the_first():
+    asked = calls(GIVEN | {"CONTROL": "two"})
+    assert [call.key for call in asked] == [
+        *(("org/one", name) for name in stimuli.settings()),
+        ("two", "P0,S0,T0"),
+    ]
+    assert {len(call.design) for call in asked} == {881 * 12}
+    assert all(call.settled for call in asked)
+    folder = asked[0].folder.relative_to(paths.RESPONSES).as_posix()
+    assert folder == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0"
+    assert (asked[0].sampling.max_tokens, asked[0].sampling.logprobs) == (128, 0)
+
+
+def test_expected_ratings_have_answers_of_their_own():
+    (call,) = calls(GIVEN | {"RATING": "expected", "SETTINGS": ["P0,S1,T0"]})
+    assert (call.part, call.sampling.logprobs) == ("P0,S1,T0+logprobs", 20)
+
+
+def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
+    names = [call.labels["setting"] for call in calls(own)]
+    assert names == [name for name in stimuli.settings() if not name.endswith("T2")]
+    with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
+        calls(own | {"SETTINGS": ["P0,S0,T2"]})
+
+
+def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"]}
+
+    def answered(told, missing=()):
+        store = SimpleNamespace(missing=lambda: list(missing), read=lambda: told)
+        monkeypatch.setattr(design, "stored", lambda call: store)
+
+    def listed():
+        return [(call.model, call.part, call.settled) for call in calls(own)]
+
+    before = [
+        *[("writer", "rewrite", True), ("org/one", "P0,S0,T2", False)],
+        ("org/one", "P0,S0,T0", True),
+    ]
+    assert listed() == before
+    calls(own)[0].folder.mkdir(parents=True)
+    for told, missing in ((replies(events), [0]), (replies(events, "no net"), [])):
+        answered(told, missing)
+        assert listed() == before  # asked again
+    answered(replies(events))
+    assert listed() == [("org/one", "P0,S0,T2", True), ("org/one", "P0,S0,T0", True)]
+    shown = calls(own)[0].design[0].messages[1]["content"]
+    assert "The person felt anger when" in shown
+    answered(replies(events).assign(text="}"))
+    with pytest.raises(EngineError, match="event anger 1"):
+        calls(own)

@@ -9,10 +9,9 @@ from ingroup import paths
 from ingroup.inference import Sampling, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
-from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import Planted
+from ingroup.studies.empathy_gap.planted import Planted, recovery
 
 DEFAULT = "P0,S0,T0"
 
@@ -68,15 +67,14 @@ def test_planted_ratings_are_values_rounded_to_the_scale(planted):
         block, _ = trials(events, [setting], ["Religion"]).block_of()
         array = planted["calibrant"].ratings(block)
         for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
-            condition = block.condition(int(np.ravel_multi_index(place, block.shape)))
-            event = condition["event"]
-            if planted["calibrant"].refuses(condition["experiencer"], event.narrative):
+            _, _, perceiver, experiencer, event = block.condition(
+                int(np.ravel_multi_index(place, block.shape))
+            ).values()
+            if planted["calibrant"].refuses(experiencer, event.narrative):
                 assert np.isnan(array[place])
             else:
-                value = planted["calibrant"].value(
-                    setting, "Religion", condition["perceiver"], condition["experiencer"],
-                    event.emotion, event.narrative,
-                )  # fmt: skip
+                about = (perceiver, experiencer, event.emotion, event.narrative)
+                value = planted["calibrant"].value(setting, "Religion", *about)
                 assert array[place] == round(value * high / 100)
 
 
@@ -113,42 +111,45 @@ def found():
         replies = TransformersEngine(find_model(name)).answer(chats, Sampling(max_tokens=12))
         for category in stimuli.categories():
             block, numbers = plan.block_of(category=category)
-            table = [
-                {"trial": i, "text": r.text, "finish_reason": r.finish_reason}
-                for i, r in enumerate(replies[numbers.start : numbers.stop])
-            ]
-            arrays[name, category] = (
-                block, answers.from_responses(pd.DataFrame(table), block.shape, 0, 100)
-            )  # fmt: skip
+            own = replies[numbers.start : numbers.stop]
+            table = pd.DataFrame([{"text": r.text, "finish_reason": r.finish_reason} for r in own])
+            table = table.rename_axis("trial").reset_index()
+            arrays[name, category] = block, answers.from_responses(table, block.shape, 0, 100)
     return arrays
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_what_was_planted_comes_back(found, planted, category):
-    block, answers = found["calibrant", category]
-    wanted = planted["calibrant"].ratings(block)
-    here, there = (
-        statistics.cell_means(statistics.exclude(values).values)
-        for values in (answers.values, wanted)
-    )
-    assert np.corrcoef(here.ravel(), there.ravel())[0, 1] >= 0.97
+    block, ratings = found["calibrant", category]
     same = statistics.same_group(stimuli.identities(category).group[1:])
-    deltas = [
-        statistics.empathy_gap(statistics.gap_matrix(values), same)
-        for values in (answers.values, wanted)
-    ]
-    assert abs(deltas[0] - deltas[1]) <= 0.15
-    invalid = answers.counts[["unparsable", "failed", "missing"]].sum() / answers.values.size
-    assert invalid < 0.005
+    back = recovery(planted["calibrant"].ratings(block), ratings, same)
+    assert back["correlation_of_cells"] >= 0.97
+    assert abs(back["planted_delta"] - statistics.delta(ratings.values, same)) <= 0.15
+    assert back["invalid_percent"] < 0.5
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_the_control_shows_no_gap(found, category):
-    _, answers = found["calibrant-null", category]
-    if np.ptp(statistics.cell_means(answers.values)) == 0:
-        return  # no cell differs from any other: the strongest absence there is
+    _, ratings = found["calibrant-null", category]
     same = statistics.same_group(stimuli.identities(category).group[1:])
-    test = permutation_test(
-        statistics.gap_matrix(answers.values), same, rng=np.random.default_rng(0)
-    )
-    assert test.pvalue > 0.05
+    row = statistics.gap(ratings.values, same, rng=np.random.default_rng(0))
+    assert row["flat"] or row["p_two_sided"] > 0.05  # flat: no cell differs from any other
+
+
+def test_recovery_by_hand():
+    """Nine cells of 10 to 90 points with no gap; 2 points more here; one of two refusals."""
+    wanted = np.repeat(np.arange(10.0, 100, 10), 4).reshape(3, 3, 4)
+    here, same = wanted + 2, np.eye(2, dtype=bool)
+    wanted[2, 2, :2] = np.nan
+    here[2, 2, 0], here[0, 0, 3] = np.nan, np.nan
+    status = np.where(np.isnan(here), answers.STATUSES.index("refused"), 0)
+    status[0, 0, 3] = answers.STATUSES.index("unparsable")
+    assert recovery(wanted, answers.Ratings(here, status), same, "pairwise") == {
+        "planted_delta": pytest.approx(0), "correlation_of_cells": pytest.approx(1),
+        "cell_error": 2, "invalid_percent": pytest.approx(100 / 36),
+        "refusals_planted": 2, "refusals": 1, "refusals_both": 1,
+    }  # fmt: skip
+    flat = np.full((3, 3, 2), 60.0)
+    back = recovery(flat, answers.Ratings(flat, np.zeros_like(flat, dtype=int)), same)
+    assert np.isnan([back["planted_delta"], back["correlation_of_cells"]]).all()
+    assert back["cell_error"] == 0

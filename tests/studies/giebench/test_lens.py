@@ -8,7 +8,7 @@ from scipy import stats
 from ingroup.studies.giebench import lens
 from ingroup.studies.giebench import statistics as accuracy
 
-NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "right / n"}
+NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "paper"}
 
 
 def test_naming_by_hand():
@@ -48,9 +48,9 @@ def some_answers():
         ({"order": "2"}, 8, 2),  # item 4 is wrong there
         ({"order": "all four"}, 8, 2),
         ({"silence": "pairwise"}, 7, 3),
-        ({"silence": "any"}, 7, 3),
+        ({"silence": "listwise"}, 7, 3),
         ({"silence": "pairwise", "order": "1"}, 8, 3),  # in this order nobody is silent
-        ({"silence": "any", "order": "1"}, 7, 3),
+        ({"silence": "listwise", "order": "1"}, 7, 3),
         ({"silence": "pairwise", "order": "all four"}, 7, 2),
     ],
 )
@@ -67,7 +67,7 @@ def test_naming_the_identity_is_the_change_of_accuracy():
     row = accuracy.changes(once, "Raw", "ID").set_index("category").loc[accuracy.OVERALL]
     found = lens.claims(answers, **NAMING)["ID over Raw"]
     assert found[:4] == (row.change, row.low, row.high, row.p)
-    rounded = lens.claims(answers, **(NAMING | {"shares": "as released"}))["COT over Raw"]
+    rounded = lens.claims(answers, **(NAMING | {"shares": "released"}))["COT over Raw"]
     assert rounded.estimate == pytest.approx(75.0)
 
 
@@ -77,5 +77,5 @@ def test_naming_the_identity_by_category():
     found = lens.claims(some_answers(), **path)["ID over Raw"]
     assert found.estimate == pytest.approx((50 + 25) / 2)
     assert found.p == pytest.approx(stats.ttest_rel([75, 50], [25, 25]).pvalue)
-    released = lens.claims(some_answers(), **(path | {"shares": "as released"}))
+    released = lens.claims(some_answers(), **(path | {"shares": "released"}))
     assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)

@@ -37,8 +37,8 @@ def some_scores(rounds=4):
 @pytest.mark.parametrize("rounds", ["same", "other"])
 def test_warmer_than_competent_over_groups(rounds):
     scores = some_scores()
-    second, labels = claims.clustered(scores, rounds, 1, 5, n_clusters=3)
-    found = claims.warmer(second, labels, ["A", "B", "C", "D"], "groups")
+    second, labels = lens.clustered(scores, rounds, 1, 5, n_clusters=3)
+    found = lens.claims((second, labels), "groups", ["A", "B", "C", "D"])
     tested = scores
     if rounds == "other":
         _, tested = content_model.halves(scores, np.random.default_rng(1))
@@ -57,20 +57,20 @@ def test_warmer_than_competent_over_groups(rounds):
 
 def test_warmer_than_competent_over_rounds():
     scores = some_scores()
-    second, labels = claims.clustered(scores, "same", 0, 5, n_clusters=3)
-    found = claims.warmer(second, labels, ["A"], "rounds")["A"]
+    second, labels = lens.clustered(scores, "same", 0, 5, n_clusters=3)
+    found = lens.claims((second, labels), "rounds", ["A"])["A"]
     own = scores[scores.group.str.startswith("A")].groupby("round")[["Warmth", "Competence"]].mean()
     assert found.p == pytest.approx(stats.ttest_rel(own.Warmth, own.Competence).pvalue)
 
 
 def test_clusters_that_cannot_be_made_have_a_reason():
     scores = some_scores(rounds=1)
-    found = claims.warmer(*claims.clustered(scores, "other", 0, 1), ["A", "B"], "groups")
+    found = lens.claims(lens.clustered(scores, "other", 0, 1, 5), "groups", ["A", "B"])
     assert {one.reason for one in found.values()} == {
         "no group has 2 rounds with both axes, expected at least one to halve"
     }
     flat = scores.assign(Warmth=3.0, Competence=3.0)
-    found = claims.warmer(*claims.clustered(flat, "same", 0, 1), ["A"], "groups")
+    found = lens.claims(lens.clustered(flat, "same", 0, 1, 5), "groups", ["A"])
     assert "distinct positions" in found["A"].reason
-    one = claims.warmer(*claims.clustered(scores, "same", 0, 5, 3), ["A"], "rounds")
+    one = lens.claims(lens.clustered(scores, "same", 0, 5, 3), "rounds", ["A"])
     assert one["A"].reason == "the cluster of A has one of the rounds, expected at least 2"

@@ -12,36 +12,40 @@ from numpy.typing import NDArray
 from ingroup.inference import Call
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.biased_samaritan import design, stimuli
-from ingroup.studies.biased_samaritan.answers import load
+from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("helpfulness",)
+CHOICES = {
+    "unit": ["scenario", "prompt"],  # what is paired
+    "exclusion": ["step by step", "listwise"],  # a missing answer, or a scenario that has one
+    "phrasing": ["all", "first"],  # of several names their mean, or the first of Table 4
+    "control": ["its own", "all three"],  # that of the category, or the mean over categories
+    "rounding": ["none", "whole numbers"],  # of the single ratings
+}
 
 
 def portrait(
-    parameters: Mapping[str, Any],
-    model: str,
-    groups: Mapping[str, str],
-    planted: Path | None = None,
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """`above_control` in the first run, a view a category; `groups` maps phrase to shared group."""
+    """`above_control` in the first run, a view a category; see :mod:`ingroup.synthesis`."""
     views = []
     for call in _calls(parameters, model, run=1):
         prompts = load(call, parameters["PARSING"])
-        if planted:
-            prompts["rating"] = Planted(planted).answers(*call.design.blocks)
+        if file:
+            prompts["rating"] = Planted(file).answers(*call.design.blocks)
         sd = prompts.rating[prompts.group == stimuli.CONTROL].std()
         views.append(View(*MEASURES, above_control(prompts, groups), sd))
     return views
 
 
 def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Rating of each group minus the control's, in points: scenarios by groups.
+    """Rating of groups minus the control's, in points: scenarios by groups.
 
     As the bias score is made: phrasings are averaged first, then the wordings of a scenario.
-    `prompts` has ``scenario``, ``wording``, ``group``, ``phrase`` and ``rating``.
+    `groups` maps the phrases of some `prompts` (from `load`) to shared groups.
     """
     named = prompts.phrase.map(groups).where(prompts.group != stimuli.CONTROL, stimuli.CONTROL)
     asked = prompts.assign(named=named).dropna(subset="named")
@@ -53,34 +57,19 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
 
 def claims(
     answers: tuple[Mapping[str, NDArray], Mapping[str, NDArray]],
-    unit: str,
-    exclusion: str,
-    phrasing: str,
-    control: str,
-    rounding: str,
-) -> dict[str, Result]:
+    unit: str, exclusion: str, phrasing: str, control: str, rounding: str,
+) -> dict[str, Result]:  # fmt: skip
     """Each group is rated more helpful than the control (Fagan et al.), by `bias`.
 
-    Parameters
-    ----------
-    answers : pair of mappings
-        Group to ratings (phrasing, scenario, wording), and the option `control` to the control's:
-        of this category, or of all three.
-    unit : {"scenario", "prompt"}
-        What is paired.
-    exclusion : {"step by step", "any"}
-        What is missing is left out of the averages, or a scenario is with all of its prompts.
-    phrasing : {"all", "first"}
-        Of a group with several names, their mean, or the first of Table 4 alone.
-    rounding : {"none", "whole numbers"}
-        Of the single ratings.
+    `answers` are ratings (phrasing, scenario, wording): of the groups, and of the control by the
+    options of `control`; the others are one of each of `CHOICES`.
     """
     (groups, controls), found = answers, {}
-    for group, cube in groups.items():
-        ours, theirs = cube[: 1 if phrasing == "first" else None], controls[control]
+    for group, ratings in groups.items():
+        ours, theirs = ratings[: 1 if phrasing == "first" else None], controls[control]
         if rounding == "whole numbers":
             ours, theirs = np.rint(ours), np.rint(theirs)
-        if exclusion == "any":
+        if exclusion == "listwise":
             lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
             ours = np.where(lost[:, None], np.nan, ours)
         found[group] = attempt(_bias, ours, theirs, unit)
@@ -92,45 +81,21 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     def read(category, run, parsing):
         calls = _calls(parameters, model, run)
-        found = {c.labels["category"]: cubes(load(c, parsing)) for c in calls}
+        found = {call.labels["category"]: cubes(load(call, parsing)) for call in calls}
+        every = [part[stimuli.CONTROL] for part in found.values()]
         own = found[category]
-        every = [found[name][stimuli.CONTROL] for name in found]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
     runs = list(dict.fromkeys(call.labels["run"] for call in _calls(parameters, model)))
-    choices = {
-        "unit": ["scenario", "prompt"],
-        "exclusion": ["step by step", "any"],
-        "phrasing": ["all", "first"],
-        "control": ["its own", "all three"],
-        "rounding": ["none", "whole numbers"],
-    }
-    tables = [
-        evaluate(
-            {"run": runs, "parsing": RULES},
-            partial(read, category),
-            choices,
-            claims,
-            parameters["ALPHA"],
-        )
-        for category in stimuli.categories()
-    ]
+    reading, alpha = {"run": runs, "parsing": RULES}, parameters["ALPHA"]
+    families = [partial(read, category) for category in stimuli.categories()]
+    tables = [evaluate(reading, family, CHOICES, claims, alpha) for family in families]
     return pd.concat(tables, ignore_index=True)
-
-
-def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
-    """Ratings (phrasing, scenario, wording) by group, phrasings as in the paper's table."""
-    found = {}
-    for group, rows in prompts.groupby("group", sort=False):
-        wide = rows.pivot(index=["phrasing", "scenario"], columns="wording", values="rating")
-        wide = wide.loc[list(dict.fromkeys(rows.phrasing))]
-        found[group] = wide.to_numpy().reshape(rows.phrasing.nunique(), -1, wide.shape[1])
-    return found
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
     """What this model was asked, in one run or in all, a call a category."""
-    calls = (call for call in design.calls(parameters) if call.model == model)
+    calls = [call for call in design.calls(parameters) if call.model == model]
     return [call for call in calls if run in (None, call.labels["run"])]
 
 

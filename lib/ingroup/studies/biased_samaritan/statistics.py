@@ -11,7 +11,7 @@ than 2 units to average; those that take several groups name the one that is wro
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,18 +74,10 @@ def bias(
     ours, theirs = _paired(group, control, unit)
     shared = ~np.isnan(ours - theirs)
     test = _test((ours - theirs)[shared], confidence, unit)
-    return Bias(
-        ours[shared].mean(),
-        theirs[shared].mean(),
-        test.difference,
-        test.low,
-        test.high,
-        test.statistic,
-        test.pvalue,
-        test.effect_size,
-        int(test.n),
-        int((~shared).sum()),
-    )
+    means, left_out = (ours[shared].mean(), theirs[shared].mean()), int((~shared).sum())
+    interval = test.difference, test.low, test.high
+    rest = test.statistic, test.pvalue, test.effect_size, int(test.n), left_out
+    return Bias(*means, *interval, *rest)
 
 
 def bias_table(
@@ -217,6 +209,18 @@ def mixed_model(
     table = pd.DataFrame(numbers, pd.Index(groups, name="group"), columns)
     messages = "; ".join(str(warning.message) for warning in caught)
     return table.assign(converged=bool(converged), messages=messages)
+
+
+def by_group(
+    ratings: Mapping[tuple, Mapping[str, ArrayLike]], function: Callable, names: Sequence[str]
+) -> pd.DataFrame:
+    """One row for each key of `ratings` and group of its category, the control among them.
+
+    `names` are those of the parts of a key, e.g. model, run and category; then follow ``group`` and
+    the fields of what the function makes of its ratings, a `ScenarioMean`.
+    """
+    tables = {key: _rows(groups, function) for key, groups in ratings.items()}
+    return pd.concat(tables, names=names).reset_index()
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:

@@ -13,35 +13,38 @@ from ingroup.inference import Call
 from ingroup.stats.effects import relative
 from ingroup.stats.intervals import bootstrap_interval
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.stats.permutation import permutation_test, same_group
+from ingroup.stats.paired import nan_mean
+from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, stimuli
 from ingroup.studies.empathy_gap.answers import load
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.studies.empathy_gap.ratings import exclude, gap_matrix
+from ingroup.studies.empathy_gap.statistics import exclude, gap_matrix, same_group
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("empathy received", "empathy given")
+CHOICES = {
+    "exclusion": ["listwise", "pairwise"],  # see `exclude`
+    "matrix": ["with a person", "without"],  # whose z-scores they are: the paper's way, or released
+    "rounding": ["none", "cell means"],  # to 2 decimals, as released
+    "unit": ["identities", "events"],  # what is rearranged: by permutation, or by bootstrap
+}
 
 
 def portrait(
-    parameters: Mapping[str, Any],
-    model: str,
-    groups: Mapping[str, str],
-    planted: Path | None = None,
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
     first, views = _calls(parameters, model)[0], []
-    answers = {} if planted else load(first, parameters["PARSING"])
+    answers = {} if file else load(first, parameters["PARSING"])
     for place, block in enumerate(first.design.blocks):
-        category = block.labels["category"]
-        values = Planted(planted).ratings(block) if planted else answers[category].values
+        people = stimuli.identities(block.labels["category"])
+        values = Planted(file).ratings(block) if file else answers[block.labels["category"]].values
         values = exclude(values, parameters["EXCLUSION"]).values
-        people = stimuli.identities(category)
-        names = people.identity.map(groups).fillna(people.group)
         named = people.group != stimuli.UNSPECIFIED
+        names = people.identity.map(groups).fillna(people.group).where(named, "")
+        found = zip(MEASURES, empathy(values, list(names)), strict=True)
         sd = float(np.nanstd(values[named][:, named]))
-        found = empathy(values, list(names.where(named, "")))
-        views += [View(*pair, sd, draw=place) for pair in zip(MEASURES, found, strict=True)]
+        views += [View(measure, items, sd, draw=place) for measure, items in found]
     return views
 
 
@@ -57,52 +60,29 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
     and given(g) likewise with rows and columns exchanged. `values` are ratings (n, n, events) in
     points, NaN where one is missing; of the n `groups` those named "" are left out.
     """
-    pairs = pd.MultiIndex.from_product([groups, groups], names=["given", "received"])
-    cells = pd.DataFrame(np.reshape(values, (len(pairs), -1)), pairs)
-    cells = cells.drop("", level="given", errors="ignore")
-    cells = cells.drop("", level="received", errors="ignore")
-    blocks = cells.groupby(level=[0, 1], sort=False).mean()
-    received, given = (blocks.groupby(level=side, sort=False).mean().T for side in (1, 0))
+    names = [name for name in dict.fromkeys(groups) if name]
+    places = [np.flatnonzero(np.asarray(groups) == name) for name in names]
+    blocks = [[nan_mean(np.concatenate(values[p][:, x])) for x in places] for p in places]
+    received, given = (pd.DataFrame(nan_mean(blocks, axis).T, columns=names) for axis in (0, 1))
     return relative(received), relative(given)
 
 
 def claims(
-    answers: Mapping[str, NDArray[np.float64]],
-    same: Mapping[str, NDArray[np.bool_]],
-    **path: Any,
+    answers: Mapping[str, NDArray], same: Mapping[str, NDArray[np.bool_]], **path: Any
 ) -> dict[str, Result]:
     """The gap of each category is above 0 (Hou et al.): `gap` of its ratings and same pairs."""
     return {name: attempt(gap, answers[name], same[name], **path) for name in same}
 
 
 def gap(
-    values: NDArray[np.float64],
-    same: NDArray[np.bool_],
-    exclusion: str,
-    matrix: str,
-    rounding: str,
-    unit: str,
-    n_resamples: int,
-    seed: int,
-) -> Result:
-    """delta of one category on one path.
+    values: NDArray, same: NDArray[np.bool_], exclusion: str, matrix: str, rounding: str,
+    unit: str, n_resamples: int, seed: int,
+) -> Result:  # fmt: skip
+    """delta of one category on one path: `values` with "a person" first, `same` without.
 
-    Parameters
-    ----------
-    values, same : ndarray
-        Ratings (n + 1, n + 1, events), "a person" first, and the pairs of one group (n, n).
-    exclusion : str
-        See `exclude`.
-    matrix : {"with a person", "without"}
-        Whether the z-scores are those of the matrix with "a person" (paper) or without (released).
-    rounding : {"none", "cell means"}
-        To 2 decimals, as released.
-    unit : {"identities", "events"}
-        What is rearranged: identities by `permutation_test` (the interval is delta less the ends of
-        the null's), or events by `bootstrap_interval` (p is twice the smaller share of the draws on
-        one side of 0, one draw added), which knows no rounding.
-    n_resamples, seed : int
-        Of either, drawn anew for each path, so that a path does not depend on those before.
+    Over identities the interval is delta less the ends of the null's. Over events p is twice the
+    smaller share of the draws on one side of 0, one draw added; rounding is unknown there. Each
+    path draws anew, so that it does not depend on those before. The options are of `CHOICES`.
     """
     rng = np.random.default_rng(seed)
     if unit == "identities":
@@ -127,15 +107,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     def read(setting, parsing):
         return {name: found.values for name, found in load(calls[setting], parsing).items()}
 
-    choices = {
-        "exclusion": ["any", "pairwise"],
-        "matrix": ["with a person", "without"],
-        "rounding": ["none", "cell means"],
-        "unit": ["identities", "events"],
-    }
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
-        {"setting": list(calls), "parsing": RULES}, read, choices, tested, 0.05,
+        {"setting": list(calls), "parsing": RULES}, read, CHOICES, tested, 0.05,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ingroup import corpora, parameters
+from ingroup import parameters
 from ingroup.parameters import Texts, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.tables import InputError
@@ -28,7 +28,7 @@ class Parameters(parameters.Parameters):
         if (self.ENGINE, self.RATING) == ("replay", "expected"):
             raise InputError("RATING=expected needs probabilities, which recordings lack")
         try:
-            corpora.load_events(self.CORPUS, self.N_EVENTS or None)
+            stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
         except InputError as error:
             place = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
             raise InputError(f"{place}: {error}") from error

@@ -1,4 +1,4 @@
-"""What the calibrant answers in the empathy-gap study, and examples to learn it from."""
+"""What a calibrant is built to answer in this study, and how well that comes back."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import yaml
 
 from ingroup.design import Block
 from ingroup.models import words
-from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap import statistics, stimuli
+from ingroup.studies.empathy_gap.answers import Ratings
+from ingroup.studies.empathy_gap.statistics import Exclusion
 
 
 class Planted:
@@ -55,27 +57,53 @@ class Planted:
     def ratings(self, block: Block) -> np.ndarray:
         """Planted answers to a block of the design, as the model would write them.
 
-        Parameters
-        ----------
-        block : ingroup.design.Block
-            Of :func:`ingroup.studies.empathy_gap.design.trials`.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (perceiver, experiencer, event), whole numbers on the block's scale; NaN where
-            a refusal is planted.
+        Shape (perceiver, experiencer, event), whole numbers on the block's scale; NaN where a
+        refusal is planted.
         """
-        people, events = block.factors["perceiver"], block.factors["event"]
-        setting = stimuli.setting(block.labels["setting"])
-        answers = np.full(block.shape, np.nan)
-        for p, perceiver in enumerate(people):
-            for x, experiencer in enumerate(people):
-                for e, event in enumerate(events):
-                    if not self.refuses(experiencer, event.narrative):
-                        value = self.value(
-                            setting.name, block.labels["category"], perceiver, experiencer,
-                            event.emotion, event.narrative,
-                        )  # fmt: skip
-                        answers[p, x, e] = round(value * setting.high / 100)
-        return answers
+        setting, category = block.labels["setting"], block.labels["category"]
+        high = stimuli.setting(setting).high
+        found = np.full(len(block), np.nan)
+        for place in range(len(block)):
+            _, _, perceiver, experiencer, event = block.condition(place).values()
+            if not self.refuses(experiencer, event.narrative):
+                about = (perceiver, experiencer, event.emotion, event.narrative)
+                found[place] = round(self.value(setting, category, *about) * high / 100)
+        return found.reshape(block.shape)
+
+
+def recovery(
+    planted: np.ndarray, found: Ratings, same: np.ndarray, exclusion: Exclusion = "listwise"
+) -> dict[str, float]:
+    """How well the ratings of one block give back what was planted.
+
+    Parameters
+    ----------
+    planted : ndarray of float, shape (n + 1, n + 1, event)
+        From :meth:`Planted.ratings`.
+    found : ingroup.studies.empathy_gap.answers.Ratings
+        Of the same block.
+    same, exclusion
+        As for :func:`ingroup.studies.empathy_gap.statistics.gap`.
+
+    Returns
+    -------
+    dict
+        ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of
+        the cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
+        ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat.
+    """
+    wanted, here = (
+        statistics.cell_means(statistics.exclude(values, exclusion).values)
+        for values in (planted, found.values)
+    )
+    flat = statistics.is_flat(wanted)
+    invalid = found.counts[["unparsable", "failed", "missing"]].sum()
+    return {
+        "planted_delta": statistics.delta(planted, same, exclusion),
+        "correlation_of_cells": np.nan if flat else np.corrcoef(wanted.ravel(), here.ravel())[0, 1],
+        "cell_error": np.abs(here - wanted).mean(),
+        "invalid_percent": 100 * invalid / found.values.size,
+        "refusals_planted": int(np.isnan(planted).sum()),
+        "refusals": int(found.counts["refused"]),
+        "refusals_both": int((np.isnan(planted) & np.isnan(found.values)).sum()),
+    }

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.studies.biased_samaritan.statistics import bias
+from ingroup.stats.paired import paired_test
 from ingroup.studies.giebench import design
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.planted import Planted
@@ -15,38 +15,33 @@ from ingroup.studies.giebench.statistics import OVERALL, changes
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("accuracy gained",)
+CHOICES = {
+    # An answer without a verdict is wrong, or its item is left out of this pair of prompts (in this
+    # order), or everywhere.
+    "silence": ["wrong", "pairwise", "listwise"],
+    # The answers as given, or moved by so many places; or an item is right where it is in each.
+    "order": ["0", "1", "2", "3", "all four"],
+    "unit": ["item", "category"],  # McNemar's test, or a t-test of the categories' accuracies
+    "shares": [
+        "paper",
+        "released",
+    ],  # right / n, or / (n + 1) by category and rounded to 0.1 points
+}
 
 
 def portrait(
-    parameters: Mapping[str, Any],
-    model: str,
-    groups: Mapping[str, str],
-    planted: Path | None = None,
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """What is `gained` by item, one view; see :mod:`ingroup.synthesis`.
 
     Answers are planted to the sample's questions only: to others there is no view.
     """
-    if planted and parameters["QUESTIONS"] != "sample":
+    if file and parameters["QUESTIONS"] != "sample":
         return []
-    answers = read(parameters, model, parameters["PARSING"], planted)
+    answers = _read(parameters, model, parameters["PARSING"], file)
     both = answers[answers.prompt != "COT"]
     sd = both.letter.eq(both.correct).std()
     return [View(*MEASURES, gained(answers, groups), sd, together=False)]
-
-
-def read(
-    parameters: Mapping[str, Any], model: str, rule: str, planted: Path | None = None
-) -> pd.DataFrame:
-    """Verdicts under the three prompts, as `load` gives them; with the planted ones in place."""
-    tables = []
-    for call in design.calls(parameters):
-        if call.model == model and call.labels["plan"] in design.PROMPTS:
-            table = load(call, rule)
-            if planted:
-                table["letter"] = Planted(planted).letters(*call.design.blocks)
-            tables.append(table)
-    return pd.concat(tables, ignore_index=True)
 
 
 def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
@@ -55,59 +50,53 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     Items by groups: -1 to 1, NaN outside the item's own group; no verdict is wrong.
     """
     right = answers.letter.eq(answers.correct).groupby([answers.key, answers.prompt]).mean()
-    share = right.unstack("prompt")
+    right = right.unstack("prompt")
     group = answers.drop_duplicates("key").set_index("key").identity.map(groups).dropna()
-    gain = (share.ID - share.Raw).loc[group.index]
-    return gain.to_frame("gain").set_index(group, append=True).gain.unstack()
+    table = pd.DataFrame({"gain": (right.ID - right.Raw)[group.index], "group": group})
+    return table.set_index("group", append=True).gain.unstack("group")
 
 
 def claims(
-    answers: pd.DataFrame, order: str, silence: str, unit: str, shares: str
+    answers: pd.DataFrame, silence: str, order: str, unit: str, shares: str
 ) -> dict[str, Result]:
     """ID, and COT, beat Raw (Wang et al.), in points of accuracy, by `changes`.
 
-    Parameters
-    ----------
-    answers : DataFrame
-        From `read`.
-    order : str
-        "0" to "3": the answers as given, or moved by so many places; "all four": an item is right
-        where it is in each.
-    silence : {"wrong", "pairwise", "any"}
-        An answer without a verdict is wrong, or its item is left out of this pair of prompts (in
-        this order), or everywhere.
-    unit : {"item", "category"}
-        McNemar's test over items, or a paired t-test over the accuracies of the categories.
-    shares : {"right / n", "as released"}
-        As released: right / (n + 1) in a category, and accuracies rounded to 0.1 points.
+    `answers` are those of `load` under all three prompts, the others one of each of `CHOICES`.
     """
-    if silence == "any":
-        answers = answers[~answers.key.isin(answers[answers.letter.eq("")].key)]
+    silent = answers.key[answers.letter.eq("")]
+    answers = answers[~answers.key.isin(silent)] if silence == "listwise" else answers
     if order != "all four":
         answers = answers[answers["shift"] == int(order)]
     found = {}
     for prompt in ("ID", "COT"):
         pair = answers[answers.prompt.isin(["Raw", prompt])]
         if silence == "pairwise":
-            pair = pair[~pair.key.isin(pair[pair.letter.eq("")].key)]
+            pair = pair[~pair.key.isin(pair.key[pair.letter.eq("")])]
         pair = _in_each(pair) if order == "all four" else pair
-        options = ("released", 3) if shares == "as released" else ("n", None)
-        found[f"{prompt} over Raw"] = attempt(_change, pair, prompt, unit, *options)
+        found[f"{prompt} over Raw"] = attempt(_change, pair, prompt, unit, shares)
     return found
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; nothing is drawn."""
-    choices = {
-        "silence": ["wrong", "pairwise", "any"],
-        "order": ["0", "1", "2", "3", "all four"] if parameters["ORDER"] == "rotate" else ["0"],
-        "unit": ["item", "category"],
-        "shares": ["right / n", "as released"],
-    }
+    choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
     return evaluate(
-        {"parsing": RULES}, lambda parsing: read(parameters, model, parsing), choices, claims, 0.05,
-        lambda unit, shares, **_: (unit, shares) != ("item", "as released"),
+        {"parsing": RULES}, lambda parsing: _read(parameters, model, parsing), choices, claims,
+        0.05, lambda unit, shares, **_: (unit, shares) != ("item", "released"),
     )  # fmt: skip
+
+
+def _read(
+    parameters: Mapping[str, Any], model: str, rule: str, file: Path | None = None
+) -> pd.DataFrame:
+    """Verdicts under the three prompts; with a file of planted ones, these."""
+    tables = []
+    for call in design.calls(parameters):
+        if call.model == model and call.labels["plan"] in design.PROMPTS:
+            table = load(call, rule)
+            said = Planted(file).letters(*call.design.blocks) if file else table.letter
+            tables.append(table.assign(letter=said))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _in_each(answers: pd.DataFrame) -> pd.DataFrame:
@@ -119,13 +108,14 @@ def _in_each(answers: pd.DataFrame) -> pd.DataFrame:
     return once.assign(letter=once.correct.where(hit, wrong), status="ok", shift=0)
 
 
-def _change(
-    pair: pd.DataFrame, prompt: str, unit: str, denominator: str, decimals: int | None
-) -> Result:
+def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
     pair = pair.assign(category="all") if unit == "item" else pair
-    table = changes(pair, "Raw", prompt, denominator, decimals).set_index("category")
+    decimals = 3 if shares == "released" else None
+    table = changes(pair, "Raw", prompt, shares, decimals).set_index("category")
     if unit == "item":
         return Result(*table.loc[OVERALL, ["change", "low", "high", "p"]])
     rows = table.drop(OVERALL)
-    test = bias(rows[["after"]].to_numpy(), rows[["before"]].to_numpy())
-    return Result(test.bias, test.low, test.high, test.p)
+    if len(rows) < 2:
+        raise ValueError(f"there is {len(rows)} category to pair, expected at least 2")
+    test = paired_test(rows.after, rows.before)
+    return Result(test.difference, test.low, test.high, test.pvalue)

@@ -13,51 +13,37 @@ from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import design, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
+from ingroup.studies.stereomap.maps import ANCHORS, clusters
 from ingroup.studies.stereomap.planted import Planted
-from ingroup.studies.stereomap.statistics import (
-    AXES, axis_tests, clusters, group_means, halves, round_scores,
-)  # fmt: skip
+from ingroup.studies.stereomap.statistics import axis_tests, group_means, halves, round_scores
 from ingroup.synthesis import View
 
 MEASURES = ("warmth", "competence")
-ANCHORS = ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses")
+AXES = ["Competence", "Warmth"]
 
 
 def portrait(
-    parameters: Mapping[str, Any],
-    model: str,
-    groups: Mapping[str, str],
-    planted: Path | None = None,
+    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """`position` by round on each axis; `groups` maps a name of the study to a shared group."""
-    answers, words = ratings(parameters, model), published.load("stereomap", 4)
-    if planted:
-        answers, said = answers.loc[answers["round"] == 1, ["group", "round"]], Planted(planted)
-        for word in words.word:
-            answers[word] = [said.rating(group, design.FIRST, word) for group in answers.group]
-    scores = round_scores(answers, words, parameters["INCOMPLETE"])
-    return [
-        View(
-            measure,
-            position(scores, axis := measure.capitalize(), groups),
-            float(np.nanstd(answers[list(words.word[words.family == axis])])),
+    """`position` by round on each axis; see :mod:`ingroup.synthesis`."""
+    table, words, views = _ratings(parameters, model), published.load("stereomap", 4), []
+    if file:
+        table, said = table.loc[table["round"] == 1, ["group", "round"]], Planted(file)
+        table = table.assign(
+            **{w: [said.rating(g, design.FIRST, w) for g in table.group] for w in words.word}
         )
-        for measure in MEASURES
-    ]
-
-
-def ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
-    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
-    calls = [call for call in design.calls(parameters) if call.model == model]
-    calls = [call for call in calls if asked.items() <= call.labels.items()]
-    return rating_table(pd.concat(map(load, calls)))
+    scores = round_scores(table, words, parameters["INCOMPLETE"])
+    for measure in MEASURES:
+        axis = measure.capitalize()
+        sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
+        views.append(View(measure, position(scores, axis, groups), sd))
+    return views
 
 
 def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.DataFrame:
     """Warmth or competence relative to all other groups that were asked, in points.
 
-    Rounds by groups, NaN where a round has no score. `scores` are from `round_scores`.
+    Rounds by shared groups, NaN where a round has no score. `scores` are from `round_scores`.
     """
     table = relative(scores.pivot(index="round", columns="group", values=axis))
     known = [name for name in groups if name in table]
@@ -69,14 +55,8 @@ def clustered(
 ) -> tuple[pd.DataFrame, pd.Series | str]:
     """What `claims` tests: the scores, and the cluster of each group, or why there are none.
 
-    Parameters
-    ----------
-    scores : DataFrame
-        From `round_scores`.
-    rounds : {"same", "other"}
-        Whether the rounds that are tested made the clusters too, or another half of them did.
-    seed, starts, n_clusters : int
-        Of k-means; the seed also makes the halves.
+    `rounds` is "same" where the tested ones made the clusters too, "other" where another half of
+    them did; the `seed` of k-means also makes the halves, `starts` are those of k-means.
     """
     first, second = scores, scores
     try:
@@ -88,25 +68,19 @@ def clustered(
 
 
 def claims(
-    answers: tuple[pd.DataFrame, pd.Series | str], unit: str, anchors: Sequence[str] = ANCHORS
+    answers: tuple[pd.DataFrame, pd.Series | str], unit: str, anchors: Sequence[str]
 ) -> dict[str, Result]:
     """The cluster of each anchor is warmer than competent (Jeoung et al.), by `axis_tests`.
 
-    Parameters
-    ----------
-    answers : tuple
-        From `clustered`.
-    unit : {"groups", "rounds"}
-        What is paired over: the groups of the cluster, or their mean in each round.
-    anchors : sequence of str
-        Groups by which clusters are known, those that were asked; two may share a cluster.
+    `answers` are from `clustered`. Pairs are over the "groups" of the cluster, or over their means
+    in each of the "rounds". `anchors` are groups by which clusters are known; two may share one.
     """
     scores, labels = answers
     if isinstance(labels, str):
         return dict.fromkeys(anchors, Result(reason=labels))
-    inside = scores[scores.group.isin(labels.index)].dropna(subset=[*AXES])
+    inside = scores[scores.group.isin(labels.index)].dropna(subset=AXES)
     by = inside.group if unit == "groups" else inside["round"]
-    means = inside.groupby([inside.group.map(labels), by])[[*AXES]].mean()
+    means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
     tests = axis_tests(means, numbers)
     return {group: attempt(_warmer, tests, labels, group, unit) for group in anchors}
@@ -114,10 +88,11 @@ def claims(
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
-    table, words = ratings(parameters, model), published.load("stereomap", 4)
+    table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
     scores = {rule: round_scores(table, words, rule) for rule in ("drop", "mean")}
-    anchors = [group for group in ANCHORS if group in set(table.group)]
+    asked = set(table.group)
+    anchors = [group for group in ANCHORS["EXTENDED"] if group in asked]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
@@ -130,6 +105,13 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     }
     tested = partial(claims, anchors=anchors)
     return evaluate(reading, read, {"unit": ["groups", "rounds"]}, tested, parameters["ALPHA"])
+
+
+def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
+    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
+    calls = [call for call in design.calls(parameters) if call.model == model]
+    return rating_table(pd.concat(load(c) for c in calls if asked.items() <= c.labels.items()))
 
 
 def _warmer(tests: pd.DataFrame, labels: pd.Series, group: str, unit: str) -> Result:

@@ -4,20 +4,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import FAILED, Engine, LocalEngine, Reply, Sampling
-from ingroup.inference.reading import parts
-from ingroup.inference.share import Share, Waiting
-from ingroup.inference.store import Store
+from ingroup.inference.store import Store, parts
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
@@ -37,33 +34,13 @@ def manifest(
 
 
 def open_store(
-    folder: Path,
-    design: Design,
-    engine: Engine,
-    sampling: Sampling,
-    shard_size: int = SHARD_SIZE,
-    share: str = "",
+    folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE
 ) -> Store:
-    """The store of one design in ``folder``, refused where it holds answers to another one.
-
-    With ``share``, e.g. ``"3/8"``, only that part of it is asked; see
-    :class:`ingroup.inference.share.Share`.
-    """
-    return Store(folder, manifest(design, engine, sampling, shard_size), Share.parse(share))
+    """The store of one design in ``folder``, refused where it holds answers to another one."""
+    return Store(folder, manifest(design, engine, sampling, shard_size))
 
 
-def response_folder(study: str, corpus: str, model: str, engine: str, setting: str) -> Path:
-    """``build/responses/<study>/<corpus>/<model>@<engine>/<setting>``.
-
-    Slashes of a name are made harmless. The same model through two engines has two stores.
-    """
-    parts = (study, corpus, f"{model.strip('/')}@{engine}", setting)
-    return paths.RESPONSES.joinpath(*(part.strip("/").replace("/", "--") for part in parts))
-
-
-def fill(
-    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> Store | Waiting:
+def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "") -> None:
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     Trials whose call failed in an earlier run are asked again, many to a batch, where the engine
@@ -78,17 +55,11 @@ def fill(
     engine : Engine
         Asked only for what is missing.
     store : Store
-        From :func:`open_store`; held alone, or its share of it, while anything is asked.
+        From :func:`open_store`; held alone while anything is asked.
     sampling : Sampling
         As in the store's manifest.
     title : str
         Stands before the progress bar.
-
-    Returns
-    -------
-    Store
-        The same, which now lacks nothing: read it in :func:`ingroup.inference.reading.parts`. For
-        a share that is done before the others a :class:`ingroup.inference.share.Waiting` instead.
 
     Raises
     ------
@@ -97,60 +68,46 @@ def fill(
     StoreError
         Where another run is writing to this store, or the disk is full or read-only.
     """
-
     lacks = store.state()
     if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
         with store.writing() as lacks:
-            again = lacks.failed if engine.asks_again else []
-            own, lacking = (
-                sum(stop - start for start, stop in map(store.bounds, numbers))
-                for numbers in (store.own, lacks.missing)
-            )
+            todo = [range(*store.bounds(shard)) for shard in lacks.missing]
+            again = batches(lacks.failed if engine.asks_again else (), store.shard_size)
+            done = store.trials - sum(map(len, [*todo, *again]))
             with tqdm(
-                total=own,
-                initial=own - lacking - len(again),
-                desc=title,
-                unit=" prompts",
-                mininterval=5,
+                total=store.trials, initial=done, desc=title, unit=" prompts", mininterval=5
             ) as progress:
-                todo = [range(*store.bounds(shard)) for shard in lacks.missing]
                 for place, replies in _replies(design, todo, engine, sampling):
                     store.write(lacks.missing[place], replies)
                     progress.update(len(replies))
-                todo = list(store.batches(again))
-                for place, replies in _replies(design, todo, engine, sampling):
-                    store.write_again(todo[place], replies)
+                for place, replies in _replies(design, again, engine, sampling):
+                    store.write_again(again[place], replies)
                     progress.update(len(replies))
-    filled = partial(_filled, store, title)
-    return Waiting(store, title, filled) if store.elsewhere() else filled()
-
-
-def _filled(store: Store, title: str) -> Store:
     if sentence := failures(parts(store, columns=["error"])):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
-    return store
 
 
 def generate(
     design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> pd.DataFrame | Waiting:
-    """:func:`fill` a store and read it as one table, which has to fit into memory.
+) -> pd.DataFrame:
+    """:func:`fill` a store and read it as one table, which has to fit into memory."""
+    fill(design, engine, store, sampling, title)
+    return store.read()
 
-    Parameters, exceptions and shares are those of :func:`fill`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        All responses, as :meth:`ingroup.inference.store.Store.read` gives them.
-    """
-    filled = fill(design, engine, store, sampling, title)
-    if isinstance(filled, Waiting):
-        return filled._replace(read=lambda: filled.read().read())
-    return filled.read()
+def batches(trials: Iterable[int], size: int) -> list[list[int]]:
+    """Ascending trials in lists of up to ``size``, those of one shard of that size in one list."""
+    found: list[list[int]] = []
+    for _, group in groupby(trials, key=lambda trial: trial // size):
+        same = list(group)
+        if not found or len(found[-1]) + len(same) > size:
+            found.append([])
+        found[-1] += same
+    return found
 
 
 def _replies(
-    design: Design, parts: Sequence[Sequence[int]], engine: Engine, sampling: Sampling
+    design: Design, todo: Sequence[Sequence[int]], engine: Engine, sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
     """The place of a part of the trials and its replies, each part once.
 
@@ -159,7 +116,7 @@ def _replies(
     does not wait for a chat template.
     """
     if isinstance(engine, Cluster):
-        yield from engine.replies(design, parts, sampling)
+        yield from engine.replies(design, todo, sampling)
         return
     local = isinstance(engine, LocalEngine)
     ask = engine.complete if local else engine.answer
@@ -169,17 +126,17 @@ def _replies(
         return engine.prompter.batch(chats) if local else chats
 
     with ThreadPoolExecutor(1) as ahead:
-        made = ahead.submit(prepared, parts[0] if parts else ())
-        for place in range(len(parts)):
+        made = ahead.submit(prepared, todo[0] if todo else ())
+        for place in range(len(todo)):
             prompts = made.result()
-            made = ahead.submit(prepared, parts[place + 1] if place + 1 < len(parts) else ())
+            made = ahead.submit(prepared, todo[place + 1] if place + 1 < len(todo) else ())
             yield place, ask(prompts, sampling)
 
 
 def failures(responses: Iterable[pd.DataFrame]) -> str:
     """How many calls failed and the three most frequent reasons, as a sentence; empty if none.
 
-    ``responses`` come in parts, as from :func:`ingroup.inference.reading.parts`.
+    ``responses`` come in parts, as from :func:`ingroup.inference.store.parts`.
     """
     prompts, counts = 0, Counter()
     for part in responses:
@@ -203,7 +160,7 @@ def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0
     Parameters
     ----------
     responses : pandas.DataFrame
-        From :func:`generate`.
+        From :func:`ingroup.inference.store.parts` or :func:`generate`.
     price_in, price_out : float
         Per million tokens of prompt and of reply.
 
@@ -217,9 +174,3 @@ def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
     return pd.DataFrame([{"prompts": len(responses), **tokens, "failed": failed, "cost": cost}])
-
-
-def find_model(name: str) -> str:
-    """The folder ``data/models/<name>`` where there is one, else the name as it is."""
-    folder = paths.MODELS / name
-    return str(folder) if (folder / "config.json").exists() else name

@@ -1,0 +1,189 @@
+"""Around the loop: calls and their folders, engines, failures, what it took."""
+
+import pandas as pd
+import pytest
+
+from ingroup import paths
+from ingroup.inference import (
+    Call,
+    Reply,
+    Sampling,
+    Store,
+    StoreError,
+    ask,
+    call,
+    failures,
+    find_model,
+    generate,
+    open_store,
+    stored,
+    usage,
+)
+from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
+
+
+class Dead:
+    """No call gets through."""
+
+    asks_again = False
+
+    def answer(self, conversations, sampling):
+        return [Reply(None, "failed", error="no net") for _ in conversations]
+
+    def identity(self):
+        return {"engine": "dead"}
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def plan():
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+
+
+def called(plan, model="org/Llama-8B", **more):
+    facts = {"study": "empathy_gap", "source": "sample-12", "engine": "vllm", "part": "P0,S0,T0"}
+    given = {"model": model, "design": plan, "sampling": Sampling(), **more}
+    return Call(**facts | given)
+
+
+def test_a_folder_is_one_name_a_level(plan):
+    assert called(plan).folder.relative_to(paths.RESPONSES).parts == (
+        "empathy_gap",
+        "sample-12",
+        "org--Llama-8B@vllm",
+        "P0,S0,T0",
+    )
+    local = called(plan, "/home/me/model/").folder
+    assert local.relative_to(paths.RESPONSES).parts[2] == "home--me--model@vllm"
+
+
+@pytest.fixture
+def engines(tmp_path, monkeypatch):
+    """Answers go to a folder of the test's; which engine was made of what, and closed."""
+    made = []
+
+    class Told(Dead):
+        def __init__(self, name, model, **options):
+            self.made = [name, model, options, "open"]
+            made.append(self.made)
+
+        def identity(self):
+            return {"engine": self.made[0], "model": self.made[1]}
+
+        def answer(self, conversations, sampling):
+            return [Reply(self.made[1], "stop") for _ in conversations]
+
+        def close(self):
+            self.made[-1] = "closed"
+
+    monkeypatch.setattr(call, "make_engine", Told)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    return made
+
+
+def test_calls_are_asked_and_read_without_an_engine(plan, engines):
+    """One engine a model, with the options that are the notebook's parameters."""
+    short = plan.slice(0, 20)
+    asked = [called(short, "a"), called(short, "a", part="P1"), called(short, "b")]
+    with pytest.raises(StoreError, match="holds no answers; run the study again"):
+        stored(asked[0])
+    ask(asked, {"SYSTEM": "fold", "ENGINE_WORKERS": 1, "MODEL": "a;b", "RUN": "x"})
+    options = {"system": "fold", "workers": 1, "designs": [short]}
+    assert engines == [["vllm", name, options, "closed"] for name in ("a", "b")]
+    assert [set(stored(one).read().text) for one in asked] == [{"a"}, {"a"}, {"b"}]
+    other = called(plan.slice(0, 21), "a")
+    with pytest.raises(StoreError, match="holds answers to other prompts than the study would"):
+        stored(other)
+    with pytest.raises(
+        StoreError, match="holds answers with trials 20, this run asks with trials 21"
+    ):
+        ask([other], {})
+    assert engines[-1][-1] == "closed"
+
+
+def test_recordings_belong_to_one_design_and_what_is_not_settled_is_not_asked(plan, engines):
+    asked = [called(plan.slice(0, n), engine="replay", part=str(n)) for n in (3, 4)]
+    ask(asked, {})
+    assert [options["designs"] for _, _, options, _ in engines] == [[a.design] for a in asked]
+    with pytest.raises(ValueError, match="texts of its prompts are still to be written"):
+        ask([called(plan, settled=False)], {})
+
+
+def test_a_model_is_a_folder_of_ours_or_a_name():
+    assert find_model("calibrant") == str(paths.MODELS / "calibrant")
+    assert find_model("meta-llama/Llama-3.1-8B") == "meta-llama/Llama-3.1-8B"
+
+
+@pytest.fixture
+def responses(tmp_path):
+    failed = [Reply(None, "failed", 100, error=reason) for reason in ("HTTP 500", "cut", "cut")]
+    store = Store(tmp_path, {"trials": 6, "shard_size": 3})
+    with store.writing():
+        store.write(0, [Reply("1", "stop", 120, 96, 2), Reply("", "stop", 80, 0, 0), failed[0]])
+        store.write(1, [failed[1], failed[2], Reply("70", "length", 200, 160, 3)])
+    return store.read()
+
+
+def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
+    assert usage(responses, price_in=2.5, price_out=10).to_dict("records") == [
+        {
+            "prompts": 6,
+            "prompt_tokens": 700,
+            "cached_tokens": 256,
+            "output_tokens": 5,
+            "failed": 3,
+            "cost": pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000),
+        }
+    ]
+    assert usage(responses).cost[0] == 0
+
+
+def test_tokens_of_a_large_study_do_not_overflow():
+    """37 million prompts of 300 tokens are more than 32 bits count."""
+    one = pd.DataFrame({"prompt_tokens": [2**30] * 8, "cached_tokens": 0, "output_tokens": 1})
+    many = one.astype("int32").assign(finish_reason="stop")
+    assert usage(many).prompt_tokens[0] == 2**33
+
+
+def test_failures_are_told_with_their_reasons(responses):
+    assert failures([responses]) == "3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"
+    assert failures([responses[:2]]) == ""
+    many = pd.DataFrame({"finish_reason": "failed", "error": [*"aaabbbccddeeeee"]})
+    told = "15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)"
+    assert failures([many]) == told
+    assert failures([many[:4], many[4:]]) == told
+
+
+def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
+    short, sampling = plan.slice(0, 12), Sampling()
+    generate(short, Dead(), open_store(tmp_path, short, Dead(), sampling), sampling, "Religion")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "Religion: 12 of 12 prompts failed (12 x no net)"
+
+
+class Tokens:
+    """A local engine whose prompter counts words, and that answers with the count."""
+
+    asks_again = False
+
+    class prompter:
+        @staticmethod
+        def batch(conversations):
+            return [[len(chat[1]["content"].split())] for chat in conversations]
+
+    def complete(self, prompts, sampling):
+        return [Reply(str(words), "stop") for (words,) in prompts]
+
+    def identity(self):
+        return {"engine": "tokens"}
+
+
+def test_a_local_engine_gets_token_ids_of_its_own_part(plan, tmp_path):
+    """Prompts are made one part ahead; each part still gets its own."""
+    engine, sampling = Tokens(), Sampling()
+    table = generate(plan, engine, open_store(tmp_path, plan, engine, sampling, 50), sampling)
+    wanted = [str(len(trial.messages[1]["content"].split())) for trial in plan]
+    assert table.text.astype(str).tolist() == wanted
