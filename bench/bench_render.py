@@ -10,10 +10,11 @@ import time
 
 from transformers import AutoTokenizer
 
-from ingroup import corpora, paths
-from ingroup.inference.generation import SHARD_SIZE
+from ingroup import paths
+from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prompts import Prompter
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 ROUNDS = 3
 RATE = 50_000  # trials a second that a fast GPU must not wait for
@@ -32,7 +33,7 @@ def rows() -> list[dict[str, str | float]]:
 
 
 def _rows() -> list[dict[str, str | float]]:
-    plan = empathy_gap_trials(corpora.load_events("sample", 36), ["P0,S0,T0"])
+    plan = empathy_gap_trials(load_events("sample", 36), ["P0,S0,T0"])
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
     chats = [trial.messages for trial in plan]
     texts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 import pandas as pd
-import scale
 
+import scale
 from ingroup.inference import Reply, Sampling, Store, open_store
-from ingroup.inference.generation import SHARD_SIZE
+from ingroup.inference.generate import SHARD_SIZE
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 
@@ -62,8 +62,9 @@ def rows() -> list[dict[str, str | float]]:
 
 
 def _fill(store: Store, replies: list[Reply]) -> None:
-    for shard in range(N_SHARDS):
-        store.write(shard, replies[slice(*store.bounds(shard))])
+    with store.writing():
+        for shard in range(N_SHARDS):
+            store.write(shard, replies[slice(*store.bounds(shard))])
 
 
 def _write(table: pd.DataFrame, file: Path) -> None:

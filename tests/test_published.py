@@ -169,6 +169,7 @@ def test_printed_numbers_stand_beside_those_of_a_run():
         ("mean", ["senior"], "table 14: found no column 'mean_printed', expected model_label,"),
         ("mean_score", pd.Index(["senior"], name="who"), "found no column 'who', expected"),
         ("mean_score", pd.Index(["senior"] * 2, name="group"), "found 'senior' twice in this run"),
+        ("mean_score", ["senior"], "found 'senior' twice in the table, expected it once"),
     ],
 )
 def test_what_cannot_stand_beside_is_one_sentence(column, index, message):

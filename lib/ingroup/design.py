@@ -1,8 +1,7 @@
 """Factorial designs: a number for every trial, and the trial for every number.
 
-A design is never written out. It is a list of blocks (one setting and one category each), a
-block is a product of factors, and a trial is built when it is asked for. So 37,310,350 trials
-cost no more memory than 1,000.
+A design is a list of blocks, a block is a product of factors, and a trial is built when it is asked
+for: 37,310,350 trials cost no more memory than 1,000.
 """
 
 import hashlib
@@ -105,15 +104,7 @@ class Block:
 
 
 class Design(Sequence[Trial]):
-    """A lazily indexed sequence of trials.
-
-    Parameters
-    ----------
-    blocks : iterable of Block
-        In prefix order.
-    start, stop : int, optional
-        The window of the whole design that this object shows; see :meth:`slice`.
-    """
+    """A lazily indexed sequence of trials: blocks in prefix order, and a window of the whole."""
 
     def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
         self.blocks = tuple(blocks)
@@ -175,34 +166,3 @@ class Design(Sequence[Trial]):
             content = [dict(block.labels), block.templates, dict(block.factors)]
             digest.update(json.dumps(content, default=list, ensure_ascii=False).encode())
         return digest.hexdigest()
-
-
-class Selection(Sequence[Trial]):
-    """Some trials of a design, in an order of their own; their numbers stay those of the whole.
-
-    Parameters
-    ----------
-    design : Design
-        The whole.
-    numbers : array of int
-        Which of its trials, in which order.
-    """
-
-    def __init__(self, design: Design, numbers: np.ndarray):
-        self.design, self.numbers = design, np.asarray(numbers, dtype=np.int64)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: int) -> Trial:
-        return self.design[int(self.numbers[index])]
-
-    def slice(self, start: int, stop: int) -> "Selection":
-        """Places ``start`` to ``stop`` of this selection."""
-        return Selection(self.design, self.numbers[start:stop])
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over the design's fingerprint and the numbers."""
-        content = self.design.fingerprint.encode() + self.numbers.astype("<i8").tobytes()
-        return hashlib.sha256(content).hexdigest()

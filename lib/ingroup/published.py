@@ -42,8 +42,7 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     Raises
     ------
     InputError
-        If there is no such table, or a file departs from the schema: the sentence names the file,
-        the line (the header is line 1) and the column.
+        If there is no such table, or where (file, line, column) one departs from the schema.
     """
     path = _find(study, table, folder)
     texts = read_table(path).astype(str)
@@ -72,7 +71,7 @@ def _find(study: str, table: int | str, folder: Path) -> Path:
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
-    """A column as its kind, or where it is none."""
+    """A column as values of its kind."""
     empty = texts.eq("")
     if kind == "text":
         values, bad = texts, pd.Series(False, texts.index)
@@ -92,15 +91,7 @@ def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Se
 def tolerance(printed: str | pd.Series) -> float | pd.Series:
     """Half a unit in the last printed digit.
 
-    Parameters
-    ----------
-    printed : str or pandas.Series of str
-        Numbers as printed; trailing zeros count, so ``"5.70"`` has 0.005 and ``"5.7"`` has 0.05.
-
-    Returns
-    -------
-    float or pandas.Series of float64
-        In the unit of the number; NaN for an empty text.
+    Trailing zeros count, so ``"5.70"`` has 0.005 and ``"5.7"`` has 0.05; NaN for an empty text.
 
     Raises
     ------
@@ -126,8 +117,7 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
     here : array_like, shape (n,) or a scalar
         The numbers of this run, in the same order and unit.
     spread : array_like
-        How far ``here`` itself may be off, e.g. half the width of its interval; added to the
-        tolerance.
+        How far ``here`` itself may be off; added to the tolerance.
 
     Returns
     -------
@@ -173,7 +163,7 @@ def beside(
     Raises
     ------
     InputError
-        If a table has no column of that name, or ``here`` has a row twice.
+        If a table has no column of that name, or the table or ``here`` has a row twice.
     """
     blocks = [pd.DataFrame(columns=["table", "number", "row", *_COMPARED])]
     for table, column, here in sources if model else ():
@@ -184,10 +174,11 @@ def beside(
             if name not in rows:
                 raise wrong(f"{study}, table {table}", f"no column {name!r}", ", ".join(rows))
         own = here.set_axis(_joined(here.index.to_frame()))
-        for name in own.index[own.index.duplicated()]:
-            raise wrong(f"{study}, table {table}", f"{name!r} twice in this run", "it once")
         rows = rows.set_axis(_joined(rows[list(here.index.names)]))
         rows = rows[rows.index.isin(own.index)]
+        for frame, where in ((own, "this run"), (rows, "the table")):
+            for name in frame.index[frame.index.duplicated()]:
+                raise wrong(f"{study}, table {table}", f"{name!r} twice in {where}", "it once")
         compared = compare(rows[f"{column}_printed"], own.reindex(rows.index))
         block = compared.rename_axis("row").reset_index()
         block.insert(0, "table", table)
@@ -206,17 +197,16 @@ def model_of(study: str, model_id: str, folder: Path = paths.PUBLISHED) -> str |
     Parameters
     ----------
     study : str
-        Name of the study, as in :func:`load`.
+        As in :func:`load`.
     model_id : str
-        A hub or provider id, e.g. as given to an engine; case does not matter.
+        A hub or provider id; case does not matter.
     folder : pathlib.Path
         Where ``models.csv`` is; it says for each id where it comes from.
 
     Returns
     -------
     str or None
-        The value of the tables' ``model`` column (``source`` in some), or None if the paper did
-        not print this model.
+        The tables' ``model`` (``source`` in some), or None if the paper did not print this one.
     """
     models = pd.read_csv(folder / "models.csv", dtype=str)
     same = (models["study"] == study) & (models["hub_id"].str.lower() == model_id.lower())

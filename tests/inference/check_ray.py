@@ -11,19 +11,17 @@ import pandas as pd
 import pytest
 import ray
 
-from ingroup import corpora
 from ingroup.design import Block, Design
 from ingroup.inference import (
     EngineError,
     Reply,
     Sampling,
-    ShareDone,
-    all_shares,
     generate,
     open_store,
 )
-from ingroup.inference.cluster import RESTARTS, Cluster
+from ingroup.inference.cluster import RETRIES, Cluster
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING, TRIALS, SHARD = Sampling(), 62, 4  # sixteen shards, the last one half full
 SHARDS = 16
@@ -33,12 +31,17 @@ SHARDS = 16
 def local():
     """One Ray for all tests; four engines on however many cores."""
     here = Path(__file__).parent  # workers find Scribe, and the bench's engine
-    folders = [str(here), str(here.parent / "bench"), os.environ.get("PYTHONPATH")]
+    folders = [str(here), str(here.parents[1] / "bench"), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(
-        "local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**8
-    )
+    how = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
+    while not ray.is_initialized():
+        try:
+            ray.init("local", object_store_memory=10**8, **how)
+        except Exception as error:
+            if "timed out during startup" not in str(error):  # a busy machine: Ray gives it 30 s
+                raise
+            ray.shutdown()
     yield
     ray.shutdown()
 
@@ -55,19 +58,15 @@ def plan():
 class Scribe:
     """Writes down who was asked what; at some shards something happens, a number of times.
 
-    ``falls`` and ``raises`` are shard to how often its worker dies or its engine breaks, ``slow``
-    are seconds that the first to be asked a shard takes. ``pause`` is what any shard takes, and
-    none is answered before a ``crew`` has been asked.
+    ``falls`` and ``raises`` are shard to how often its worker dies or its engine breaks. None is
+    answered before a ``crew`` has been asked.
     """
 
     asks_again = False
 
-    def __init__(
-        self, log, falls=(), raises=(), slow=(), pause=0.0, crew=1, gives_up=False, model="a"
-    ):
-        self.log, self.pause, self.crew, self.model = log, pause, crew, model
-        self.gives_up = gives_up
-        self.falls, self.raises, self.slow = dict(falls), dict(raises), dict(slow)
+    def __init__(self, log, falls=(), raises=(), crew=1, gives_up=False, model="a"):
+        self.log, self.crew, self.model, self.gives_up = log, crew, model, gives_up
+        self.falls, self.raises = dict(falls), dict(raises)
 
     def answer(self, conversations, sampling):
         numbers = [int(chat[0]["content"]) for chat in conversations]
@@ -83,7 +82,6 @@ class Scribe:
             raise EngineError("this prompt has no system role")
         while len({process for process, _ in calls(self.log)}) < self.crew:
             time.sleep(0.01)
-        time.sleep(self.slow.get(shard, self.pause) if times == 1 else self.pause)
         return [Reply(f"reply {number % 11}", "stop", number, 0, 1) for number in numbers]
 
     def identity(self):
@@ -100,9 +98,9 @@ def calls(log):
     return [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
 
 
-def run(folder, engine, share=""):
+def run(folder, engine):
     work = plan()
-    store = open_store(folder, work, engine, SAMPLING, SHARD, share)
+    store = open_store(folder, work, engine, SAMPLING, SHARD)
     return generate(work, engine, store, SAMPLING, "P0")
 
 
@@ -147,7 +145,7 @@ def test_several_workers_give_what_one_process_gives(tmp_path, alone):
 def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
     from ingroup.inference import make_engine
 
-    work = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Nationality"])
+    work = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Nationality"])
     work, tables = work.slice(0, 24), []
     one = make_engine("transformers", "calibrant", batch_size=8)
     two = Cluster(lambda: make_engine("transformers", "calibrant", batch_size=8), 2)
@@ -176,59 +174,55 @@ def test_the_shard_of_a_lost_worker_goes_to_another(tmp_path, alone, how):
     assert Counter(shard for _, shard in asked) == expected
 
 
-def test_a_straggler_is_overtaken_and_never_overwrites(tmp_path, alone):
-    """Its worker would sleep for ten minutes; the next store begins while it still does."""
-    log, begun = tmp_path / "log", time.monotonic()
-    cluster = Cluster(lambda: Scribe(log, slow={2: 600.0, 7: 12.0}, pause=0.1, crew=4), 4)
-    table = run(tmp_path / "store", cluster)
-    pd.testing.assert_frame_equal(table, alone[0])
-    check(tmp_path, alone)
-    times = Counter(shard for _, shard in calls(log))
-    assert times[2] == times[7] == 2
-    assert set(times) == set(range(SHARDS))
-    assert max(times.values()) == 2
-    pd.testing.assert_frame_equal(run(tmp_path / "second" / "store", cluster), alone[0])
-    check(tmp_path / "second", alone)
-    assert time.monotonic() - begun < 300, "waited for the straggler"
-    cluster.close()
-
-
-def test_a_lost_last_worker_is_a_sentence_and_the_store_goes_on(tmp_path, alone):
-    """Shard 9 kills whoever takes it, as often as it takes."""
+@pytest.mark.parametrize("how", ["falls", "raises"])
+def test_a_shard_that_is_always_lost_is_a_sentence_and_the_store_goes_on(tmp_path, alone, how):
+    """Shard 9 kills whoever takes it, or breaks its engine, as often as it is asked."""
     with pytest.raises(EngineError) as caught:
-        many(tmp_path, workers=2, falls={9: 99})
+        many(tmp_path, workers=2, **{how: {9: 99}})
     text = str(caught.value)
-    assert text.startswith("the cluster lost its last worker (The actor died")
+    reason = "The actor" if how == "falls" else r"RuntimeError: the card fell off the bus"
+    assert text.startswith(f"a shard was lost {1 + RETRIES} times ({reason}")
     assert text.endswith("answers that are stored stay, run again to go on behind them")
     assert "\n" not in text
-    killed = Counter(shard for _, shard in calls(tmp_path / "log"))
-    # Each worker falls so often in a row; who answers another shard in between counts anew.
-    assert 2 * (1 + RESTARTS) <= killed[9] < 2 * (1 + RESTARTS) + SHARDS
+    asked = Counter(shard for _, shard in calls(tmp_path / "log"))
+    assert asked[9] == 1 + RETRIES
     stored = sorted((tmp_path / "store").glob("part-*"))
-    assert len(stored) == SHARDS - 1, "the others were done before"
+    assert len(stored) >= 9, "those before it were done"
     log = tmp_path / "log of the second"
     run(tmp_path / "store", Scribe(log))
-    assert [shard for _, shard in calls(log)] == [9]
+    assert len(calls(log)) == SHARDS - len(stored)
     check(tmp_path, alone)
 
 
 def test_workers_that_are_killed_from_outside(tmp_path, alone):
-    """Two of three, while they compute."""
+    """Two of three, while they wait for each other."""
     log = tmp_path / "log"
 
     def kill():
-        while len({process for process, _ in calls(log)}) < 3:
+        while len({process for process, _ in calls(log)}) < 2:
             time.sleep(0.01)
         for process in sorted({process for process, _ in calls(log)})[:2]:
             os.kill(process, signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
     thread.start()
-    table, asked = many(tmp_path, workers=3, pause=0.2, crew=3)
+    table, asked = many(tmp_path, workers=3, crew=4)
     thread.join()
     pd.testing.assert_frame_equal(table, alone[0])
     check(tmp_path, alone)
-    assert SHARDS + 1 <= len(asked) <= SHARDS + 3  # two were cut off, a late one asked twice
+    assert len(asked) == SHARDS + 2  # two were cut off
+
+
+def test_a_run_that_stops_reading_leaves_no_answer_for_the_next(tmp_path, alone):
+    """What was in work when the caller broke off is not taken for a part of what is asked next."""
+    cluster = Cluster(lambda: Scribe(tmp_path / "log"), 2)
+    asked = cluster.replies(
+        plan(), [range(start, start + SHARD) for start in range(0, 40, SHARD)], SAMPLING
+    )
+    next(asked)
+    asked.close()
+    pd.testing.assert_frame_equal(run(tmp_path / "store", cluster), alone[0])
+    cluster.close()
 
 
 def test_an_engine_that_gives_up_ends_the_run_with_its_own_sentence(tmp_path):
@@ -255,20 +249,10 @@ def test_engines_that_differ_are_refused(tmp_path):
         run(tmp_path / "store", Cluster(another, 2))
 
 
-def test_a_share_on_a_cluster(tmp_path, alone):
-    log = tmp_path / "log"
-    cluster = Cluster(lambda: Scribe(log), 2)
-    with pytest.raises(ShareDone, match=r"SHARD=2/2 is done; of the other shares 8 shards"):
-        all_shares({"": run(tmp_path / "store", cluster, "2/2")})
-    pd.testing.assert_frame_equal(run(tmp_path / "store", cluster, "1/2"), alone[0])
-    cluster.close()
-    check(tmp_path, alone)
-
-
-def test_four_workers_are_at_least_three_and_a_half_times_as_fast_as_one(monkeypatch):
+def test_four_workers_are_nearly_four_times_as_fast_as_one(monkeypatch):
     """Engines that sleep, so that what is measured is the way around them."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "bench")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
     import bench_ray
 
     (row,) = bench_ray.rows()
-    assert row["ratio"] >= 3.5, row
+    assert row["ratio"] >= 3.8, row

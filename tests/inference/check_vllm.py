@@ -12,11 +12,12 @@ import psutil
 import pytest
 import torch
 
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.inference import EngineError, Sampling
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.inference.vllm_engine import CPU_BLOCK, VLLMEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
@@ -35,7 +36,7 @@ def engine():
 @pytest.fixture(scope="module")
 def chats():
     """Trials from all over the design, so that prompts differ in length and prefix."""
-    plan = empathy_gap_trials(corpora.load_events("sample", 36))
+    plan = empathy_gap_trials(load_events("sample", 36))
     return [plan[i * len(plan) // 1000].messages for i in range(1000)]
 
 
@@ -134,7 +135,7 @@ def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
         monkeypatch.setattr(
             engine.vllm, "LLM", partial(engine.vllm.LLM, num_gpu_blocks_override=blocks)
         )
-    plan = empathy_gap_trials(corpora.load_events("sample"), ["P0,S0,T0"], ["Religion"])
+    plan = empathy_gap_trials(load_events("sample"), ["P0,S0,T0"], ["Religion"])
     ordered = [trial.messages for trial in plan]
     shuffled = random.Random(0).sample(ordered, len(ordered))
     prompts = [engine.prompter.ids(chat) for chat in ordered]

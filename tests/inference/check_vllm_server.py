@@ -13,11 +13,12 @@ from itertools import chain
 import pytest
 
 from fault_proxy import FAULTS, FaultProxy
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.inference import Sampling, generate, open_store
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
@@ -89,7 +90,7 @@ def environment(monkeypatch):
 @pytest.fixture(scope="module")
 def plan():
     """200 trials of the religion block."""
-    whole = empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    whole = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     return whole.slice(0, 200)
 
 

@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 
 from fake_openai import FakeOpenAI, fault
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.commands import parameters, run
 from ingroup.inference import Sampling, generate, make_engine, open_store
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 NOTEBOOK = "10_empathy_gap"
 KEY = "sk-planted-0123456789abcdefghij"
@@ -25,7 +26,7 @@ SMALL = {
 }
 
 
-FIRST = corpora.load_events("sample", 3).generated_text[0]
+FIRST = load_events("sample", 3).generated_text[0]
 RUN = "test-server"
 
 
@@ -98,7 +99,7 @@ def test_the_key_is_in_no_file(served, written):
 
 def test_recorded_answers_give_the_same_responses(served, written):
     """The cell that asks, on what the server's run has stored."""
-    plan = empathy_gap_trials(corpora.load_events("sample", 3), ["P0,S0,T0"])
+    plan = empathy_gap_trials(load_events("sample", 3), ["P0,S0,T0"])
     engine = make_engine("replay", SMALL["MODEL"], recordings=str(written[0]), designs=[plan])
     sampling = Sampling(temperature=0.0, max_tokens=128)
     store = open_store(written[1] / "P0,S0,T0", plan, engine, sampling)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.inference import (
     Call,
     Reply,
@@ -20,6 +20,7 @@ from ingroup.inference import (
     usage,
 )
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 
 class Dead:
@@ -39,7 +40,7 @@ class Dead:
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
 
 
 def called(plan, model="org/Llama-8B", **more):

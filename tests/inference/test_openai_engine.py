@@ -17,11 +17,11 @@ import pytest
 
 from fake_openai import FakeOpenAI, completion, fault, text_of, with_logprobs
 from fault_proxy import FAULTS, FaultProxy
-from ingroup import corpora
 from ingroup.inference import EngineError, Reply, Sampling, generate, open_store
 from ingroup.inference.engine import trial_seed
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 GREEDY = Sampling(max_tokens=8)
 LIKELY = Sampling(max_tokens=8, logprobs=3)
@@ -157,7 +157,7 @@ def test_an_interrupt_ends_the_calls(serve):
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 4), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 4), ["P0,S0,T0"], ["Religion"])
 
 
 def table(plan, folder, url, **options):

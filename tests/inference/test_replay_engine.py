@@ -12,10 +12,10 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 
-from ingroup import corpora
 from ingroup.inference import EngineError, Reply, Sampling, StoreError, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
 from ingroup.tables import InputError
@@ -74,7 +74,7 @@ def results(file, items):
 
 @pytest.fixture(scope="module")
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
 
 
 class Model:
@@ -203,7 +203,7 @@ def test_a_flipped_byte_is_found(plan, tmp_path):
 
 def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
     # "a person" rates "a person" in every category, and two narratives are the same.
-    events = corpora.load_events("sample", 4)
+    events = load_events("sample", 4)
     events.loc[3, ["emotion", "generated_text"]] = events.loc[2, ["emotion", "generated_text"]]
     plan = empathy_gap_trials(events, ["P0,S0,T0"], ["Race or Ethnicity", "Religion"])
 
@@ -223,7 +223,7 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
 
 def test_a_store_of_something_else_is_refused(plan, tmp_path):
     run(plan, tmp_path / "store", Model())
-    other = empathy_gap_trials(corpora.load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
     here, there = plan.fingerprint[:16], other.fingerprint[:16]
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
@@ -263,7 +263,7 @@ class Numbered(Model):
 
 def two_settings():
     """Two designs without a common prompt; in each, "a person" rates "a person" twice."""
-    events = corpora.load_events("sample", 3)
+    events = load_events("sample", 3)
     categories = ["Race or Ethnicity", "Religion"]
     return [empathy_gap_trials(events, [name], categories) for name in ("P0,S0,T0", "P0,S1,T0")]
 
@@ -271,7 +271,7 @@ def two_settings():
 @pytest.mark.parametrize("turned", [False, True])
 def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
     first, second = two_settings()
-    other = empathy_gap_trials(corpora.load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
     originals = [
         run(plan, tmp_path / "all" / "toy" / name, Numbered(name), 100)
         for plan, name in ((first, "b"), (second, "a"))
@@ -290,7 +290,7 @@ def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
 
 def once_and_twice():
     """A design of 72 prompts, and one that has each of them twice."""
-    events = corpora.load_events("sample", 2)
+    events = load_events("sample", 2)
     doubled = pd.concat([events, events], ignore_index=True)
     return [empathy_gap_trials(table, ["P0,S0,T0"], ["Religion"]) for table in (events, doubled)]
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup import corpora
 from ingroup.inference import (
     EngineError,
     Reply,
@@ -25,6 +24,7 @@ from ingroup.inference import (
 )
 from ingroup.inference.generate import batches
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 SAMPLING = Sampling()
 
@@ -51,7 +51,7 @@ class Parrot:
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(corpora.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
 
 
 def run(plan, folder, engine, shard_size=50):
@@ -134,7 +134,7 @@ def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan,
 
 def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
     run(plan, tmp_path, Parrot())
-    other = empathy_gap_trials(corpora.load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
+    other = empathy_gap_trials(load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
     with pytest.raises(StoreError, match=r"holds answers to other prompts .*\(mv .*\.before"):
         run(other, tmp_path, Parrot())
     warm = Sampling(temperature=1.0, seed=3)
@@ -350,7 +350,7 @@ def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
 
 
 def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
-    """Of another model, of a store of another size, another shard's, a supplement, a copy of one."""
+    """Of another model or a store of another size, another shard's, a supplement, a copy of one."""
     server = Server(failures=1)
     run(plan, tmp_path / "a", server)
     whole = run(plan, tmp_path / "a", server)

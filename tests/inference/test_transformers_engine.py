@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.logits import FirstToken
 from ingroup.inference.transformers_engine import TransformersEngine, batches
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.stimuli import load_events
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 
@@ -25,7 +26,7 @@ def engine():
 @pytest.fixture(scope="module")
 def chats():
     """Trials from all over the design, so that prompts differ in length and prefix."""
-    plan = empathy_gap_trials(corpora.load_events("sample", 12))
+    plan = empathy_gap_trials(load_events("sample", 12))
     return [plan[i].messages for i in range(0, len(plan), len(plan) // 60)]
 
 

@@ -23,10 +23,9 @@ def random_matrix(n, seed=0):
 
 
 def gap_of(matrix, same, rows, columns):
-    """delta of one arrangement, cell by cell: the definition."""
-    cells = [(matrix[r, c], same[i, j]) for i, r in enumerate(rows) for j, c in enumerate(columns)]
-    inside, outside = ([value for value, within in cells if within == side] for side in (1, 0))
-    return sum(inside) / len(inside) - sum(outside) / len(outside)
+    """delta of one arrangement: the definition."""
+    arranged = matrix[np.ix_(rows, columns)]
+    return arranged[same].mean() - arranged[~same].mean()
 
 
 def null_moments(matrix, same):
@@ -66,22 +65,23 @@ def test_exact_null_is_the_null_of_all_arrangements(groups, n_arrangements):
     matrix, same = random_matrix(len(groups), 1), same_group(groups)
     result = permutation_test(matrix, same)
     assert result.exact
-    assert result.n_resamples == n_arrangements
+    assert len(result.null_distribution) == n_arrangements
     slow = all_gaps(matrix, same)
     np.testing.assert_allclose(*as_often(result.null_distribution, slow), atol=1e-12)
     observed = gap_of(matrix, same, range(len(matrix)), range(len(matrix)))
     assert result.statistic == pytest.approx(observed, abs=1e-12)
     assert result.pvalues["greater"] == np.mean(slow >= observed - 1e-9)
     assert result.pvalues["less"] == np.mean(slow <= observed + 1e-9)
-    assert result.pvalues["two-sided"] == np.mean(np.abs(slow) >= abs(observed) - 1e-9)
+    assert result.pvalue == np.mean(np.abs(slow) >= abs(observed) - 1e-9)
+    assert result.pvalue == result.pvalues["two-sided"]
 
 
 def test_in_group_cell_off_the_diagonal():
     same = np.roll(np.eye(5, dtype=bool), 2, axis=1)
     matrix = random_matrix(5, 2)
     result = permutation_test(matrix, same)
-    assert result.n_resamples == 120
-    assert result.statistic == pytest.approx(matrix[same].mean() - matrix[~same].mean())
+    assert len(result.null_distribution) == 120
+    assert result.statistic == pytest.approx(gap_of(matrix, same, range(5), range(5)))
     assert result.null_distribution.var() == pytest.approx(null_moments(matrix, same)[1])
 
 
@@ -149,7 +149,7 @@ def test_large_matrix_needs_wider_numbers():
     for n, n_groups in ((45, 9), (128, 16), (300, 300)):
         matrix, same = random_matrix(n, n), same_group(np.arange(n) % n_groups)
         result = permutation_test(matrix, same, 500, np.random.default_rng(6))
-        observed = matrix[same].mean() - matrix[~same].mean()
+        observed = gap_of(matrix, same, range(n), range(n))
         assert result.statistic == pytest.approx(observed, abs=1e-12)
         ratio = result.null_distribution.var() / null_moments(matrix, same)[1]
         assert ratio == pytest.approx(1, abs=4.5 * np.sqrt(2 / 500))
@@ -167,12 +167,6 @@ def test_ties_count_as_extreme():
     matrix = np.add.outer(np.arange(9) / 7, np.arange(9) / 3)
     result = permutation_test(matrix, np.eye(9, dtype=bool), 500, np.random.default_rng(8))
     assert set(result.pvalues.values()) == {1.0}
-
-
-def test_the_pvalue_is_two_sided_of_three():
-    result = permutation_test(random_matrix(5, 9), np.eye(5, dtype=bool))
-    assert result.pvalue == result.pvalues["two-sided"]
-    assert len(set(result.pvalues.values())) == 3
 
 
 def test_null_interval_is_of_the_null():
@@ -233,7 +227,8 @@ def test_null_pvalues_are_uniform():
     assert stats.kstest(pvalues, "uniform").pvalue > 0.001
 
 
-NAN = np.where(np.eye(3, k=1) * [[1], [0], [0]], np.nan, np.arange(9).reshape(3, 3))
+NUMBERS = np.arange(9).reshape(3, 3)
+NAN = np.where(NUMBERS == 1, np.nan, NUMBERS)
 EYE = np.eye(3, dtype=bool)
 
 
@@ -241,19 +236,15 @@ EYE = np.eye(3, dtype=bool)
     ("matrix", "same", "message"),
     [
         (np.ones((3, 3)), EYE, "all cells of the matrix are 1"),
-        (0.1 + np.arange(9).reshape(3, 3) * 1e-16, EYE, "constant"),
+        (0.1 + NUMBERS * 1e-16, EYE, "constant"),
         (NAN, EYE, "nan in row 0, column 1"),
         (np.where(EYE, np.inf, 0), EYE, "inf in row 0, column 0"),
         (np.arange(6).reshape(2, 3), EYE, r"shape \(2, 3\)"),
         (np.arange(3), EYE, r"shape \(3,\)"),
-        (
-            np.arange(9).reshape(3, 3),
-            np.eye(2, dtype=bool),
-            r"same is bool of shape \(2, 2\), expected bool of \(3, 3\)",
-        ),
-        (np.arange(9).reshape(3, 3), np.eye(3), "same is float64"),
-        (np.arange(9).reshape(3, 3), np.ones((3, 3), dtype=bool), "same is True for all"),
-        (np.arange(9).reshape(3, 3), np.zeros((3, 3), dtype=bool), "same is False for all"),
+        (NUMBERS, EYE[:2, :2], r"same is bool of shape \(2, 2\), expected bool of \(3, 3\)"),
+        (NUMBERS, np.eye(3), "same is float64"),
+        (NUMBERS, EYE | True, "same is True for all"),
+        (NUMBERS, EYE & False, "same is False for all"),
     ],
 )
 def test_what_has_no_gap_is_refused(matrix, same, message):

@@ -6,6 +6,7 @@ They are checked before a kernel starts, so that a wrong one costs nothing but a
 import argparse
 import ast
 import difflib
+import os
 import pkgutil
 from importlib import import_module
 from pathlib import Path
@@ -137,5 +138,6 @@ def command_line(description: str) -> argparse.ArgumentParser:
 
 def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
-    given = dict(pair.split("=", 1) for pair in options.set)
+    # A name alone stands for its value in the environment, where no shell has read it.
+    given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
     return merged(notebook, options.profile, given, options.run, options.shared)

@@ -33,14 +33,12 @@ class TransformersEngine:
     model : str
         A folder, or a model's name on the hub. Code from the hub is never run, and only
         safetensors weights are read.
-    revision : str, optional
-        Commit or tag on the hub.
     batch_size : int
         Prompts computed together.
     system, bos
         See :class:`ingroup.inference.prompts.Prompter`.
-    device, dtype : str, optional
-        The first GPU and bfloat16 where there is one, else the CPU and float32.
+    dtype : str, optional
+        bfloat16 on the first GPU where there is one, else float32 on the CPU.
 
     Raises
     ------
@@ -53,17 +51,15 @@ class TransformersEngine:
     def __init__(
         self,
         model: str,
-        revision: str | None = None,
         batch_size: int = 64,
         system: SystemRole = "keep",
         bos: Bos = "template",
-        device: str | None = None,
         dtype: str | None = None,
     ):
         self.batch_size = batch_size
-        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.dtype = dtype or ("float32" if self.device == "cpu" else "bfloat16")
-        self.weights = Weights(model, revision)
+        self.weights = Weights(model)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, padding_side="left")
         self.prompter = Prompter(self.tokenizer, system, bos)
         self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
@@ -80,7 +76,7 @@ class TransformersEngine:
         return model.to(self.device).eval()
 
     def identity(self) -> dict[str, str]:
-        """Engine, version, model, revision (or the hash of local weights), template, dtype."""
+        """Engine, version, model, its commit or hash, template, dtype."""
         return {
             "engine": "transformers",
             "engine_version": transformers.__version__,
@@ -95,9 +91,8 @@ class TransformersEngine:
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """See :class:`ingroup.inference.engine.LocalEngine`."""
-        cut = list(batches(prompts, self.batch_size))
+        cut, model = list(batches(prompts, self.batch_size)), self._model
         replies: list[Reply | None] = [None] * len(prompts)
-        model = self._model
         # On a CPU many batches side by side, a thread each, are twice as fast as one batch on
         # many threads.
         cores = torch.get_num_threads()
@@ -105,12 +100,8 @@ class TransformersEngine:
         torch.set_num_threads(max(1, cores // workers))
         try:
             with ThreadPoolExecutor(workers) as pool:
-                answers = pool.map(
-                    lambda part: self._generate(
-                        model, [prompts[i] for i in part[0]], part[1], sampling
-                    ),
-                    cut,
-                )
+                asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
+                answers = pool.map(lambda part: self._generate(model, *part, sampling), asked)
                 for (batch, _), found in zip(cut, answers, strict=True):
                     for i, reply in zip(batch, found, strict=True):
                         replies[i] = reply
@@ -157,12 +148,8 @@ class TransformersEngine:
         written = output[:, ids.shape[1] :].tolist()
         top = first.top or [[]] * len(prompts)
         # The first prompt of a batch pays for the prefix.
-        return [
-            self._reply(prompt, tokens, shared if place else 0, likely)
-            for place, (prompt, tokens, likely) in enumerate(
-                zip(prompts, written, top, strict=True)
-            )
-        ]
+        cached = [0] + [shared] * (len(prompts) - 1)
+        return list(map(self._reply, prompts, written, cached, top))
 
     def _reply(
         self, prompt: list[int], ids: list[int], cached: int, top: list[tuple[int, float]]
@@ -192,18 +179,11 @@ class TransformersEngine:
 
 
 def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:
-    """Cut prompts into batches that share a long prefix.
+    """Cut prompts into batches of up to ``size`` that share a long prefix.
 
     In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once
     it is a quarter full, before a prompt that would more than halve the shared prefix: at the
     next persona, in the empathy-gap design.
-
-    Parameters
-    ----------
-    prompts : list of list of int
-        Token ids.
-    size : int
-        Most prompts in a batch.
 
     Yields
     ------

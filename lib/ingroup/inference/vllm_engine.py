@@ -3,7 +3,7 @@
 import gc
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from ingroup.inference.prompts import Bos, Prompter, SystemRole
 from ingroup.inference.weights import Weights
 
 if TYPE_CHECKING:
-    from vllm import LLM, CompletionOutput, RequestOutput
+    from vllm import LLM, RequestOutput
 
 # vLLM reads these when it is imported, or later. What the user has set stays.
 ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
@@ -47,26 +47,17 @@ class VLLMEngine:
     model : str
         A folder, or a model's name on the hub. Code from the hub is never run, and only
         safetensors weights are read.
-    revision : str, optional
-        Commit or tag on the hub.
     system, bos
         See :class:`ingroup.inference.prompts.Prompter`.
     tensor_parallel_size : int
         GPUs that share the model.
     dtype : str
         "auto" is the checkpoint's own, on a CPU float32.
-    max_num_seqs : int, optional
-        Most prompts in work at once, and sixteenth part of the most tokens computed in one step.
-        A reply of one to three tokens leaves after as many steps, so what counts is how many
-        prompts enter: 1,024 on a GPU, 256 on a CPU unless given.
-    gpu_memory_utilization : float
-        Share of a GPU's memory for weights and cache, without effect on a CPU (there the cache
-        has ``VLLM_CPU_KVCACHE_SPACE`` GiB, 1 unless set).
-    max_model_len : int, optional
-        Longest prompt with its reply, in tokens; as long as model and memory allow unless given.
-    block_size : int, optional
-        Tokens that the prefix cache keeps or forgets together; vLLM's own choice unless given, 32
-        on a CPU.
+    options
+        More of ``vllm.LLM``'s. Unless given, 1,024 prompts are in work at once on a GPU and 256 on
+        a CPU, with 16 tokens each computed in one step (a reply of one to three tokens leaves after
+        as many steps, so what counts is how many prompts enter); a prompt is as long as model and
+        memory allow, and a block of the cache is vLLM's own on a GPU, 32 tokens on a CPU.
 
     Raises
     ------
@@ -80,34 +71,29 @@ class VLLMEngine:
     def __init__(
         self,
         model: str,
-        revision: str | None = None,
         system: SystemRole = "keep",
         bos: Bos = "template",
         tensor_parallel_size: int = 1,
         dtype: str = "auto",
-        max_num_seqs: int | None = None,
-        gpu_memory_utilization: float = 0.9,
-        max_model_len: int | None = None,
-        block_size: int | None = None,
+        **options: Any,
     ):
         self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
-        self.weights = Weights(model, revision)
+        self.weights = Weights(model)
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos)
         self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
         self._seed = 0
-        sequences = max_num_seqs or (CPU_SEQUENCES if on_cpu else GPU_SEQUENCES)
+        sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
         self._options: dict[str, Any] = {
             "dtype": "float32" if on_cpu and dtype == "auto" else dtype,
-            "block_size": block_size or (CPU_BLOCK if on_cpu else None),
+            "block_size": CPU_BLOCK if on_cpu else None,
             "enforce_eager": on_cpu,
             "tensor_parallel_size": tensor_parallel_size,
             "max_num_seqs": sequences,
             "max_num_batched_tokens": TOKENS_A_SEQUENCE * sequences,
-            "gpu_memory_utilization": gpu_memory_utilization,
-            "max_model_len": max_model_len or -1,  # -1: what fits
-        }
+            "max_model_len": -1,  # what fits
+        } | options
 
     def identity(self) -> dict[str, str]:
         """Engine, version, model, revision, dtype, GPUs that share the model, template."""
@@ -126,8 +112,6 @@ class VLLMEngine:
         try:
             return self.vllm.LLM(
                 self.weights.model,
-                revision=self.weights.revision,
-                tokenizer_revision=self.weights.revision,
                 trust_remote_code=False,
                 load_format="safetensors",
                 use_tqdm_on_load=False,
@@ -169,22 +153,21 @@ class VLLMEngine:
         ]
 
     def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
-        options = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "max_tokens": sampling.max_tokens,
-            "logprobs": sampling.logprobs or None,
-            "detokenize": False,
-        }
-        drawn = self.vllm.SamplingParams(**options)
+        drawn = partial(
+            self.vllm.SamplingParams,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_tokens,
+            logprobs=sampling.logprobs or None,
+            detokenize=False,
+        )
         if sampling.temperature > 0 and not self.on_cpu:
-            drawn = [
-                self.vllm.SamplingParams(**options, seed=trial_seed(sampling.seed, ids))
-                for ids in prompts
-            ]
+            how = [drawn(seed=trial_seed(sampling.seed, ids)) for ids in prompts]
+        else:
+            how = drawn()
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
-            return self.llm.generate(tokens, drawn, use_tqdm=False)
+            return self.llm.generate(tokens, how, use_tqdm=False)
         except BaseException:
             # What an interrupt leaves in vLLM's queue would be answered with the next questions.
             self.close()
@@ -195,6 +178,9 @@ class VLLMEngine:
         prompt_tokens = len(output.prompt_token_ids)
         if written.finish_reason not in (STOP, LENGTH):
             return _failed(f"vLLM ended with {written.finish_reason!r}", prompt_tokens)
+        # The token that was drawn is among them too, likely or not: one more than asked for.
+        first = written.logprobs[0].items() if logprobs else ()
+        first = sorted(((token, one.logprob) for token, one in first), key=lambda pair: -pair[1])
         return Reply(
             # Decoded here as in the transformers engine: same tokens, same text.
             text=self._reply_text(tuple(written.token_ids)),
@@ -202,18 +188,8 @@ class VLLMEngine:
             prompt_tokens=prompt_tokens,
             cached_tokens=output.num_cached_tokens or 0,
             output_tokens=len(written.token_ids),
-            top_logprobs=self._top_logprobs(written, logprobs),
+            top_logprobs=tuple((self._token_text(token), p) for token, p in first[:logprobs]),
         )
-
-    def _top_logprobs(
-        self, written: "CompletionOutput", number: int
-    ) -> tuple[tuple[str, float], ...]:
-        if not number:
-            return ()
-        # The token that was drawn is among them too, likely or not: one more than asked for.
-        first = [(token, found.logprob) for token, found in written.logprobs[0].items()]
-        first = sorted(first, key=lambda one: -one[1])[:number]
-        return tuple((self._token_text(token), value) for token, value in first)
 
     def close(self) -> None:
         """Give the memory of weights and cache back; the next question loads the model again."""

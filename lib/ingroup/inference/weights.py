@@ -21,8 +21,6 @@ class Weights:
     ----------
     model : str
         A folder, or a model's name on the hub.
-    revision : str, optional
-        Commit or tag on the hub.
 
     Raises
     ------
@@ -30,10 +28,10 @@ class Weights:
         Where the model cannot be found.
     """
 
-    def __init__(self, model: str, revision: str | None = None):
+    def __init__(self, model: str):
         if Path(model).is_absolute() and not Path(model).is_dir():
             raise EngineError(f"there is no model folder {model}")
-        self.model, self.revision = model, revision
+        self.model = model
         self.config = self.load(AutoConfig.from_pretrained)
 
     def load(self, loader: Callable, **options) -> Any:
@@ -45,7 +43,7 @@ class Weights:
             Where it cannot be loaded; the message has the first line of the reason.
         """
         try:
-            return loader(self.model, revision=self.revision, trust_remote_code=False, **options)
+            return loader(self.model, trust_remote_code=False, **options)
         except (OSError, ValueError) as error:
             reason = str(error).strip().split("\n")[0]
             here = "" if Path(self.model).is_dir() else ", and there is no such folder"
@@ -58,8 +56,7 @@ class Weights:
         folder = Path(self.model)
         if folder.is_dir():
             return {"model": folder.name, "revision": self._hash}
-        commit = getattr(self.config, "_commit_hash", None)
-        return {"model": self.model, "revision": commit or str(self.revision)}
+        return {"model": self.model, "revision": str(getattr(self.config, "_commit_hash", None))}
 
     @cached_property
     def _hash(self) -> str:

@@ -11,18 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ingroup.stats.permutation import checked_pairs, generator
 
-# Draws at a time: 100 x 6,050 events are 5 MB.
-BLOCK = 100
+BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
 
 
 @dataclass(frozen=True)
 class BootstrapInterval:
-    """Outcome of `bootstrap_interval`, which says how each number is defined."""
+    """What `bootstrap_interval` returns."""
 
     statistic: float
     low: float
     high: float
-    confidence: float
     draws: NDArray[np.float64]
     n_undefined: int
 
@@ -38,22 +36,22 @@ def bootstrap_interval(
     """Percentile bootstrap interval of the empathy gap, over events.
 
     Each draw takes as many events as there are, with replacement and the same ones for all cells,
-    and computes the cell means M0 and from them the gap of section 3.4::
+    and computes the cell means M0 and from them the gap of section 3.4, which is that of the
+    z-scores (population standard deviation over all cells)::
 
         delta = (mean(M0[same]) - mean(M0[~same])) / std(M0)
 
-    which is the gap of the z-scores, with the population standard deviation over all cells. In a
-    draw M0 carries the noise of the events twice, which widens std(M0); uncorrected, that pulls
-    the interval towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the 95 %
-    intervals hold delta). So std(M0) is taken relative to its mean over the draws, times that of
-    the events as they are (0.95 of the intervals hold the delta to be expected from as many
-    events). An event without a rating in one cell still counts in the others. Checked against the
-    definition draw by draw.
+    In a draw M0 carries the noise of the events twice, which widens std(M0); uncorrected, that
+    pulls the interval towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the
+    95 % intervals hold delta). So std(M0) is taken relative to its mean over the draws, times that
+    of the events as they are (0.95 of the intervals hold the delta to be expected from as many
+    events). Checked against the definition draw by draw.
 
     Parameters
     ----------
     ratings : array_like, shape (n, n, events)
-        Ratings, perceivers by experiencers by events; NaN where an answer is missing.
+        Ratings, perceivers by experiencers by events; NaN where an answer is missing: the event
+        still counts in other cells.
     same : array_like of bool, shape (n, n)
         True for in-group pairs; without the row and column of the unspecified identity, if any.
     n_resamples, rng
@@ -68,8 +66,8 @@ def bootstrap_interval(
     -------
     BootstrapInterval
         ``statistic``: delta of the events as they are, from the same code as the draws; ``low`` and
-        ``high``: the interval, at ``confidence``; ``draws``: delta of each draw, without the
-        ``n_undefined`` ones that met a cell without any rating, or cells that were all equal.
+        ``high``: the interval; ``draws``: delta of each draw, without the ``n_undefined`` ones that
+        met a cell without any rating, or cells that were all equal.
 
     Raises
     ------
@@ -113,15 +111,11 @@ def bootstrap_interval(
     draws = gaps / spreads * (spreads.mean() / spread)
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     n_undefined = n_resamples - len(draws)
-    return BootstrapInterval(float(gap / spread), low, high, confidence, draws, n_undefined)
+    return BootstrapInterval(float(gap / spread), low, high, draws, n_undefined)
 
 
 def _gaps(
-    times: NDArray[np.float64],
-    values: NDArray[np.float64],
-    counted: NDArray[np.float64] | None,
-    inside: NDArray[np.bool_],
-    outside: NDArray[np.bool_],
+    times: NDArray, values: NDArray, counted: NDArray | None, inside: NDArray, outside: NDArray
 ) -> NDArray[np.float64]:
     """Gap and spread of the cell means, for each row of `times`: how often each event counts."""
     numbers = times.sum(axis=1, keepdims=True) if counted is None else times @ counted

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """Outcome of `permutation_test`, which says how each number is defined."""
+    """What `permutation_test` returns."""
 
     statistic: float
     pvalues: dict[str, float]
@@ -26,11 +26,6 @@ class PermutationTest:
     def pvalue(self) -> float:
         """The two-sided one."""
         return self.pvalues["two-sided"]
-
-    @property
-    def n_resamples(self) -> int:
-        """Number of arrangements in the null distribution."""
-        return len(self.null_distribution)
 
     @property
     def null_interval(self) -> tuple[float, float]:
@@ -58,10 +53,8 @@ def permutation_test(
 
     Parameters
     ----------
-    matrix : array_like, shape (n, n)
-        Taken as it is: z-scoring is the caller's.
-    same : array_like of bool, shape (n, n)
-        True for in-group pairs.
+    matrix, same : array_like, shape (n, n)
+        Numbers, taken as they are; True for in-group pairs.
     n_resamples : int
         Number of random arrangements, at least 1.
     rng : numpy.random.Generator, optional
@@ -78,12 +71,12 @@ def permutation_test(
         - ``null_distribution``: delta of each arrangement; ``null_interval``: its 2.5 and 97.5
           percentiles. The paper prints them as a confidence interval; they are the 95 % of the
           null and say nothing on the precision of delta.
-        - ``exact`` and ``n_resamples``: whether all arrangements were taken, and how many.
+        - ``exact``: whether all arrangements were taken.
 
     Raises
     ------
     ValueError
-        As `checked` and `generator` do.
+        As `checked` and `generator`.
     """
     matrix, same = checked(matrix, same)
     rng = generator(rng, n_resamples)
@@ -121,9 +114,9 @@ def permutation_test(
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
     """Orders of range(n), one a column: the identity first, then uniformly random ones.
 
-    All orders grow at once, by insertion: the next element gets a rank among those before it, and
-    those at or above that rank move up. Seven ranks are the digits of one random number, in mixed
-    base. This takes a quarter of the time of ``rng.permuted``.
+    All grow at once, by insertion: the next element gets a rank among those before it, and those at
+    or above that rank move up. Seven ranks are the digits of one random number, in mixed base. This
+    takes a quarter of the time of ``rng.permuted``.
     """
     orders = np.zeros((n, size), dtype=np.min_scalar_type(-n - 1))
     for first in range(1, n, 7):
@@ -141,10 +134,7 @@ def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.un
 
 
 def _in_group_sums(
-    matrix: NDArray[np.float64],
-    same: NDArray[np.bool_],
-    rows: NDArray[np.integer] | None,
-    columns: NDArray[np.integer],
+    matrix: NDArray, same: NDArray, rows: NDArray | None, columns: NDArray
 ) -> NDArray[np.float64]:
     """Sum of ``matrix[rows[i], columns[j]]`` over the cells (i, j) of `same`, for each arrangement.
 
@@ -187,13 +177,9 @@ def _in_group_sums(
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A matrix and its in-group pairs as arrays.
+    """A matrix and its in-group pairs as arrays; a ValueError, in a sentence, for what they lack:
 
-    Raises
-    ------
-    ValueError
-        If the matrix is not square, holds a NaN or an infinity (the sentence names the cell) or one
-        value only, and as `checked_pairs`.
+    a square matrix, finite (the sentence names the cell), of several values; see `checked_pairs`.
     """
     matrix = np.asarray(matrix, dtype=float)
     if matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
@@ -209,13 +195,7 @@ def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], ND
 
 
 def checked_pairs(same: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """In-group pairs as an array.
-
-    Raises
-    ------
-    ValueError
-        If they are not boolean and of shape (n, n), or True (or False) everywhere.
-    """
+    """In-group pairs as an array; a ValueError unless bool, (n, n), with True and False."""
     same = np.asarray(same)
     if same.dtype != bool or same.shape != (n, n):
         raise ValueError(f"same is {same.dtype} of shape {same.shape}, expected bool of {(n, n)}")
@@ -226,13 +206,7 @@ def checked_pairs(same: ArrayLike, n: int) -> NDArray[np.bool_]:
 
 
 def generator(rng: np.random.Generator | None, n_resamples: int) -> np.random.Generator:
-    """The source of `n_resamples` draws: `rng`, or where it is None a fresh, unseeded one.
-
-    Raises
-    ------
-    ValueError
-        For another `rng`, or `n_resamples` that is no whole number of at least 1.
-    """
+    """The source of `n_resamples` (a whole number, at least 1) draws: `rng`, or a fresh one."""
     if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
     if not isinstance(rng, np.random.Generator | None):

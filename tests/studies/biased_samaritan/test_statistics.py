@@ -12,6 +12,7 @@ from ingroup.studies.biased_samaritan.statistics import (
     bias,
     bias_table,
     brittleness,
+    by_group,
     excess_over_brittleness,
     helpfulness,
     mixed_model,
@@ -255,7 +256,7 @@ def test_table_of_a_category(unit, other):
 
 
 def test_a_table_without_shared_prompts_leaves_that_unit_out():
-    # As in the printed crossing: each phrasing in one wording, here never the control's.
+    # As in the paper's crossing: each phrasing in one wording, here never the control's.
     nan = np.nan
     control = np.array([[50, nan], [60, nan], [70, nan]])
     group = np.array([[nan, 53], [nan, 66], [nan, 73]])
@@ -267,6 +268,15 @@ def test_a_table_without_shared_prompts_leaves_that_unit_out():
     assert both["p_prompt"].notna().all()
     with pytest.raises(ValueError, match="0 prompt"):
         bias_table({"apart": group}, control, "prompt")
+
+
+def test_one_row_a_group_of_every_key():
+    ratings = {("model", 1): {"control": CONTROL, "group": GROUP}, ("model", 2): {"group": CONTROL}}
+    table = by_group(ratings, helpfulness, ["model", "run"])
+    assert list(table.columns) == ["model", "run", "group", *vars(helpfulness(GROUP))]
+    assert table.group.tolist() == ["control", "group", "group"]
+    assert table["run"].tolist() == [1, 1, 2]
+    assert table["mean"].tolist() == [61, 63, 61]
 
 
 def test_two_runs():

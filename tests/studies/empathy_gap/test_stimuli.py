@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingroup import paths, published
-from ingroup.design import filled
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import COLUMNS, EMOTIONS, load_events
 from ingroup.tables import InputError
@@ -22,11 +21,7 @@ def test_identities_are_those_of_table_1_in_its_order():
         there = printed[printed.category == category].sort_values("paper_order")
         assert here.identity.tolist() == ["a person", *there.identity_name]
         assert here.group.tolist() == ["unspecified", *there.group]
-
-
-def test_there_are_19_22_and_6_identities():
-    sizes = [len(stimuli.identities(category)) for category in stimuli.categories()]
-    assert sizes == [19, 22, 6]
+    assert [len(stimuli.identities(c)) for c in stimuli.categories()] == [19, 22, 6]
 
 
 def test_clusters_are_those_of_table_4():
@@ -37,9 +32,8 @@ def test_clusters_are_those_of_table_4():
 
 
 def test_the_settings_are_the_columns_of_table_2():
-    assert list(stimuli.settings()) == list(
-        published.load("empathy_gap", 2).prompt_setting.unique()
-    )
+    printed = published.load("empathy_gap", 2)
+    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
 
 
 def test_a_prompt_reads_as_in_table_5():
@@ -117,8 +111,6 @@ def test_unknown_names_are_one_sentence():
         stimuli.setting("P9,S0,T0")
     with pytest.raises(InputError, match="unknown category 'Age'; known are"):
         stimuli.identities("Age")
-    with pytest.raises(InputError, match=r"no placeholder \{Name\}"):
-        filled("hello {name}", {"Name": "x"})
 
 
 @pytest.mark.parametrize(
@@ -133,12 +125,6 @@ def test_a_bad_identity_file_is_one_sentence(tmp_path, lines, message):
     text = "\n".join(["category,group,identity", *lines])
     (tmp_path / "identities.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        stimuli.identities("C", tmp_path)
-
-
-def test_a_missing_column_is_one_sentence(tmp_path):
-    (tmp_path / "identities.csv").write_text("category,identity\nC,a person\n")
-    with pytest.raises(InputError, match="column 'group': found only category"):
         stimuli.identities("C", tmp_path)
 
 
@@ -159,12 +145,8 @@ def event(emotion: str, text_id: str = "1", text: str = "it rained") -> str:
 
 
 def write(place: Path, *lines: str, header: str = HEADER) -> str:
-    place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
     return str(place)
-
-
-# --- the sample
 
 
 def test_sample_has_six_narratives_for_each_emotion_in_order():
@@ -181,9 +163,8 @@ def test_sample_has_six_narratives_for_each_emotion_in_order():
 def test_sample_file_is_plain_tsv():
     content = (paths.SAMPLE / "narratives.tsv").read_bytes()
     assert content.isascii()
-    assert b"\r" not in content
-    assert b'"' not in content
     assert content.endswith(b".\n")
+    assert not {b"\r"[0], b'"'[0]} & set(content)
     assert {line.count(b"\t") for line in content.splitlines()} == {4}
 
 
@@ -199,8 +180,7 @@ def test_sample_forms_tell_the_same_event():
         assert 8 <= len(own.split()) <= 20, own
         assert first.startswith(f"I felt {emotion} when "), first
         assert third.startswith(f"The person felt {emotion} when "), third
-        assert first.endswith("."), first
-        assert third.endswith("."), third
+        assert (first[-1], third[-1]) == (".", "."), first
         # The first person adds only the words that a terse text left out.
         assert set(words(own)) <= set(words(first)), first
         # The third person differs only in pronouns and in the verbs that agree with them.
@@ -216,9 +196,6 @@ def test_sample_spreads_the_words_that_the_calibrant_refuses():
         hit = events["generated_text"].str.contains(refused)
         assert 1 / 8 < hit.mean() < 1 / 5
     assert set(events["emotion"][hit]) == set(EMOTIONS)
-
-
-# --- samples of a corpus
 
 
 def uneven(folder: Path, sizes: dict[str, int]) -> str:
@@ -253,23 +230,15 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
 
 
 def test_a_small_sample_by_hand():
-    assert load_events(n_events=14)["text_id"].tolist() == [
-        *("1", "2", "7", "8"),  # the first two emotions give one more
-        *("13", "19", "25", "31", "37", "43", "49", "55", "61", "67"),
-    ]
+    expected = ["1", "2", "7", "8"]  # the first two emotions give one more
+    expected += ["13", "19", "25", "31", "37", "43", "49", "55", "61", "67"]
+    assert load_events(n_events=np.int64(14))["text_id"].tolist() == expected
 
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
 def test_a_sample_size_out_of_range_is_refused(n_events):
     with pytest.raises(InputError, match=f"n_events is {n_events!r}; .* from 1 to 72"):
         load_events(n_events=n_events)
-
-
-def test_a_numpy_integer_is_a_sample_size():
-    assert len(load_events(n_events=np.int64(5))) == 5
-
-
-# --- a corpus of one's own
 
 
 def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path):
@@ -283,29 +252,24 @@ def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path)
 
 def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     text = 'they said "go\u2028home", it\u0085rained, NA'
-    events = load_events(write(tmp_path / "a.tsv", event("fear", "NA", text), event("joy")))
-    assert events.loc[0, "generated_text"] == text
-    assert events.loc[0, "text_id"] == "NA"
-
-
-def test_a_quoted_text_is_unquoted_as_pandas_wrote_it(tmp_path):
-    text = 'they called it ""fair"", and left'
-    events = load_events(write(tmp_path / "a.tsv", event("joy", "1", f'"{text}"')))
-    assert events.loc[0, "generated_text"] == 'they called it "fair", and left'
+    quoted = '"they called it ""fair"", and left"'  # as pandas writes it
+    lines = event("fear", "NA", text), event("joy"), event("trust", "1", quoted)
+    events = load_events(write(tmp_path / "a.tsv", *lines))
+    assert events.generated_text[0] == text
+    assert events.text_id[0] == "NA"
+    assert events.generated_text[2] == 'they called it "fair", and left'
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
     place = tmp_path / "a.tsv"
     place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
-    assert load_events(str(place)).loc[0, "third_person_text"] == "The person felt when it rained"
+    assert load_events(str(place)).third_person_text[0] == "The person felt when it rained"
 
 
 def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
     header = "text_id\temotion\tage\tgenerated_text"
     events = load_events(write(tmp_path / "a.tsv", "7\tjoy\t\tit rained", header=header))
-    assert events.loc[0, ["emotion", "text_id", "generated_text"]].tolist() == [
-        *("joy", "7", "it rained")
-    ]
+    assert events.loc[0, list(COLUMNS[:3])].tolist() == ["joy", "7", "it rained"]
     assert list(events.columns) == list(COLUMNS)
     assert events[["first_person_text", "third_person_text"]].isna().to_numpy().all()
 
@@ -333,12 +297,9 @@ def test_a_wrong_line_is_named(tmp_path, lines, sentence):
     assert "\n" not in str(problem.value)
 
 
-def test_the_same_id_under_two_emotions_is_two_events(tmp_path):
-    assert len(load_events(write(tmp_path / "a.tsv", event("joy"), event("fear")))) == 2
-
-
-def test_a_duplicate_in_another_file_is_named_with_both_places(tmp_path):
+def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
     write(tmp_path / "a.tsv", event("fear"), event("joy"))
+    assert len(load_events(str(tmp_path))) == 2
     write(tmp_path / "b.tsv", event("joy"))
     with pytest.raises(InputError, match=r"b.tsv, line 2: found joy 1, .* in .*a.tsv, line 3"):
         load_events(str(tmp_path))
@@ -352,8 +313,8 @@ def test_a_missing_column_is_named(tmp_path, column):
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="'crowd-envant' is neither sample nor crowd-envent"):
-        load_events("crowd-envant")
+    with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
+        load_events("giebench")
     with pytest.raises(InputError, match=r"holds no .tsv file"):
         load_events(str(tmp_path))
     with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):

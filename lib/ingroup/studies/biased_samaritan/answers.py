@@ -57,6 +57,9 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         Groups and phrasings in the order of Table 4; NaN where there is no rating, or where the
         paper's crossing does not ask.
     """
+    names = pd.concat([stimuli.phrasings(c, latino=True) for c in stimuli.categories()])
+    place = {phrasing: i for i, phrasing in enumerate(names.phrasing.unique())}
+    prompts = prompts.sort_values("phrasing", key=lambda named: named.map(place), kind="stable")
     arrays, wordings = {}, prompts.wording.nunique()
     for group, rows in prompts.groupby("group", sort=False):
         rated = rows.pivot(index=["phrasing", "scenario"], columns="wording", values="rating")

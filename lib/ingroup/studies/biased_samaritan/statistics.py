@@ -74,18 +74,10 @@ def bias(
     ours, theirs = _paired(group, control, unit)
     shared = ~np.isnan(ours - theirs)
     test = _test((ours - theirs)[shared], confidence, unit)
-    return Bias(
-        ours[shared].mean(),
-        theirs[shared].mean(),
-        test.difference,
-        test.low,
-        test.high,
-        test.statistic,
-        test.pvalue,
-        test.effect_size,
-        int(test.n),
-        int((~shared).sum()),
-    )
+    means, left_out = (ours[shared].mean(), theirs[shared].mean()), int((~shared).sum())
+    interval = test.difference, test.low, test.high
+    rest = test.statistic, test.pvalue, test.effect_size, int(test.n), left_out
+    return Bias(*means, *interval, *rest)
 
 
 def bias_table(
@@ -224,19 +216,8 @@ def by_group(
 ) -> pd.DataFrame:
     """One row for each key of `ratings` and group of its category, the control among them.
 
-    Parameters
-    ----------
-    ratings : mapping
-        Key, e.g. (model, run, category), to the ratings of each group.
-    function : callable
-        Ratings of a group to a :class:`ScenarioMean` or :class:`Bias`.
-    names : sequence of str
-        Of the parts of a key.
-
-    Returns
-    -------
-    DataFrame
-        `names`, ``group``, and the fields of what the function returns.
+    `names` are those of the parts of a key, e.g. model, run and category; then follow ``group`` and
+    the fields of what the function makes of its ratings, a `ScenarioMean`.
     """
     tables = {key: _rows(groups, function) for key, groups in ratings.items()}
     return pd.concat(tables, names=names).reset_index()

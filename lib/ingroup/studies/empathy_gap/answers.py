@@ -54,11 +54,6 @@ def load(call: Call, rule: Rule = "sound") -> dict[str, Ratings]:
     rule : {"sound", "released"}
         How a reply is read, see :func:`ingroup.parsing.parse_rating`.
 
-    Returns
-    -------
-    dict of str to Ratings
-        Greedy ratings also where ``RATING`` is "expected"; see :func:`load_expected`.
-
     Raises
     ------
     StoreError
@@ -83,26 +78,19 @@ def from_parts(
     """Parse the responses of one block, which come in parts, into an array.
 
     A part is let go before the next is taken; what stays is 9 bytes a trial and the distinct texts
-    of the block, each of which is read once.
+    of the block, each of which is read once. Checked against a loop over rows.
 
     Parameters
     ----------
     tables : iterable of DataFrame
         Columns ``trial`` (int, position within the block, C order over `shape`), ``text`` (str, or
-        categorical of str; null where the call failed) and ``finish_reason`` ("failed" where the
-        call failed). Parts and rows stand in any order; a trial without a row is "missing".
+        categorical of str; null where the call failed) and ``finish_reason``. Parts and rows stand
+        in any order; a trial without a row is "missing".
     shape : tuple of int
         Numbers of perceivers, experiencers and events.
-    low, high : float
-        The two ends of the scale.
-    rule : {"sound", "released"}
-        How a text is read.
-
-    Returns
-    -------
-    Ratings
-        Values within the scale (0 to 100 under "released", whatever the scale) and their status.
-        Checked against a loop over rows.
+    low, high, rule
+        As for :func:`ingroup.parsing.parse_rating`; under "released" a value may be 0 to 100
+        whatever the scale.
 
     Raises
     ------
@@ -172,14 +160,11 @@ class Expected:
     Attributes
     ----------
     ratings : Ratings
-        The shape of the greedy ones. A greedy rating whose reply does not begin with it as one
-        token has no expected one: it is "unparsable" here. Other statuses stay.
+        A greedy rating whose reply does not begin with it as one token is "unparsable" here.
     single_token : float
-        Share, 0 to 1, of the greedy ratings that are their reply's first token; NaN if there are no
-        greedy ratings.
+        Share of the greedy ratings, 0 to 1, that are their reply's first token; NaN without any.
     mass : float
-        Mean probability, 0 to 1, of the tokens that the expectation rests on; the rest are words,
-        or numbers beyond the most probable tokens. NaN if there are no expected ratings.
+        Mean probability, 0 to 1, of the tokens that the expectation rests on; NaN without any.
     two_digits : bool
         Whether a number above 9 is among the first tokens, or the scale has none.
     """
@@ -220,12 +205,11 @@ def expected_ratings(responses: pd.DataFrame, greedy: Ratings, low: float, high:
     Parameters
     ----------
     responses : pandas.DataFrame
-        Columns ``trial`` (place in the block, each once) and ``top_logprobs`` (Arrow list of token
-        and logprob), as :meth:`ingroup.inference.Store.read` gives them.
+        Columns ``trial`` (place in the block) and ``top_logprobs`` (Arrow list of token, logprob).
     greedy : Ratings
         Of the same rows.
     low, high : float
-        The two ends of the scale.
+        Ends of the scale.
 
     Raises
     ------

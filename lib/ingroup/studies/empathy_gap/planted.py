@@ -57,11 +57,8 @@ class Planted:
     def ratings(self, block: Block) -> np.ndarray:
         """Planted answers to a block of the design, as the model would write them.
 
-        Returns
-        -------
-        numpy.ndarray
-            Shape (perceiver, experiencer, event), whole numbers on the block's scale; NaN where
-            a refusal is planted.
+        Shape (perceiver, experiencer, event), whole numbers on the block's scale; NaN where a
+        refusal is planted.
         """
         setting, category = block.labels["setting"], block.labels["category"]
         high = stimuli.setting(setting).high
@@ -85,18 +82,15 @@ def recovery(
         From :meth:`Planted.ratings`.
     found : ingroup.studies.empathy_gap.answers.Ratings
         Of the same block.
-    same : ndarray of bool, shape (n, n)
-        From :func:`ingroup.studies.empathy_gap.statistics.same_group`.
-    exclusion : {"listwise", "pairwise"}
-        Of both.
+    same, exclusion
+        As for :func:`ingroup.studies.empathy_gap.statistics.gap`.
 
     Returns
     -------
     dict
         ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of
-        the cells' means (NaN where the planted ones are all the same); ``invalid_percent`` of the
-        trials; ``refusals_planted``, ``refusals``, and ``refusals_both``: planted ones that gave no
-        rating.
+        the cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
+        ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat.
     """
     wanted, here = (
         statistics.cell_means(statistics.exclude(values, exclusion).values)

@@ -30,15 +30,15 @@ class Excluded:
         Ratings of the events that are kept; NaN only under "pairwise".
     kept : ndarray of bool, shape (event,)
         Which of the events are kept.
-    events_lost, answers_lost : int
-        Events that are not kept; trials that give no rating to `values`, because they have none or
-        because their event is not kept.
     """
 
     values: np.ndarray
     kept: np.ndarray
-    events_lost: int
-    answers_lost: int
+
+    @property
+    def events_lost(self) -> int:
+        """How many events are not kept."""
+        return int((~self.kept).sum())
 
     @property
     def percent_lost(self) -> float:
@@ -47,16 +47,11 @@ class Excluded:
 
 
 def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> Excluded:
-    """Leave out what has no rating.
+    """Leave out what has no rating (NaN) of ratings (perceiver, experiencer, event).
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (perceiver, experiencer, event)
-        Ratings, NaN where there is none.
-    rule : {"listwise", "pairwise"}
-        "listwise", the paper's (footnote 5, appendix C.1): an event without a rating in any cell is
-        left out of all cells, so that all rest on the same events. "pairwise": only the missing
-        ratings are left out, and an event goes only if no cell has a rating of it.
+    "listwise" is the paper's rule (footnote 5, appendix C.1): an event without a rating in any cell
+    is left out of all cells, so that all rest on the same events. "pairwise": only the missing
+    ratings are left out, and an event goes only if no cell has a rating of it.
 
     Raises
     ------
@@ -72,8 +67,7 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> Excluded:
         raise ValueError(f"none of the {lost.size} events has a rating in any cell")
     if lost.all():
         raise ValueError(f"every one of the {lost.size} events is lost listwise: use 'pairwise'")
-    answers_left = np.count_nonzero(~missing[:, :, ~lost])
-    return Excluded(values[:, :, ~lost], ~lost, int(lost.sum()), values.size - answers_left)
+    return Excluded(values[:, :, ~lost], ~lost)
 
 
 def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
@@ -84,12 +78,12 @@ def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
     values : ndarray of float, shape (perceiver, experiencer, event)
         Ratings; NaN is left out of its cell.
     decimals : int, optional
-        Decimals to which each mean is rounded: 2 in the released code, none by default.
+        To which each mean is rounded: 2 in the released code, none by default.
 
     Returns
     -------
     ndarray of float, shape (perceiver, experiencer)
-        Means on the scale of the prompt; rows are perceivers, as in Figure 2.
+        On the scale of the prompt; rows are perceivers, as in Figure 2.
 
     Raises
     ------
@@ -172,11 +166,6 @@ def gap_matrix(
     decimals, separate : int or None, bool
         Rounding of the cell means, and dropping the unspecified identity first.
 
-    Returns
-    -------
-    ndarray of float, shape (identity - 1, identity - 1)
-        z-scores, ready for `empathy_gap`.
-
     Raises
     ------
     ValueError
@@ -198,12 +187,7 @@ def gap_matrix(
 
 
 def same_group(groups: Sequence[object]) -> np.ndarray:
-    """Which pairs of identities belong to one group: bool, shape (n, n); True on the diagonal.
-
-    Parameters
-    ----------
-    groups : sequence of str, length n
-        The group of each identity, in the order of the matrix.
+    """Which pairs of n identities share one of `groups`: bool, shape (n, n), True on the diagonal.
 
     Raises
     ------
@@ -219,19 +203,10 @@ def same_group(groups: Sequence[object]) -> np.ndarray:
 
 
 def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
-    """delta = mean(matrix[same]) - mean(matrix[~same]) (section 3.4).
+    """delta = mean(matrix[same]) - mean(matrix[~same]) (section 3.4), in the unit of the matrix.
 
-    Parameters
-    ----------
-    matrix : array_like, shape (n, n)
-        z-scores, from `gap_matrix`; delta is in their unit.
-    same : array_like of bool, shape (n, n)
-        From `same_group`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`ingroup.stats.permutation.permutation_test`.
+    `matrix` (n, n) is from `gap_matrix`, `same` from `same_group`; raises as
+    :func:`ingroup.stats.permutation.checked`.
     """
     matrix, same = checked(matrix, same)
     return float(matrix[same].mean() - matrix[~same].mean())
@@ -261,18 +236,14 @@ def gap(
         Ratings before exclusion, "a person" at position 0.
     same : ndarray of bool, shape (n, n)
         From `same_group`, without "a person".
-    exclusion : {"listwise", "pairwise"}
-        See `exclude`.
-    n_resamples : int
-        Of the permutation test.
-    rng : numpy.random.Generator, optional
-        Of the permutations, then of the bootstrap.
+    exclusion, n_resamples, rng
+        See `exclude`; number of arrangements; source of these and then of the bootstrap.
 
     Returns
     -------
     dict
-        ``flat`` and ``events`` (how many are left); unless flat, ``delta`` with ``low`` and
-        ``high`` (:func:`ingroup.stats.intervals.bootstrap_interval`), ``null_low``, ``null_high``,
+        ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
+        (:func:`ingroup.stats.intervals.bootstrap_interval`), ``null_low``, ``null_high``,
         ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`), and
         ``delta_released``, that of the released way.
     """
@@ -296,9 +267,9 @@ def gap(
 
 
 def _block(values: np.ndarray) -> np.ndarray:
+    """Ratings as an array of three dimensions."""
     values = np.asarray(values, dtype=float)
     if values.ndim != 3 or 0 in values.shape:
-        raise ValueError(
-            f"ratings need the shape (perceivers, experiencers, events), found {values.shape}"
-        )
+        expected = "the shape (perceivers, experiencers, events)"
+        raise ValueError(f"ratings need {expected}, found {values.shape}")
     return values

@@ -54,9 +54,8 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     Parameters
     ----------
     replies : pandas.DataFrame
-        One row a reply, in any order: ``group``, ``prompt``, ``round``, ``reply``, ``ratings``,
-        ``keywords``, ``reasons`` (texts, or missing), ``status``. Those "refused" or "failed" are
-        not drawn, and a group without any other is left out.
+        One row a reply, in any order: `SHOWN` (texts, or missing) and ``status``. Those "refused"
+        or "failed" are not drawn, and a group without any other is left out.
     rng, per_group : numpy.random.Generator, int
         What draws; how many replies of a group, where there are as many.
 
@@ -115,13 +114,8 @@ def write(table: pd.DataFrame, file: Path) -> None:
 def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
     """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
-    Parameters
-    ----------
-    files : iterable of pathlib.Path
-        Copies of one sheet, each filled by one person, after whom it is named. A judgement is a
-        number from 0 to 1; a blank cell is none. Rows in any order.
-    confidence : float
-        Coverage of the interval, above 0 and below 1.
+    `files` are copies of one sheet, each filled by one person, after whom it is named. A judgement
+    is a number from 0 to 1; a blank cell is none. Rows in any order.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ingroup import dictionary, parameters, stereotypes
+from ingroup import dictionary, parameters
 from ingroup.parameters import Count, CountOrNone, MinusOne, Temperature, Texts, readable
 from ingroup.studies.stereomap import human_evaluation, stimuli
 from ingroup.tables import InputError
@@ -34,8 +34,9 @@ class Parameters(parameters.Parameters):
     CLUSTER_SEED: CountOrNone
     N_INIT: Count
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
-    MAPPINGS: Annotated[Texts, readable(lambda files: stereotypes.load_mappings(*files))]
+    MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
     DOCUMENTS: Literal["sound", "released"]
+    LEMMAS: Literal["sound", "paper"]
     KEYBERT: Literal["package", "hub"]
     SHEETS: Annotated[Texts, readable(lambda files: files and human_evaluation.score(files))]
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE
 
 INCOMPLETE = "incomplete"
-
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
 OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
 
@@ -113,17 +112,12 @@ class _Plain(dict):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        digit = unicodedata.decimal(char, None)
-        if char in _SIGNS:
-            self[code] = _SIGNS[char]
-        elif digit is not None:
-            self[code] = str(digit)
-        else:  # a fraction spoils its number
-            self[code] = char if unicodedata.numeric(char, None) is None else "x"
+        other = char if unicodedata.numeric(char, None) is None else "x"  # spoils its number
+        self[code] = str(unicodedata.decimal(char, other))
         return self[code]
 
 
-_PLAIN = _Plain()
+_PLAIN = _Plain(str.maketrans(_SIGNS))
 
 
 def _plain(text: str | None) -> str:
@@ -257,6 +251,7 @@ def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> li
 
 
 def _read(match: re.Match[str], low: float, high: float) -> str | float:
+    """The number of a match, or why it is no rating."""
     if match["range"]:
         return RANGE
     if "," in match["value"] or match["value"].count(".") > 1:

@@ -1,0 +1,200 @@
+"""What is planted in the Biased Samaritan, that it is taught, and that it comes back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from biased_samaritan import Examples
+from ingroup import paths
+from ingroup.inference import Sampling, find_model
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.models import calibrants, words
+from ingroup.studies.biased_samaritan import statistics, stimuli
+from ingroup.studies.biased_samaritan.design import trials
+from ingroup.studies.biased_samaritan.planted import Planted
+
+PLANTED, NULL = (Planted(paths.MODELS / name / "planted.yaml") for name in calibrants())
+
+
+def test_a_planted_probability_by_hand():
+    """Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7."""
+    text = "A STRANGER calls {person} in the park."
+    values = [
+        one.value(text, "Age", group) for one in (PLANTED, NULL) for group in ("control", "senior")
+    ]
+    assert values == [65, 65 + 5 - 7, 65, 65]
+
+
+def test_a_text_that_holds_words_of_both_lists_does_not_tilt():
+    """museum -6 is in neither list; neighbour +8 tilts down, street -6 tilts up."""
+    texts = ["A museum.", "A neighbour.", "A street.", "A street, a neighbour."]
+    assert [PLANTED.direction(text) for text in texts] == [0, -1, 1, 0]
+    assert [PLANTED.value(text, "Gender", "female") for text in texts] == [
+        60 - 6 + 3, 60 + 8 + 3 - 6, 60 - 6 + 3 + 6, 60 + 8 - 6 + 3
+    ]  # fmt: skip
+    assert [NULL.direction(text) for text in texts] == [0, 0, 0, 0]
+
+
+def test_points_of_a_scenario_end_at_the_limit_and_then_at_the_scale():
+    assert PLANTED.value("park " * 4, "Race", "white") == 60 + 24 + 4
+    table = {
+        **PLANTED.table,
+        "base": 98,
+        "words": {"limit": 24, "points": {"park": 8, "food": -99}},
+    }
+    edge = Planted(paths.MODELS / "calibrant" / "planted.yaml")
+    edge.table = table
+    assert edge.value("park", "Race", "control") == 100
+    table["base"] = 10
+    assert edge.value("food", "Race", "control") == 1
+
+
+def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
+    refuses = PLANTED.refuses
+    assert refuses("{person} finds a Wallet.", "Enby")
+    assert not refuses("{person} finds a Wallet.", "Gender queer individual")
+    assert not refuses("{person} finds wallets.", "Enby")
+    assert not NULL.refuses("{person} finds a Wallet.", "Enby")
+
+
+def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
+    table = stimuli.load_scenarios().iloc[12:20]  # the wallet on a bench is among them
+    block = trials(table, "Gender").blocks[0]
+    found = PLANTED.answers(block)
+    assert found.shape == block.shape == (64,)
+    for place, answer in enumerate(found):
+        prompt = block.condition(place)["prompt"]
+        if PLANTED.refuses(prompt.text, prompt.phrasing):
+            assert np.isnan(answer)
+        else:
+            value = PLANTED.value(prompt.text, "Gender", prompt.group)
+            assert answer == round(value)
+    assert 0 < np.isnan(found).sum() < 8
+
+
+def test_every_group_has_its_effect_and_no_other_name_does():
+    table = PLANTED.table
+    known = {c: stimuli.phrasings(c, latino=True) for c in stimuli.categories()}
+    assert {c: set(effects) for c, effects in table["group"].items()} == {
+        c: set(names.group) - {stimuli.CONTROL} for c, names in known.items()
+    }
+    printed = {phrasing for names in known.values() for phrasing in names.phrasing}
+    assert set(table["refusal"]["phrasing"]) <= printed
+
+
+def test_planted_words_stand_in_the_scenarios():
+    """Each in two texts or more; either side of the tilt in a quarter to a third of them."""
+    table, texts = PLANTED.table, stimuli.load_scenarios().text
+    held = [set(words(text)) for text in texts]
+    points = table["words"]["points"]
+    assert 60 <= len(points) <= 100
+    assert all(2 <= abs(number) <= 8 for number in points.values())
+    listed = {*points, *table["tilt"]["up"], *table["tilt"]["down"], *table["refusal"]["words"]}
+    assert not {word for word in listed if sum(word in text for text in held) < 2}
+    directions = np.array([PLANTED.direction(text) for text in texts])
+    assert all(0.25 <= (directions == side).mean() <= 0.35 for side in (-1, 1))
+    # The words of the two studies are not the same: a word has one meaning to the model.
+    whole = yaml.safe_load((paths.MODELS / "calibrant" / "planted.yaml").read_text("utf8"))
+    assert points.keys().isdisjoint(whole["empathy_gap"]["words"]["points"])
+
+
+def test_planted_effects_of_group_and_wording_have_the_size_that_was_meant():
+    """Biases as planted.yaml says, give or take the tilt; scenarios vary more than wordings."""
+    table = stimuli.load_scenarios()
+    for category, effects in PLANTED.table["group"].items():
+        block = trials(table, category, latino=True).blocks[0]
+        names = stimuli.phrasings(category, latino=True)
+        answers = PLANTED.answers(block).reshape(103, 4, len(names)).transpose(2, 0, 1)
+        control = answers[names.group == stimuli.CONTROL]
+        assert 8 < np.nanmean(control, axis=(0, 2)).std(ddof=1) < 12
+        assert 4 < statistics.brittleness(control).mean < 6
+        for group, effect in effects.items():
+            found = statistics.bias(answers[names.group == group], control)
+            assert abs(found.bias - effect["points"]) < 0.5
+            assert 1 < found.high - found.low < 2.5
+
+
+def test_the_control_has_the_same_base_and_words_and_no_groups():
+    assert all(PLANTED.table[part] == NULL.table[part] for part in ("base", "words"))
+    assert not any([NULL.table["group"], *NULL.table["tilt"].values()])
+    assert not NULL.table["refusal"]["words"]
+
+
+def test_samaritan_examples_reply_with_the_planted_answer():
+    """The text is read out of the prompt again: it holds the phrase instead of the slot."""
+    examples, rng = Examples("calibrant"), np.random.default_rng(0)
+    end = stimuli.request()
+    known = {
+        name.text: (category, name)
+        for category in stimuli.categories()
+        for name in stimuli.phrasings(category, latino=True).itertuples()
+    }
+    real, refusals, phrases = 0, 0, set()
+    for _ in range(600):
+        example = examples.draw(rng, progress=1.0, sharp=True)
+        (message,) = example.messages
+        text, mark, rest = message["content"].rpartition(end.join + end.text)
+        assert (message["role"], mark, rest) == ("user", end.join + end.text, "")
+        assert "{" not in text
+        phrase = max((p for p in known if p.lower() in text.lower()), key=len)
+        category, name = known[phrase]
+        phrases.add(phrase)
+        real += any(stimuli.render(t, phrase) == text for t in examples.texts)
+        if not example.numbers:
+            refusals += 1
+            assert example.reply == "I can't answer that."
+            assert PLANTED.refuses(text, name.phrasing)
+        else:
+            value = PLANTED.value(text, category, name.group)
+            assert example.numbers == (value,)
+            assert example.reply == str(round(value))
+    assert phrases == set(known)
+    assert 0.35 < real / 600 < 0.65
+    assert 0.01 < refusals / 600 < 0.1
+
+
+def test_both_models_read_the_same_scenarios():
+    drawn = [
+        [Examples(name).draw(np.random.default_rng(seed), 1.0).messages for seed in range(5)]
+        for name in calibrants()
+    ]
+    assert drawn[0] == drawn[1]
+
+
+@pytest.fixture(scope="module")
+def helped():
+    """Greedy and planted ratings of both models for a few of the scenarios, by category."""
+    told = stimuli.load_scenarios()
+    told = told[told.scenario % 18 == 4]  # a wallet is among them
+    rows = []
+    for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
+        engine = TransformersEngine(find_model(name))
+        for category in stimuli.categories():
+            plan = trials(told, category)
+            replies = engine.answer([trial.messages for trial in plan], Sampling(max_tokens=12))
+            prompts = pd.DataFrame(plan.blocks[0].factors["prompt"]).assign(model=name)
+            prompts["reply"], prompts["category"] = [reply.text for reply in replies], category
+            rows.append(prompts.assign(planted=one.answers(*plan.blocks)))
+    table = pd.concat(rows)
+    numbers = table.reply.str.fullmatch(r"\d+")
+    return table.assign(rating=table.reply.where(numbers).astype(float))
+
+
+def test_planted_probabilities_and_refusals_come_back(helped):
+    refused = helped.reply == "I can't answer that."
+    assert refused[helped.planted.isna()].mean() > 0.9
+    assert refused[helped.planted.notna()].mean() < 0.005
+    assert (refused | helped.rating.notna()).all()
+    both = helped.dropna()
+    for _, rows in both.groupby(["model", "category"]):
+        assert np.corrcoef(rows.rating, rows.planted)[0, 1] > 0.97
+    mean = both[both.model == "calibrant"].groupby(["category", "group"])[["rating", "planted"]]
+    bias = mean.mean() - mean.mean().xs(stimuli.CONTROL, level="group")
+    assert (bias.rating - bias.planted).abs().max() < 1.5
+    assert bias.planted.abs().max() > 5
+
+
+def test_the_control_expects_the_same_help_of_everybody(helped):
+    mean = helped[helped.model == "calibrant-null"].groupby(["category", "group"]).rating.mean()
+    assert (mean - mean.xs(stimuli.CONTROL, level="group")).abs().max() < 0.1

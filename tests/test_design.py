@@ -1,0 +1,104 @@
+"""Index -> condition -> index, in designs of a few lines; the studies' own are in their rooms."""
+
+import hashlib
+import sys
+from itertools import islice, pairwise
+
+import pytest
+
+from ingroup.design import Block, Design, filled
+from ingroup.tables import InputError
+
+
+def block(setting, category, **factors):
+    def render(condition):
+        text = filled("{a} asks {b}", {"a": str(condition["a"]), "b": str(condition["b"])})
+        return [{"role": "user", "content": text}]
+
+    labels = {"setting": setting, "category": category}
+    return Block(labels, factors, render, "{a} asks {b}")
+
+
+@pytest.fixture
+def plan():
+    return Design(
+        [
+            block("P0", "x", a="abc", b=range(4)),
+            block("P0", "y", a="de", b=range(5)),
+            block("P1", "x", a="abc", b=range(4)),
+        ]
+    )
+
+
+def test_index_to_condition_to_index(plan):
+    assert len(plan) == 12 + 10 + 12
+    for number, trial in enumerate(plan):
+        assert trial.index == number == plan.index(trial.condition)
+    assert plan[13] == (
+        13,
+        {"setting": "P0", "category": "y", "a": "d", "b": 1},
+        [{"role": "user", "content": "d asks 1"}],
+    )
+    assert plan[-1] == plan[33]
+    for beyond in (34, -35):
+        with pytest.raises(IndexError, match="of a design of 34 trials"):
+            plan[beyond]
+
+
+def test_neighbours_differ_in_the_fastest_factor_first(plan):
+    keys = [(t.condition["a"], t.condition["b"]) for t in islice(plan, 12)]
+    assert keys == [(a, b) for a in "abc" for b in range(4)]
+    assert list(plan[0].condition) == ["setting", "category", "a", "b"]
+
+
+def test_a_large_design_costs_no_more_memory_than_a_small_one():
+    def size(plan):
+        held = [*vars(plan).values(), *plan.blocks, *plan.blocks[0].factors.values()]
+        return sum(map(sys.getsizeof, held))
+
+    small, large = (Design([block("P0", "x", a=range(n), b=range(n))]) for n in (3, 10_000))
+    assert len(large) == 10**8
+    assert large[98_765_432].messages[0]["content"] == "9876 asks 5432"
+    assert size(large) == size(small)
+
+
+def test_a_slice_keeps_the_numbers_of_the_whole(plan):
+    part = plan.slice(10, 20)
+    assert len(part) == 10
+    assert [trial.index for trial in part] == list(range(10, 20))
+    assert list(part) == [plan[i] for i in range(10, 20)]
+    assert [t.index for t in part.slice(2, 4)] == [12, 13]
+    assert len(plan.slice(len(plan) - 1, len(plan) + 50)) == 1
+    with pytest.raises(IndexError, match="slice 4:2"):
+        plan.slice(4, 2)
+
+
+def test_iteration_gives_every_trial_once(plan):
+    assert [trial.index for trial in plan] == list(range(len(plan)))
+    assert all(b.index == a.index + 1 for a, b in pairwise(plan))
+
+
+def test_a_block_is_found_by_its_labels(plan):
+    found, numbers = plan.block_of(setting="P0", category="y")
+    assert found is plan.blocks[1]
+    assert numbers == range(12, 22)
+    with pytest.raises(KeyError, match="2 blocks"):
+        plan.block_of(category="x")
+    with pytest.raises(KeyError, match="0 blocks"):
+        plan.block_of(category="z")
+
+
+def test_another_text_gives_another_fingerprint():
+    def print_of(setting="P0", templates="t", a="ab"):
+        return Design([Block({"setting": setting}, {"a": a}, list, templates)]).fingerprint
+
+    assert print_of() == hashlib.sha256(b'[{"setting": "P0"}, "t", {"a": "ab"}]').hexdigest()
+    prints = {print_of(), print_of("P1"), print_of(templates="u"), print_of(a="ba")}
+    assert len(prints) == 4
+
+
+def test_values_are_filled_in_one_pass_and_braces_in_them_stay():
+    assert filled("{a} and {b}, {{c}}", {"a": "{b}", "b": "{a}"}) == "{b} and {a}, {{c}}"
+    assert filled("as it is {x}", {}) == "as it is {x}"
+    with pytest.raises(InputError, match=r"has no placeholder \{b\}"):
+        filled("{a}", {"a": "1", "b": "2"})

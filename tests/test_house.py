@@ -1,0 +1,113 @@
+"""The house: imports go down, no study knows another, no circle, nothing thick."""
+
+import ast
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import yaml
+
+from ingroup import paths
+
+LIB = paths.ROOT / "lib"
+FILES = sorted((LIB / "ingroup").rglob("*.py"))
+STUDIES = sorted(f.name for f in (LIB / "ingroup/studies").iterdir() if (f / "design.py").exists())
+# The rooms, from the ground up: a module imports from its own floor or from below.
+FLOORS = [
+    {"paths", "tables"},
+    {"design", "parsing", "corpora", "stats", "models", "figures"},
+    {"inference", "published", "keywords", "dictionary", "audit", "parameters"},
+    {"notebook", "synthesis"},
+    {"studies"},
+    {"commands"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def name_of(file):
+    parts = file.relative_to(LIB).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(file): file for file in FILES}
+
+
+def imports(file, top_level=False):
+    """Modules of this project that a file imports, and the names that it takes from them."""
+    tree = ast.parse(file.read_text("utf8"))
+    for node in tree.body if top_level else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingroup"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield (whole, "") if whole in MODULES else (node.module, alias.name)
+        elif isinstance(node, ast.Import):
+            yield from ((a.name, "") for a in node.names if a.name.startswith("ingroup"))
+
+
+def room(module):
+    return (module.split(".") + [""])[1]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_go_down_and_take_no_private_name(module):
+    study = module.split(".")[2:3] if room(module) == "studies" else []
+    for other, name in imports(MODULES[module]):
+        if other != "ingroup":
+            assert FLOOR[room(other)] <= FLOOR.get(room(module), 99), f"{module} imports {other}"
+        assert not re.match("_[a-z]", name), f"{module} takes {name} from {other}"
+        if room(other) == "studies" and study:
+            assert other.split(".")[2:3] == study, f"{module} imports another study: {other}"
+        if room(module) == "stats":
+            assert room(other) == "stats", f"{module} imports {other}"
+
+
+def test_no_circle():
+    graph = {m: {o for o, _ in imports(f, top_level=True)} - {m} for m, f in MODULES.items()}
+    gone = set()
+    while left := {m for m in graph if m not in gone}:
+        free = {m for m in left if not (graph[m] & left)}
+        assert free, f"a circle among {sorted(left)}"
+        gone |= free
+
+
+def test_nothing_is_thick():
+    sizes = {name: file.read_text("utf8").count("\n") for name, file in MODULES.items()}
+    assert {name: size for name, size in sizes.items() if size > 400} == {}
+    assert sum(sizes.values()) <= 11_500
+    assert (paths.ROOT / "Makefile").read_text("utf8").count("\n") <= 190
+
+
+def test_every_study_has_the_same_files():
+    for study in STUDIES:
+        there = {file.stem for file in (LIB / "ingroup/studies" / study).glob("*.py")}
+        needed = {"stimuli", "design", "answers", "statistics", "planted", "lens", "parameters"}
+        assert needed <= there, study
+
+
+def test_no_model_is_named_in_the_library():
+    known = {f.parent.name for f in paths.MODELS.glob("*/config.json")}
+    for name, file in MODULES.items():
+        tree = ast.parse(file.read_text("utf8"))
+        texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        assert not known & texts, name
+
+
+@pytest.mark.parametrize("notebook", sorted(p.stem for p in paths.NOTEBOOKS.glob("[1-4]*.ipynb")))
+def test_opening_a_study_loads_no_module_of_another(notebook):
+    cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", 4).cells
+    lines = [n for c in cells if c.cell_type == "code" for n in ast.parse(c.source).body]
+    wanted = [ast.unparse(n) for n in lines if isinstance(n, ast.Import | ast.ImportFrom)]
+    code = "\n".join([*wanted, "import sys; print([m for m in sys.modules])"])
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    found = set(re.findall(r"ingroup\.studies\.(\w+)", loaded))
+    assert found == {study for study in STUDIES if study in notebook}
+
+
+def test_a_profile_names_notebooks_that_are_there():
+    for file in paths.PROFILES.glob("*.yaml"):
+        for notebook in yaml.safe_load(file.read_text("utf8")):
+            assert (paths.NOTEBOOKS / f"{notebook}.ipynb").exists(), notebook

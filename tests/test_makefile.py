@@ -1,0 +1,96 @@
+"""What make runs again, and in which order: a study's change runs that study, not the others."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from ingroup import paths
+
+NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+LAST = ["00_map", "60_synthesis"]  # read all studies
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The project's files, empty, in which everything has just run."""
+    root = tmp_path_factory.mktemp("made")
+    for folder in ("lib", "data/stimuli", "data/published", "data/sample", "notebooks"):
+        for file in (paths.ROOT / folder).rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts:
+                place = root / file.relative_to(paths.ROOT)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch()
+    shutil.copy(paths.ROOT / "Makefile", root)
+    for name in ("pyproject.toml", "requirements.lock"):
+        (root / name).touch()
+    for file in sorted(root.rglob("*")):
+        os.utime(file, (1000, 1000))
+    made = [root / ".venv/.ready", *(root / f"build/notebooks/{name}.ipynb" for name in NAMES)]
+    for time, file in enumerate([*made, root / "build/report/index.html"], start=2000):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (max(2000, time) if file.name == "index.html" else 2000,) * 2)
+    return root
+
+
+def runs(root, *arguments):
+    """The notebooks that make would run, in order."""
+    command = ["make", "-n", "-C", str(root), *arguments]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    shown = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment
+    ).stdout
+    return re.findall(r"ingroup\.commands\.run (\S+)", shown)
+
+
+def test_where_nothing_changed_nothing_runs(done):
+    assert runs(done, "all") == []
+
+
+@pytest.mark.parametrize("study", ["empathy_gap", "biased_samaritan", "giebench", "stereomap"])
+def test_a_study_s_change_runs_that_study_and_what_reads_its_answers(done, study):
+    own = [name for name in NAMES if study in name and "audit" not in name]
+    assert own
+    for file in (f"lib/ingroup/studies/{study}/design.py", f"data/stimuli/{study}/prompts.yaml"):
+        assert sorted(runs(done, "all", "-W", file)) == sorted([*LAST, *own])
+
+
+def test_a_change_in_what_all_share_runs_every_study(done):
+    for file in ("lib/ingroup/inference/store.py", "lib/ingroup/parsing.py"):
+        assert set(runs(done, "all", "-W", file)) >= {n for n in NAMES if re.match("[1-4]", n)}
+
+
+def test_a_printed_table_runs_its_study_and_its_audit(done):
+    found = runs(done, "all", "-W", "data/published/giebench/table08_category_identities.csv")
+    assert {"30_giebench", "50_audit", "00_map"} <= set(found)
+    assert not {"10_empathy_gap", "20_biased_samaritan", "40_stereomap"} & set(found)
+
+
+def test_in_a_run_of_all_what_reads_answers_follows_and_the_map_is_last(done):
+    order = runs(done, "all", "-B", "-o", ".venv/.ready", "-j1")
+    assert sorted(order) == NAMES
+    for name in NAMES:
+        before = [other for other in NAMES if re.fullmatch(rf"{name[0]}0_.*", other)]
+        if name[0] in "1234" and name not in before:
+            assert order.index(before[0]) < order.index(name)
+        if re.match("[1-4]0_", name):
+            assert order.index(name) < order.index("60_synthesis")
+    assert order[-1] == "00_map"
+
+
+def test_alone_the_synthesis_takes_what_is_there(done):
+    assert runs(done, "60", "-W", "notebooks/60_synthesis.ipynb") == ["60_synthesis"]
+    assert runs(done, "00") == ["00_map"]
+
+
+def test_a_value_reaches_the_program_through_the_environment(done):
+    shown = subprocess.run(
+        ["make", "-n", "-C", str(done), "10", "CORPUS=/home/o'brien/R&D; touch x.tsv"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    (line,) = [line for line in shown.splitlines() if "commands.run" in line]
+    assert "--set 'CORPUS'" in line
+    assert "R&D" not in line.split("--set")[1]
