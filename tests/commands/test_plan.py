@@ -406,7 +406,11 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
         ([NOTEBOOK, "--set", "SEED=x"], "SEED must be a whole number, not negative, found 'x'"),
         (["--set", "SED=1"], "10_empathy_gap has no parameter SED; did you mean SEED?"),
         (["--profile", "fast"], "there is no PROFILE 'fast'; there are demo, full"),
-        (["50_audit"], "50_audit asks no model anything with these parameters"),
+        (
+            ["41_stereomap_keywords"],
+            "there is no plan of 41_stereomap_keywords; there are of 10_empathy_gap, "
+            "20_biased_samaritan, 30_giebench, 40_stereomap",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(arguments, sentence, capsys):

@@ -114,7 +114,6 @@ def test_verdicts_of_the_forms_that_tables_have():
     )
     expected = ["the planted number", "planted in the interval", "planted outside"]
     assert report_index.verdicts(both).tolist() == expected
-    assert report_index.verdicts(both.drop(columns="low")) is None
 
 
 def test_verdicts_are_counted_by_study_and_model(project):
@@ -129,15 +128,14 @@ def test_verdicts_are_counted_by_study_and_model(project):
     pd.DataFrame({"model": list("mmm"), "verdict": ["yes", "no", "yes"]}).to_csv(
         tables / "a" / "printed_versus_here.csv", index=False
     )
-    pd.DataFrame({"model": ["k"], "r": [0.98765], "n": [3]}).to_csv(
-        tables / "b" / "planted_versus_here.csv", index=False
-    )
+    pd.DataFrame({"inside": [True]}).to_csv(tables / "b" / "planted_versus_here.csv", index=False)
     found = report_index.versus(pages, tables)
     assert found["heading"] == "Printed or planted versus here"
-    assert found["rows"] == [["A", "m", "printed", "yes", 2, 3], ["A", "m", "printed", "no", 1, 3]]
-    (whole,) = found["tables"]
-    assert (whole["study"], whole["columns"]) == ("B", ["model", "r", "n"])
-    assert whole["rows"] == [["k", 0.988, 3]]
+    assert found["rows"] == [
+        ["A", "m", "printed", "yes", 2, 3],
+        ["A", "m", "printed", "no", 1, 3],
+        ["B", "calibrant", "planted", "planted in the interval", 1, 1],
+    ]
     assert [line[:2] for line in found["missing"]] == ["C:"]
 
 

@@ -20,6 +20,8 @@ from ingroup import parameters, paths, studies
 from ingroup.models import is_calibrant
 from ingroup.tables import InputError
 
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
+
 
 def merged(
     notebook: str,
@@ -95,9 +97,8 @@ def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters
     What only this notebook takes has the type of its default.
     """
     study = study_of(notebook)
-    known = (
-        import_module(f"ingroup.studies.{study}.parameters") if study else parameters
-    ).Parameters
+    module = import_module(f"ingroup.studies.{study}.parameters") if study else parameters
+    known = module.Parameters
     fields = dict.fromkeys(set(known.model_fields) - set(defaults), (Any, None))
     for name in set(defaults) - set(known.model_fields):
         kind = type(defaults[name])
@@ -119,8 +120,8 @@ def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[
         elif problem["type"] == "literal_error":
             says = f"{name} {value} is unknown; expected {more['expected'].replace(chr(39), '')}"
         else:
-            field, kinds = kind.model_fields[name], {bool: "true or false", int: "a whole number"}
-            words = field.description or kinds.get(field.annotation, "a number or text")
+            field = kind.model_fields[name]
+            words = field.description or KINDS.get(field.annotation, "text")
             says = f"{name} must be {words}, found {value}"
         raise InputError(says) from error
 

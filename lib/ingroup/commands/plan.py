@@ -30,27 +30,23 @@ SEED = 0  # of their draw
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
-def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
-    """The calls of a study's notebook by model and design, under the names of a plan's lines.
+def plannable() -> list[str]:
+    """The notebooks that ask: one a study, of its name."""
+    names = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+    return [name for name in names if name.partition("_")[2] == study_of(name)]
 
-    Raises
-    ------
-    InputError
-        For a notebook that asks nothing.
-    """
-    study, alike = study_of(notebook), {}
-    for call in import_module(f"ingroup.studies.{study}.design").calls(parameters) if study else ():
+
+def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
+    """The calls of a study's notebook by model and design, under the names of a plan's lines."""
+    alike: dict[tuple[str, int], list[Call]] = {}
+    for call in import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters):
         alike.setdefault((call.model, id(call.design)), []).append(call)
-    if not alike:
-        raise InputError(f"{notebook} asks no model anything with these parameters")
     lines = {}
     for (model, _), calls in alike.items():
         same = set.intersection(*(set(call.labels.items()) for call in calls))
-        labels = [
-            str(label) for item in calls[0].labels.items() if item in same for label in item[1:]
-        ]
+        labels = [str(item[1]) for item in calls[0].labels.items() if item in same]
         times = [f"x {len(calls)}"] if len(calls) > 1 else []
-        lines[" ".join([notebook[:2], model.rpartition("/")[2], *labels, *times])] = calls
+        lines[" ".join([notebook[:2], model, *labels, *times])] = calls
     return lines
 
 
@@ -137,7 +133,7 @@ def table(lines: pd.DataFrame, rate: float) -> str:
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
     """The plan of some notebooks, with their parameters: a table with one total, then sentences.
 
-    ``rate`` is in prompts a second, ``RATE`` unless given. Raises InputError as :func:`asked`.
+    ``rate`` is in prompts a second, ``RATE`` unless given.
     """
     every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
     size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(SEED)
@@ -185,10 +181,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
-    every = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
-    names = options.notebooks or [n for n in every if n.partition("_")[2] == study_of(n)]
+    names = options.notebooks or plannable()
     options.shared |= len(names) > 1
     try:
+        for name in set(names) - set(plannable()):
+            raise InputError(f"there is no plan of {name}; there are of {', '.join(plannable())}")
         if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
             raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
         rate = float(options.rate) if options.rate else None

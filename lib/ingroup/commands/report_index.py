@@ -15,59 +15,44 @@ STUDY_HEADING = anchor_key("Printed versus here")  # the notebooks that compare 
 VERSUS = {"printed": "printed_versus_here.csv", "planted": "planted_versus_here.csv"}
 
 
-def verdicts(table: pd.DataFrame) -> pd.Series | None:
+def verdicts(table: pd.DataFrame) -> pd.Series:
     """A verdict for each row of a table that puts printed or planted numbers beside ours.
 
     It has a column ``verdict``; or ``inside``, whether the planted number lies in the interval; or
-    a column beside its ``_planted`` one with the interval ``low`` to ``high``. None without these.
+    a column beside its ``_planted`` one with the interval ``low`` to ``high``.
     """
     if "verdict" in table:
         return table["verdict"].fillna("")
     if "inside" in table:
         inside = table["inside"].astype(bool)
         return inside.map({True: "planted in the interval", False: "planted outside the interval"})
-    both = [name for name in table if f"{name}_planted" in table]
-    if both and {"low", "high"} <= set(table):
-        here, planted = table[both[0]], table[f"{both[0]}_planted"]
-        inside = planted.between(table["low"], table["high"])
-        wording = ["the planted number", "planted in the interval"]
-        chosen = np.select([np.isclose(here, planted), inside], wording, "planted outside")
-        return pd.Series(chosen, table.index)
-    return None
+    name = next(name for name in table if f"{name}_planted" in table)
+    here, planted = table[name], table[f"{name}_planted"]
+    inside = planted.between(table["low"], table["high"])
+    wording = ["the planted number", "planted in the interval"]
+    chosen = np.select([np.isclose(here, planted), inside], wording, "planted outside")
+    return pd.Series(chosen, table.index)
 
 
 def versus(pages: Iterable[Page], tables: Path) -> dict[str, Any]:
     """Printed, or planted, versus here: the counts of verdicts of each study, for the template.
 
-    ``rows`` of verdicts, ``tables`` that hold none and are shown whole, and sentences on what is
-    ``missing``; the studies are the pages with the section "Printed versus here".
+    ``rows`` are of verdicts, ``missing`` sentences; the studies are the pages with the section
+    "Printed versus here".
     """
-    rows, whole, missing, kinds = [], [], [], []
+    rows, missing, kinds = [], [], []
     for page in pages:
-        if STUDY_HEADING not in page.anchors:
-            continue
-        there = {k: tables / page.study / name for k, name in VERSUS.items()}
-        there = {kind: file for kind, file in there.items() if file.exists()}
-        if not there:
+        files = {kind: tables / page.study / name for kind, name in VERSUS.items()}
+        there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
+        if STUDY_HEADING in page.anchors and not there:
             missing.append(
                 f"{page.title}: no table puts printed or planted numbers beside this run's "
                 f"(build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())})."
             )
-        for kind, file in there.items():
+        for kind, table in there.items() if STUDY_HEADING in page.anchors else ():
             kinds.append(kind)
-            table = pd.read_csv(file)
             asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
-            found = verdicts(table)
-            if found is None:
-                caption = f"{kind.capitalize()} numbers and those of this run, from {file.name}"
-                shown = table.head(12).round(3).astype(object).where(table.notna(), "")
-                names = [name.replace("_", " ") for name in table]
-                whole.append(
-                    {"study": page.title, "columns": names, "rows": shown.to_numpy().tolist(),
-                     "caption": caption}
-                )  # fmt: skip
-                continue
-            for model, own in found.groupby(table.get("model", asked), sort=False):
+            for model, own in verdicts(table).groupby(table.get("model", asked), sort=False):
                 for verdict, count in own.value_counts(sort=False).items():
                     rows.append([page.title, model, kind, verdict, int(count), len(own)])
     beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
@@ -75,7 +60,6 @@ def versus(pages: Iterable[Page], tables: Path) -> dict[str, Any]:
         "heading": f"{beside.capitalize()} versus here",
         "text": "Each number of a study that has a counterpart, and how the two compare.",
         "rows": rows,
-        "tables": whole,
         "missing": missing,
     }
 
