@@ -28,7 +28,7 @@ WANTED = {
     "permutation_religion_scipy": 2,
     "paired_t": 20,
     "responses_to_matrix": 50,
-    "keywords": 4,
+    "keywords": 2,
     "dictionary_mapping": 4,
     "store_write": 1,
     "store_read": 1,
