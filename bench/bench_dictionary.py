@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ingroup.dictionary import Lexicon, fold, load_lexicon
-from ingroup.stereotypes import find, lemmatizer, load_mappings
+from ingroup.dictionary import Lexicon, find, fold, lemmatizer, load_lexicon, load_mappings
 
 N_KEYWORDS = 100_000
 
 
 def rows() -> list[dict[str, str | float]]:
     """One row, ``dictionary_mapping``; words found in two ways are compared before the times."""
-    lexicon, mappings, lemmas = load_lexicon(), load_mappings(), lemmatizer().lemmas
+    lexicon, mappings, lemmas = load_lexicon(), load_mappings(), lemmatizer()
     keywords = _keywords(lexicon, np.random.default_rng(2))
     lemmas("warmed")  # the first call reads the tables
     start = time.perf_counter()
