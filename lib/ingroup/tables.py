@@ -103,7 +103,8 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
             "texts in quotes, their own quotes doubled",
         ) from problem
     if not rows:
-        expected = "a row" if header else f"the columns {', '.join(columns)}"
+        named = f"the columns {', '.join(columns)}" if columns else "a line with the columns"
+        expected = "a row" if header else named
         raise wrong(at(file, line), "the end of the file", expected)
     return pd.DataFrame(rows, index=pd.Index(lines, name="line"), columns=header, dtype=object)
 

@@ -14,7 +14,7 @@ from typing import Any
 import papermill
 import yaml
 
-from ingroup import corpora, paths, stereotypes
+from ingroup import corpora, paths
 from ingroup import dictionary as lexicon
 from ingroup.inference.address import address
 from ingroup.inference.engine import EngineError
@@ -46,6 +46,7 @@ CHOICES = {
     "CALLS": ("together", "separate"),
     "INCOMPLETE": ("drop", "mean"),
     "DOCUMENTS": ("sound", "released"),
+    "LEMMAS": ("sound", "paper"),
     "KEYBERT": ("package", "hub"),
     "DTYPE": ("auto", "float32", "bfloat16", "float16"),
 }
@@ -260,7 +261,7 @@ def _check_stereomap(values: dict[str, Any]) -> None:
         )
     readers = {
         "DICTIONARY": lambda: lexicon.load_lexicon(values["DICTIONARY"]),
-        "MAPPINGS": lambda: stereotypes.load_mappings(*values["MAPPINGS"]),
+        "MAPPINGS": lambda: lexicon.load_mappings(*values["MAPPINGS"]),
         "SHEETS": lambda: values["SHEETS"] and human_evaluation.score(values["SHEETS"]),
     }
     for name in readers.keys() & values:

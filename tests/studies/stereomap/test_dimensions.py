@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingroup.dictionary import load_lexicon
-from ingroup.stereotypes import find
+from ingroup.dictionary import find, load_lexicon
 from ingroup.studies.stereomap.dimensions import released_scores, scores, top
 
 TOY = """original word,preprocessed word 3 (lemmatized),A dictionary,A direction,\

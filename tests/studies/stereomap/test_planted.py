@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from transformers import PreTrainedTokenizerFast
 
 import stereomap as stereomap_examples
-from ingroup import corpora, paths, published, stereotypes
+from ingroup import corpora, paths, published
 from ingroup import dictionary as lexicon
 from ingroup.inference import Sampling, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
@@ -134,7 +134,7 @@ def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(plante
     agree, total = 0, 0
     for name, keywords in planted["calibrant"].lists["traits"].items():
         dimension, _, end = name.partition(" ")
-        found = stereotypes.find(list(keywords), dictionary).word
+        found = lexicon.find(list(keywords), dictionary).word
         total += len(found)
         for word in found.dropna():
             row = dictionary.words.get_loc(word)

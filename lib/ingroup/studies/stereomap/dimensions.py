@@ -2,7 +2,7 @@
 
 `scores` is the sound way: every keyword as often as it was given, with its direction, odd pairs
 left out. `released_scores` is the way of the code that Jeoung et al. (2023) released. `top` takes
-the strongest dimensions of either. The tables of keywords are those of `stereotypes.find`, with a
+the strongest dimensions of either. The tables of keywords are those of `dictionary.find`, with a
 column for the group or the cluster beside them: a row a keyword, repetitions included.
 """
 
