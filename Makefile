@@ -133,7 +133,7 @@ NEEDS_30_giebench := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(wildcard data/stimuli/giebench/* data/sample/giebench.json data/published/giebench/* $(QUESTIONS))
 NEEDS_40_stereomap := $(INFERENCE) $(STUDY) $(MODELS) \
 	$(call lib,content_model dimensions diversity drafts human_evaluation keywords lexicon sentence_model \
-	stereotypes calibrant/stereomap) data/models/calibrant/keywords.yaml \
+	stereotypes calibrant/stereomap) data/models/keywords.yaml \
 	$(wildcard data/stimuli/stereomap/* data/sample/stereotype_dictionary.csv data/published/stereomap/* \
 	$(DICTIONARY) $(MAPPINGS) $(SHEETS))
 NEEDS_60_synthesis := $(INFERENCE) $(STUDY) $(MODELS) \

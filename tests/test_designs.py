@@ -17,8 +17,6 @@ from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import mismatched
 from ingroup.studies.giebench.design import trials as giebench_trials
-from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.design import trials as stereomap_trials
 from ingroup.tables import InputError
 
 
@@ -212,53 +210,3 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both(asked_items):
         named = {i: questions.messages(trial.condition["asked"].question, "COT", identity=i)
                  for i in (own, other)}  # fmt: skip
         assert text == named[other][0]["content"] != named[own][0]["content"]
-
-
-def test_stereomap_asks_every_group_under_every_prompt():
-    """98 groups x 7 prompts of appendix B and Table 7, neighbours with one prompt."""
-    groups, prompts = social_groups.names(), list(social_groups.prompts("EXTENDED"))
-    whole = stereomap_trials(groups, prompts)
-    assert len(whole) == 98 * 7
-    first, second, last = whole[0], whole[1], whole[-1]
-    assert first.condition["inquiry"] == ("Men", "EXTENDED/Warmth-Competence", "")
-    assert second.condition["inquiry"].group == groups[1]
-    assert last.condition["inquiry"] == (groups[-1], "EXTENDED/Behavior", "")
-    assert last.messages == social_groups.messages(groups[-1], "EXTENDED/Behavior")
-    assert first.condition["ablation"] == "Prompt (paper)"
-
-
-def test_stereomap_in_separate_calls():
-    """Three parts of the first prompt, each for all groups before the next; one of the second."""
-    prompts = ["EXTENDED/Warmth-Competence", "EXTENDED/Prestige"]
-    whole = stereomap_trials(["Men", "Nurses"], prompts, calls="separate")
-    inquiries = [trial.condition["inquiry"] for trial in whole]
-    assert [(one.group, one.part) for one in inquiries] == [
-        (group, part)
-        for part in ("keywords", "ratings", "overall", "ratings")
-        for group in ("Men", "Nurses")
-    ]
-    for trial, one in zip(whole, inquiries, strict=True):
-        chats = social_groups.separate_messages(one.group, one.prompt)
-        assert trial.messages == chats[one.part]
-
-
-def test_stereomap_designs_differ_where_a_text_does():
-    ways = [
-        {},
-        {"form": "grammatical"},
-        {"ablation": "w/o CoT"},
-        {"calls": "separate"},
-    ]
-    prints = {
-        stereomap_trials(["Men"], ["EXTENDED/Emotion"], **way).fingerprint for way in ways
-    } | {stereomap_trials(["Men", "Women"], ["EXTENDED/Emotion"]).fingerprint}
-    assert len(prints) == 5
-
-
-def test_stereomap_refuses_what_it_cannot_ask():
-    with pytest.raises(ValueError, match="calls is 'one'"):
-        stereomap_trials(["Men"], ["EXTENDED/Emotion"], calls="one")
-    with pytest.raises(InputError, match="unknown group 'Men and women'"):
-        stereomap_trials(["Men", "Men and women"], ["EXTENDED/Emotion"])
-    with pytest.raises(InputError, match="EXTENDED prompts only"):
-        stereomap_trials(["Men"], ["ORIGINAL/warm"], "w/o CoT")

@@ -155,22 +155,21 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     assert {file: file.read_bytes() for file in files} == drawn
 
 
+TWELVE = {
+    "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
+    "Christians;Poor Blacks",
+    "ROUNDS": "2", "ABLATION_ROUNDS": "2",
+}  # fmt: skip
+
+
 def test_stereomap_runs_from_prompt_to_figure():
     """Twelve groups, two rounds; every table and figure of the paper that a run can have."""
-    groups = ["Men", "Women", "Nurses", "Doctors", "Lawyers", "Homeless", "Lower-class", "Elderly",
-              "Asians", "Muslims", "Christians", "Poor Blacks"]  # fmt: skip
-    executed(
-        "40_stereomap", GROUPS=";".join(groups), ROUNDS="2", ABLATION_ROUNDS="2", N_RESAMPLES="5"
-    )
-    names = {f"figure{number}" for number in range(2, 9)} | {"figure6_control"}
-    assert names | {"planted_versus_here"} <= figures_of("stereomap")
+    executed("40_stereomap", N_RESAMPLES="5", **TWELVE)
+    names = {"figure2", "figure3", "figure5", "figure6", "figure6_control", "planted_versus_here"}
+    assert names <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
     back = pd.read_csv(tables / "planted_versus_here.csv").set_index(["model", "version"])
     assert (back.loc[("calibrant", "EXTENDED"), ["r of Competence", "r of Warmth"]] > 0.9).all()
-    found = pd.read_csv(tables / "table03_10_reason_keywords.csv")
-    assert set(found.setting) == {"maxsum of 20", "MMR 0.7", "MMR 0.2"}
-    sheet = pd.read_csv(tables / "human_evaluation_sheet.csv")
-    assert set(sheet.group) <= set(groups)
     replies = pd.read_csv(tables / "responses.csv")
     asked = 12 * (7 * 2 + 3 * 2) + 5 * 21 * 2  # ORIGINAL has five of these groups
     assert replies.drop(columns=["model", "version", "ablation"]).to_numpy().sum() == 2 * asked
@@ -182,6 +181,24 @@ def test_stereomap_runs_from_prompt_to_figure():
         row.Index: (pytest.approx(row[1], abs=1e-4), pytest.approx(row[2], abs=1e-4))
         for row in means[["same rounds", "other rounds"]].itertuples()
     }
+
+
+def test_stereomap_keywords_run_on_the_answers_of_the_map():
+    """After the run above, whose answers it reads."""
+    executed("41_stereomap_keywords", **TWELVE)
+    assert {"figure4", "figure7", "figure8"} <= figures_of("stereomap")
+    tables = FOLDER / "tables" / "stereomap"
+    found = pd.read_csv(tables / "table03_10_reason_keywords.csv")
+    assert set(found.setting) == {"maxsum of 20", "MMR 0.7", "MMR 0.2"}
+    sheet = pd.read_csv(tables / "human_evaluation_sheet.csv")
+    assert set(sheet.group) <= set(TWELVE["GROUPS"].split(";"))
+    varied = pd.read_csv(tables / "table13_14_sensitivity.csv")
+    assert varied.groupby("model").size().tolist() == [4, 4]
+    # As often as given, the share that has a word is the last line of Table 15.
+    covered = pd.read_csv(tables / "table15_coverage.csv").query("model == 'calibrant'")
+    often, once = re.findall(r"([\d.]+)$", answer_to("41_stereomap_keywords"), re.M)[:2]
+    assert float(often) == pytest.approx(covered.coverage_pct.max(), abs=0.01)
+    assert 0 < float(once) <= 100
 
 
 def test_the_synthesis_reads_what_the_four_ran():

@@ -1,6 +1,9 @@
 """Examples from which a calibrant learns stereomap."""
 
+import math
 import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import numpy as np
 import yaml
@@ -8,9 +11,102 @@ import yaml
 from example import Example
 from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.planted import _KEYWORDS, Planted, _line, _rated
+from ingroup.studies.stereomap.planted import Planted
 
+_KEYWORDS = paths.MODELS / "keywords.yaml"
 _SHORTEST_PHRASE = 18  # characters; what is shorter may stand in a prompt of another study
+
+
+def _line(word: str, reason: str) -> str:
+    return f"\n- {word.capitalize()}: {reason}"
+
+
+def _rated(word: str) -> str:
+    return f"\n{word}: "
+
+
+def _prompt(name: str) -> social_groups.Prompt:
+    return social_groups.prompts(name.split("/")[0])[name]
+
+
+class Replies(Planted):
+    """Replies with what is planted in one model: ratings, keywords of its lists, refusals."""
+
+    def __init__(self, file: Path):
+        super().__init__(file)
+        self.lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
+        ranked = [list(groups) for groups in self.table["groups"].values()]
+        self.rank = {people: rank for groups in ranked for rank, people in enumerate(groups)}
+
+    def weights(self, group: str, prompt: str) -> dict[str, dict[str, float]]:
+        """How often each list of keywords is drawn from, by kind, in parts of the rarest.
+
+        The kinds are those of ``keywords.yaml``; a prompt asks for one of them, and "overall" is
+        what follows the overall rating.
+        """
+        place, keywords = self.position(group), self.table["keywords"]
+        traits = dict(keywords["traits"][place.cluster])
+        people = social_groups.text(group, form="grammatical")
+        chosen = list(traits)[self.rank.get(people, 0) % len(traits)]
+        traits[chosen] *= keywords["emphasis"]
+        asked, name = _prompt(prompt), prompt.split("/")[1]
+        construct = asked.construct
+        if construct in ("Emotion", "Behavior"):
+            kind = {"Emotion": "feelings", "Behavior": "verbs"}[construct]
+            rated = {word: self.rating(group, prompt, word) for word in self.lists[kind]}
+            return {kind: {word: (value - 1) ** 2 + 0.01 for word, value in rated.items()}}
+        if name in ("Economic success", "Prestige", "Education"):
+            return {"status": keywords["status"][place.cluster]}
+        if construct in ("Social-Structure", "Competition-others"):
+            return {"burden": {"burden": 1}}
+        overall = self.rating(group, prompt, "Rating")
+        ends = {"good": overall - asked.low + 0.01, "bad": asked.high - overall + 0.01}
+        return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
+
+    def reply(
+        self, group: str, prompt: str, parts: Collection[str], rng: np.random.Generator
+    ) -> tuple[str, list[float]]:
+        """One reply to the parts that are asked, and the planted mean of each number in it."""
+        if rng.random() < self.refusal(group):
+            return self.table["refusal"]["reply"], []
+        asked, weights, means = _prompt(prompt), self.weights(group, prompt), []
+        text = self.lists["opening"]
+        kind = next(iter(weights))
+        if "keywords" in parts:
+            text += self._draw(kind, weights[kind], asked.n_keywords, rng)
+        words = [word for word in asked.words if word != "Rating" or "overall" not in asked.parts]
+        if "ratings" in parts:
+            text += self._rate(group, prompt, words, means, rng)
+            if "keywords" not in asked.parts:  # reasons are asked for after the rating
+                text += self._draw(kind, weights[kind], asked.n_keywords, rng)
+        if "overall" in parts:
+            text += self._rate(group, prompt, ["Rating"], means, rng)
+            text += self._draw("overall", weights["overall"], 3, rng)
+        return text, means
+
+    def _rate(self, group, prompt, words, means, rng) -> str:
+        """Each word with one of the two whole numbers beside its planted rating."""
+        text = ""
+        for word in words:
+            mean = self.rating(group, prompt, word)
+            text += f"{_rated(word)}{math.floor(mean + rng.random())}"
+            means.append(mean)
+        return text
+
+    def _draw(
+        self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
+    ) -> str:
+        """Different keywords with their reasons, in the order of the file.
+
+        A model that writes one after the other need not remember more than the last to repeat none.
+        """
+        lines, share = [], []
+        for name, words in self.lists[kind].items():
+            lines += [_line(*item) for item in words.items()]
+            share += [weights.get(name, 0)] * len(words)
+        share = np.array(share) / sum(share)
+        chosen = rng.choice(len(lines), size=n, replace=False, p=share)
+        return "".join(lines[place] for place in sorted(chosen))
 
 
 def phrases() -> list[str]:
@@ -73,7 +169,7 @@ class Examples:
     """
 
     def __init__(self, model: str):
-        self.planted = Planted(paths.MODELS / model / "planted.yaml")
+        self.planted = Replies(paths.MODELS / model / "planted.yaml")
         self.groups = list(social_groups.groups().group)
         self.original = list(social_groups.prompts("ORIGINAL"))
 

@@ -257,10 +257,10 @@ WRONG = {
         "line 3, column 'coherence': found 2 cells of 'g' that are not 'below', expected one",
     ),
     "no": (["r1,g,,,Below"], "line 2, column 'coherence': found 0 cells of 'g' that are not 'be"),
-    "few": (["r1,g,1"], "line 2: found 3 cells, expected 5"),
-    "many": (["r1,g,,,,"], "line 2: found 6 cells, expected 5"),
-    "twice": (["r1,g,,,", "r1,h,,,"], "line 3, column 'id': found 'r1' of line 2 again, expected"),
-    "none": ([], "line 2: found nothing, expected a reply"),
+    "few": (["r1,g,1"], "line 2: found 3 fields, expected 5"),
+    "many": (["r1,g,,,,"], "line 2: found 6 fields, expected 5"),
+    "twice": (["r1,g,,,", "r1,h,,,"], "line 3, column 'id': found 'r1' again, expected it once"),
+    "none": ([], "line 2: found the end of the file, expected a row"),
 }
 
 
@@ -295,11 +295,11 @@ def test_files_that_do_not_go_together(tmp_path):
         with pytest.raises(InputError, match=sentence):
             score([ann, saved(name, HEADER, *lines)])
     for lines, sentence in (
-        ([HEADER.replace("group", "Group")], "line 1: found 0 columns 'group' in id, Group, "),
-        ([f"{HEADER},id"], "line 1: found 2 columns 'id' in "),
-        ([HEADER.replace(",", ";")], "line 1: found 0 columns 'id' in id;group"),
-        ([], "line 1: found 0 columns 'id' in nothing, expected one"),
-        ([HEADER, "x" * 200_000], r"line 2: found no CSV \(field larger than field limit"),
+        ([HEADER.replace("group", "Group")], "line 1, column 'group': found only id, Group, "),
+        ([f"{HEADER},id"], "line 1, column 'id': found it 2 times, expected it once"),
+        ([HEADER.replace(",", ";")], "line 1, column 'id': found only id;group"),
+        ([], "line 1: found the end of the file, expected the columns id, "),
+        ([HEADER, "x" * 200_000], "line 2: found 1 fields, expected 5"),
     ):
         with pytest.raises(InputError, match=f"c.csv, {sentence}"):
             score([saved("c.csv", *lines)])

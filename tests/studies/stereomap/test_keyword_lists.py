@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingroup.studies.giebench.verdicts import OK, REFUSED
+from ingroup.parsing import OK, REFUSED, UNPARSABLE
 from ingroup.studies.stereomap.keyword_lists import TOO_FEW, TOO_MANY, parse_keywords
-from ingroup.studies.stereomap.rating_lists import UNPARSABLE
 
 # Table 1 of the paper, which breaks the list off after two of five keywords.
 TABLE_1 = (

@@ -18,20 +18,21 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.stereomap import planted as stereomap
-from ingroup.studies.stereomap import statistics as content_model
+from ingroup.studies.stereomap import maps, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
+from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.design import trials as stereomap_trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
 from ingroup.studies.stereomap.rating_lists import parse_ratings
 from ingroup.tables import InputError
 
-FIRST = "EXTENDED/Warmth-Competence"
-
 
 @pytest.fixture(scope="module")
 def planted():
-    return {name: stereomap.Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
+    return {
+        name: stereomap_examples.Replies(paths.MODELS / name / "planted.yaml")
+        for name in calibrants()
+    }
 
 
 def test_a_planted_rating_by_hand(planted):
@@ -61,9 +62,8 @@ def test_a_rating_stays_on_the_scale(planted):
 
 
 def test_names_of_one_group_are_one_group(planted):
-    assert planted["calibrant"].position("Elderly") == planted["calibrant"].position(
-        "Elderly people"
-    )
+    one, other = map(planted["calibrant"].position, ("Elderly", "Elderly people"))
+    assert one == other
 
 
 def test_every_group_has_a_place_and_no_other_name_does(planted):
@@ -84,14 +84,9 @@ def test_groups_lie_where_the_paper_s_tables_have_them(planted):
     assert (place.groupby("cluster_order").planted.nunique() == 1).all()
     assert place.planted.nunique() == 5
     means = place.groupby("planted")[["competence", "warmth"]].mean()
-    centres = pd.DataFrame(
-        {
-            k: planted["calibrant"].position(g)
-            for k, g in place.groupby("planted").group.first().items()
-        }
-    ).T
-    assert means.competence.corr(centres[2].astype(float)) > 0.9
-    assert means.warmth.corr(centres[1].astype(float)) > 0.8
+    centres = planted["calibrant"].map(place.groupby("planted").group.first()).set_index("Cluster")
+    assert means.competence.corr(centres.Competence) > 0.9
+    assert means.warmth.corr(centres.Warmth) > 0.8
 
 
 def test_the_control_rates_every_group_alike(planted):
@@ -185,7 +180,7 @@ def test_a_prompt_is_read_in_few_tokens():
 def asked():
     """Three rounds of the first prompt, both models: status of each reply, and scores."""
     words, (status, scores) = published.load("stereomap", 4), ({}, {})
-    words = words[words.family.isin(content_model.AXES)]
+    words = words[words.family.isin(statistics.AXES)]
     plan = stereomap_trials(social_groups.names(), [FIRST])
     prompt = social_groups.prompts()[FIRST]
     for name in calibrants():
@@ -198,18 +193,18 @@ def asked():
                 rows.append({"group": group, "round": turn, "status": read.status, **read.values})
         table = pd.DataFrame(rows)
         status[name] = table.status
-        scores[name] = content_model.round_scores(table, words)
+        scores[name] = statistics.round_scores(table, words)
     return status, scores
 
 
 def test_the_planted_map_comes_back(asked, planted):
     """Warmth and competence correlate at 0.95 and more, the clusters' adjusted Rand is 0.9."""
-    means = content_model.group_means(asked[1]["calibrant"])
-    wanted = pd.DataFrame([planted["calibrant"].position(g) for g in means.index], means.index)
-    assert means.Competence.corr(wanted.competence) >= 0.95
-    assert means.Warmth.corr(wanted.warmth) >= 0.95
-    found = content_model.clusters(means).labels
-    assert adjusted_rand_score(wanted.cluster[found.index], found) >= 0.9
+    means = statistics.group_means(asked[1]["calibrant"])
+    wanted = planted["calibrant"].map(means.index)
+    for axis in statistics.AXES:
+        assert means[axis].corr(wanted[axis]) >= 0.95
+    found = maps.clusters(means).labels
+    assert adjusted_rand_score(wanted.Cluster[found.index], found) >= 0.9
 
 
 def test_nearly_every_reply_can_be_read(asked):
@@ -220,7 +215,7 @@ def test_nearly_every_reply_can_be_read(asked):
 def test_the_control_has_no_cluster_that_differs(asked):
     """Clusters of one half of the rounds, tested on the other."""
     scores = asked[1]["calibrant-null"]
-    first, second = content_model.halves(scores, np.random.default_rng(0))
-    labels = content_model.clusters(content_model.group_means(first)).labels
-    tests = content_model.axis_tests(content_model.group_means(second), labels)
+    first, second = statistics.halves(scores, np.random.default_rng(0))
+    labels = maps.clusters(statistics.group_means(first)).labels
+    tests = statistics.axis_tests(statistics.group_means(second), labels)
     assert (tests.sign == "=").all()

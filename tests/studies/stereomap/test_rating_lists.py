@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingroup.studies.giebench.verdicts import OK, REFUSED
+from ingroup.parsing import OK, REFUSED, UNPARSABLE
 from ingroup.studies.stereomap.rating_lists import (
     INCOMPLETE,
     NOT_RATED,
@@ -14,7 +14,6 @@ from ingroup.studies.stereomap.rating_lists import (
     OUTSIDE,
     RANGE,
     SEVERAL_NUMBERS,
-    UNPARSABLE,
     Missing,
     parse_ratings,
 )
@@ -60,9 +59,7 @@ REPLIES = [
     ("| Friendly | 4 |\n| Sociable | 3 |\n| High-status | 2 |", 4, 3, 2),
     (
         "| Trait | Rating |\n|---|---|\n| **Friendly** | 4/5 |\n|Sociable|3|\n|High-status|2|",
-        4,
-        3,
-        2,
+        *(4, 3, 2),
     ),
     ("| 1 | Friendly | 4 |\n| 2 | Sociable | 3 |\n| 3 | High-status | 2 |", 4, 3, 2),
     ("| 4 | Friendly |\n| 3 | Sociable |\n| 2 | High-status |", 4, 3, 2),
@@ -86,15 +83,11 @@ REPLIES = [
     # the scale mentioned
     (
         "Friendly (1 to 5): 4\nSociable (1=not at all to 5=extremely): 3\nHigh-status (1-5): 2",
-        4,
-        3,
-        2,
+        *(4, 3, 2),
     ),
     (
         "On a 5-point scale (1 = not at all, 5 = extremely), Friendly: 4, Sociable: 3",
-        4,
-        3,
-        NOT_RATED,
+        *(4, 3, NOT_RATED),
     ),
     ("Friendly: 5 (extremely)\nSociable: 1 (not at all)\nHigh-status (out of 5): 2", 5, 1, 2),
     ("Friendly: 1-5", NOT_RATED, NOT_RATED, NOT_RATED),
@@ -191,11 +184,8 @@ def test_a_rating_without_a_word(text, expected):
 
 
 def test_table_1_of_the_paper():
-    assert parse_ratings(TABLE_1, ["Friendly", "Sociable"]) == (
-        {"Friendly": 4, "Sociable": 3},
-        OK,
-        (),
-    )
+    expected = {"Friendly": 4, "Sociable": 3}, OK, ()
+    assert parse_ratings(TABLE_1, ["Friendly", "Sociable"]) == expected
     ratings = parse_ratings(TABLE_1, WORDS)
     assert ratings.missing == (Missing("High-status", NOT_RATED),)
     assert ratings.status == INCOMPLETE

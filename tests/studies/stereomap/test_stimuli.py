@@ -119,6 +119,10 @@ def test_what_is_to_be_rated_stands_on_lines_of_its_own():
 def test_the_words_are_those_of_table_4_and_four_more():
     printed = published.load("stereomap", 4)
     words = [word for prompt in prompts().values() for word in prompt.words if word != "Rating"]
+    assert list(social_groups.words().word) == list(printed.word)
+    axes = social_groups.words("ORIGINAL").groupby("family").word.agg(list)
+    assert axes["Competence"] == COMPETENCE.split()
+    assert [word.replace(" ", "_") for word in axes["Warmth"]] == WARMTH.split()
     assert set(words) - set(printed.word) == {
         *("Traditional", "Conservative", "Wealthy", "High-status")
     }
@@ -223,9 +227,9 @@ def test_the_groups_are_those_of_appendix_b_and_table_2():
     assert names() == list(listed.group)
     assert len(names()) == 98
     table_2 = set(published.load("stereomap", 2).group)
-    assert set(names("ORIGINAL")) == table_2
-    assert len(names("ORIGINAL")) == 24
-    code = names("ORIGINAL-code")
+    assert set(names("paper")) == table_2
+    assert len(names("paper")) == 24
+    code = names("released")
     assert len(code) == 37
     assert table_2 < set(code)
     table = groups().set_index("group")
@@ -234,7 +238,7 @@ def test_the_groups_are_those_of_appendix_b_and_table_2():
     assert (table.original != "").equals(table.index.to_series().isin(code))
 
 
-def test_the_printed_form_is_the_name_but_for_two_groups_of_the_code():
+def test_the_released_form_is_the_name_but_for_two_groups_of_the_code():
     table = groups()
     given = table[table.extended != ""]
     other = given[given.extended.str.lower() != given.group.str.lower()]
@@ -255,7 +259,7 @@ def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     assert not matched.table2.duplicated().any()
     for row in matched.itertuples():
         assert row.table2.lower().startswith(row.group.lower())
-    own = table[table.sets.str.split().map(lambda sets: "ORIGINAL" in sets)]
+    own = table[table.sets.str.split().map(lambda sets: "paper" in sets)]
     assert (own.table2 == own.group).all()
 
 
@@ -314,7 +318,7 @@ def test_grammatical_plurals_end_as_plurals():
         (("Nurses", "EXTENDED/Emotion", "x"), "unknown ablation 'x', expected one out of Prompt ("),
         (
             ("Nurses", "EXTENDED/Emotion", PAPER, "x"),
-            "unknown form 'x', expected one out of printed, grammatical.",
+            "unknown form 'x', expected one out of released, grammatical.",
         ),
     ],
 )
@@ -325,7 +329,7 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
 
 
 def test_unknown_sets_are_one_sentence():
-    with pytest.raises(InputError, match=r"out of EXTENDED, ORIGINAL, ORIGINAL-code\.$"):
+    with pytest.raises(InputError, match=r"out of EXTENDED, paper, released\.$"):
         names("ALL")
     with pytest.raises(InputError, match="unknown prompts 'ALL', expected EXTENDED or ORIGINAL"):
         prompts("ALL")
@@ -334,7 +338,7 @@ def test_unknown_sets_are_one_sentence():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("group,extended", "group,text"), "line 1: found no column 'extended', expected group, "),
+        (("group,extended", "group,text"), "line 1, column 'extended': found only group, text, "),
         (("Men,men,Men,men,", "Men,men,Men,,"), "line 2: found nothing to put into a sentence fo"),
         (("Athletes,athletes,", "Athletes,,"), "line 4: found nothing to put into a sentence for"),
         (("Athletes,", "Men,"), "line 4: found 'Men' again, expected it once."),

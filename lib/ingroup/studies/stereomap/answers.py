@@ -10,25 +10,12 @@ from ingroup.studies.stereomap.rating_lists import parse_ratings
 
 
 def load(call: Call) -> pd.DataFrame:
-    """The replies to one call and what each holds.
+    """The replies to one call of `design.calls` that was asked, and what each holds.
 
-    Parameters
-    ----------
-    call : Call
-        One of :func:`ingroup.studies.stereomap.design.calls` that was asked.
-
-    Returns
-    -------
-    pandas.DataFrame
-        In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
-        ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values``
-        (word to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the
-        status of the keywords ("" where none are asked).
-
-    Raises
-    ------
-    StoreError
-        Where there are no answers to these prompts.
+    In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
+    ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values`` (word
+    to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the status of
+    the keywords ("" where none are asked). StoreError where there are no answers to these prompts.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     version, ablation = call.labels["version"], call.labels["ablation"]

@@ -32,12 +32,8 @@ def trials(
 
     Parameters
     ----------
-    groups : sequence of str
-        Names as in :func:`ingroup.studies.stereomap.stimuli.names`.
-    prompts : sequence of str
-        Names as in :func:`ingroup.studies.stereomap.stimuli.prompts`.
-    ablation, form : str
-        See :func:`ingroup.studies.stereomap.stimuli.messages`.
+    groups, prompts, ablation, form
+        Names as in :mod:`ingroup.studies.stereomap.stimuli`.
     calls : {"together", "separate"}
         "together" asks all parts of a prompt in one turn, as gpt-3.5-turbo was asked; "separate"
         each in a chat of its own, as text-davinci-003 was.
@@ -52,7 +48,7 @@ def trials(
     ------
     ValueError
         For other calls.
-    ingroup.studies.stereomap.stimuli.StimulusError
+    InputError
         For an unknown group, prompt, ablation or form.
     """
     if calls not in ("together", "separate"):
@@ -83,57 +79,38 @@ def trials(
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks of ``MODEL`` and ``CONTROL``: both versions, the ablations, in rounds.
 
-    Parameters
-    ----------
-    parameters : mapping
-        The notebook's.
-
-    Returns
-    -------
-    list of Call
-        One a model, version ("EXTENDED", "ORIGINAL"), ablation and round, which are its labels;
-        each round has a seed of its own.
+    `parameters` are the notebook's. The labels of a call are its version ("EXTENDED", "ORIGINAL"),
+    ablation and round; each round has a seed of its own.
     """
     form, together = parameters["FORM"], parameters["CALLS"]
     paper, *reduced = stimuli.ablations()
-    groups = {
-        version: [g for g in stimuli.names(which) if g in (parameters["GROUPS"] or [g])]
-        for version, which in (("EXTENDED",) * 2, ("ORIGINAL", parameters["ORIGINAL_GROUPS"]))
-    }
-    asked = {
-        (version, paper): trials(some, list(stimuli.prompts(version)), paper, form, together)
-        for version, some in groups.items()
-        if some
-    }
-    if parameters["ABLATION_ROUNDS"]:
-        for ablation in reduced:
-            asked["EXTENDED", ablation] = trials(
-                groups["EXTENDED"], [FIRST], ablation, form, together
-            )
+    chosen, asked = parameters["GROUPS"], {}
+    for version, which in (("EXTENDED",) * 2, ("ORIGINAL", parameters["ORIGINAL_GROUPS"])):
+        groups = [group for group in stimuli.names(which) if group in (chosen or [group])]
+        if groups:
+            prompts = list(stimuli.prompts(version))
+            asked[version, paper] = trials(groups, prompts, paper, form, together)
+    groups = [group for group in stimuli.names() if group in (chosen or [group])]
+    for ablation in reduced if parameters["ABLATION_ROUNDS"] else ():
+        asked["EXTENDED", ablation] = trials(groups, [FIRST], ablation, form, together)
     temperature = parameters["TEMPERATURE"]
     if temperature < 0:  # appendix A
         davinci = published.model_of("stereomap", parameters["MODEL"]) == "DAVINCI"
         temperature = 0.5 if davinci else 1.0
     found = []
+    source, engine = f"{len(chosen)}-groups" if chosen else "groups", parameters["ENGINE"]
     for model in filter(None, (parameters["MODEL"], parameters["CONTROL"])):
         for number, ((version, ablation), design) in enumerate(asked.items()):
             name = "-".join([version, *ablation.replace("/", "").split(), form, together])
             rounds = parameters["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
             for turn in range(1, rounds + 1):
+                seed = parameters["SEED"] + 1000 * turn + number
                 sampling = Sampling(
-                    temperature, parameters["TOP_P"], parameters["MAX_TOKENS"],
-                    parameters["SEED"] + 1000 * turn + number,
-                )  # fmt: skip
+                    temperature, parameters["TOP_P"], parameters["MAX_TOKENS"], seed
+                )
                 labels = {"version": version, "ablation": ablation, "round": turn}
+                part = f"{name}-round{turn}"
                 found.append(
-                    Call(
-                        "stereomap", _source(parameters), model, parameters["ENGINE"],
-                        f"{name}-round{turn}", design, sampling, labels,
-                    )
-                )  # fmt: skip
+                    Call("stereomap", source, model, engine, part, design, sampling, labels)
+                )
     return found
-
-
-def _source(parameters: Mapping[str, Any]) -> str:
-    """Which groups are asked about, as a folder's name."""
-    return f"{len(parameters['GROUPS'])}-groups" if parameters["GROUPS"] else "groups"

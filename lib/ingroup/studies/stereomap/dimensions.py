@@ -25,15 +25,9 @@ def scores(
     so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
     and score are the means over its groups: no group counts more for having more to say.
 
-    Parameters
-    ----------
-    found : pandas.DataFrame
-        Column ``word`` as `find` returns it, and `by` (and `within`).
-    lexicon : Lexicon
-        The one that `find` was given.
-    by, within : str
-        Columns: scores for each value of `by`, e.g. ``"group"``; or of ``by="cluster"``, each the
-        mean over the groups ``within="group"`` that have a keyword with a word.
+    `found` has the column ``word`` as `find` returns it, and those that are named: scores for each
+    value of `by`, e.g. ``"group"``; or of ``by="cluster"``, each the mean over the groups
+    ``within="group"`` that have a keyword with a word. `lexicon` is the one that `find` was given.
 
     Returns
     -------
@@ -64,16 +58,10 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
     directions in d / N, where N counts all pairs of a keyword and a dimension. In a dimension
     without directions a pair counts +1; a direction that lacks makes the score missing.
 
-    Returns
-    -------
-    pandas.DataFrame
-        As `scores`; share is pairs of the dimension / N, ``n`` counts the distinct keywords with a
-        word. Nothing is left out as odd but a membership that is not 1.
-
-    Notes
-    -----
-    The released script first lemmatises with WordNet as if every keyword were a noun (its import is
-    missing, so it fails), which is not repeated here. Checked on a worked example.
+    As `scores`; share is pairs of the dimension / N, ``n`` counts the distinct keywords with a
+    word. Nothing is left out as odd but a membership that is not 1. The released script first
+    lemmatises with WordNet as if every keyword were a noun (its import is missing, so it fails),
+    which is not repeated here. Checked on a worked example.
     """
     rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
     rows = rows[~rows.word.str.contains(" ")].dropna().drop_duplicates()
@@ -93,19 +81,9 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     """The n dimensions with the greatest score of each group, either way (Figures 4, 7 and 8).
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        What `scores` or `released_scores` returns.
-    n : int
-        How many dimensions of each group.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Its rows by group and falling absolute score, equal ones in the order of the dictionary,
-        with ``rank`` from 1 and ``sign`` (``"+"``, ``"-"``, ``"0"``). A dimension that no keyword
-        has, or without a score, is left out, so there may be fewer than n.
+    The rows of `scores` or `released_scores` by group and falling absolute score, equal ones in the
+    order of the dictionary, with ``rank`` from 1 and ``sign`` (``"+"``, ``"-"``, ``"0"``). A
+    dimension that no keyword has, or without a score, is left out, so there may be fewer than n.
     """
     by = table.columns[0]
     rows = table[(table.share > 0) & table.score.notna()]

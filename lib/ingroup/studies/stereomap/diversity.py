@@ -13,7 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
-from statsmodels.stats.proportion import proportion_confint
+
+from ingroup.stats.paired import checked_confidence, wilson
+from ingroup.studies.stereomap.statistics import needs
 
 SPLIT = BLEU().tokenizer
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
@@ -23,23 +25,12 @@ def variation(scores: pd.DataFrame, columns: Sequence[str], ddof: int = 1) -> pd
     """Coefficient of variation of each group's scores over its rounds, ``cv = sd / mean``.
 
     Appendix L: standard deviation relative to the mean, "conditioned on each" group. It is without
-    unit, and it depends on where the scale begins: the same spread counts more at a low mean.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        A row for each ``group`` and round; scores of a scale above 0, NaN where there is none.
-    columns : sequence of str
-        Scores to take, e.g. competence and warmth.
-    ddof : {1, 0}
-        Sample or population; the paper does not say which.
-
-    Returns
-    -------
-    DataFrame
-        ``score``, ``group``, ``n`` (rounds), ``mean``, ``sd``, ``cv``; NaN below 2 rounds.
+    unit, and it depends on where the scale begins: the same spread counts more at a low mean, so
+    scores have to be of a scale above 0. The sd is the sample's, or with `ddof` 0 the population's;
+    the paper does not say which. Returns ``score``, ``group``, ``n`` (rounds), ``mean``, ``sd``,
+    ``cv``; NaN below 2 rounds.
     """
-    _needs(scores, ("group", *columns), "scores")
+    needs(scores, ("group", *columns), "scores")
     if ddof not in (0, 1):
         raise ValueError(f"ddof is {ddof!r}, expected 1 (sample) or 0 (population)")
     parts = []
@@ -61,7 +52,7 @@ def variation_summary(table: pd.DataFrame) -> pd.DataFrame:
     ``score``, ``groups``, ``left_out`` (fewer than 2 rounds), ``cv_mean``, ``cv_max`` and the group
     of the largest, ``group_max`` (the first, if several).
     """
-    _needs(table, ("score", "group", "cv"), "the table")
+    needs(table, ("score", "group", "cv"), "the table")
     rows = []
     for score, part in table.groupby("score", sort=False):
         there = part.dropna(subset="cv")
@@ -86,16 +77,10 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         p_n = n-grams that a reference has, each at most as often as there / n-grams
 
     An order without a match counts as 0.1 matches, as their program does; a text shorter than
-    `order` is judged by the orders that it has, and one that shares no word with another has 0.
-    Matches are counted once for all texts and scored by sacrebleu, which it was checked against
-    text by text. More texts give more references, and a higher value: compare equal numbers.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        At least 2, each with a word.
-    order : int
-        Longest n-gram, at least 1; the paper does not say which.
+    `order` (the longest n-gram; the paper does not say which) is judged by the orders that it has,
+    and one that shares no word with another has 0. Matches are counted once for all texts and
+    scored by sacrebleu, which it was checked against text by text. More texts give more references,
+    and a higher value: compare equal numbers.
     """
     tokens = _tokens(texts)
     if len(tokens) < 2:
@@ -152,25 +137,16 @@ def reason_diversity(
 ) -> pd.DataFrame:
     """Diversity of the reasons of each prompt: the middle of Table 14.
 
-    Parameters
-    ----------
-    reasons : DataFrame
-        ``prompt``, ``group`` and ``text``, one row a reply; without refusals and empty replies.
-    per_group : int, optional
-        Take the first so many replies of each group. Entropy and self-BLEU grow with the number of
-        texts, and the paper has ten rounds of its own prompt and five of the others.
-    order : int
-        See `self_bleu`.
+    `reasons` has ``prompt``, ``group`` and ``text``, one row a reply; without refusals and empty
+    replies. `per_group` takes the first so many replies of each group: entropy and self-BLEU grow
+    with the number of texts, and the paper has ten rounds of its own prompt and five of the others.
 
-    Returns
-    -------
-    DataFrame
-        ``prompt``, ``texts``, ``groups``, ``left_out`` (groups with a single text), ``self_bleu``
-        (mean over groups of that of their texts; NaN if all are left out), ``self_bleu_all`` (each
-        text against all others of the prompt: the paper does not say which), ``entropy_2`` and
-        ``entropy_3`` (bits, of all texts).
+    Returns ``prompt``, ``texts``, ``groups``, ``left_out`` (groups with a single text),
+    ``self_bleu`` (mean over groups of that of their texts; NaN if all are left out),
+    ``self_bleu_all`` (each text against all others of the prompt: the paper does not say which),
+    ``entropy_2`` and ``entropy_3`` (bits, of all texts).
     """
-    _needs(reasons, ("prompt", "group", "text"), "reasons")
+    needs(reasons, ("prompt", "group", "text"), "reasons")
     if per_group is not None:
         if per_group < 1:
             raise ValueError(f"per_group is {per_group!r}, expected at least 1")
@@ -196,35 +172,20 @@ def refusal_rates(
 ) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5) or prompt (Table 14).
 
-    Parameters
-    ----------
-    replies : DataFrame
-        ``status`` of each reply and the column `by`. "refused" counts; "failed" (the engine gave
-        no text) is no reply; any other status is a reply that does not refuse.
-    by : str
-        What to count by: "group" or "prompt".
-    confidence : float
-        Coverage of Wilson's interval, by statsmodels.
-
-    Returns
-    -------
-    DataFrame
-        `by`, ``n`` (replies), ``refused``, ``failed``, ``rate`` (0 to 1; NaN without a reply) with
-        ``low`` to ``high``; the highest rate first, ties in the order of `replies`.
+    ``status`` "refused" counts; "failed" (the engine gave no text) is no reply; any other status is
+    a reply that does not refuse. Returns the column `by`, ``n`` (replies), ``refused``, ``failed``,
+    ``rate`` (0 to 1; NaN without a reply) with Wilson's interval ``low`` to ``high``; the highest
+    rate first, ties in the order of `replies`.
     """
-    _needs(replies, (by, "status"), "replies")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
+    needs(replies, (by, "status"), "replies")
+    checked_confidence(confidence)
     for row in np.flatnonzero(replies["status"].isna()):
         raise ValueError(f"the reply in row {row} has no status, expected one for each")
     rows = []
     for name, status in replies.groupby(by, sort=False)["status"]:
         refused, failed = int(status.eq("refused").sum()), int(status.eq("failed").sum())
         n = len(status) - failed
-        numbers = (np.nan,) * 3
-        if n:
-            low, high = proportion_confint(refused, n, 1 - confidence, method="wilson")
-            numbers = refused / n, low, high
+        numbers = (refused / n, *wilson(refused, n, confidence)) if n else (np.nan,) * 3
         rows.append((name, n, refused, failed, *numbers))
     table = pd.DataFrame(rows, columns=[by, "n", "refused", "failed", "rate", "low", "high"])
     return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
@@ -243,11 +204,3 @@ def _tokens(texts: Sequence[str]) -> list[list[str]]:
 
 def _ngrams(words: list[str], n: int) -> zip:
     return zip(*(words[start:] for start in range(n)), strict=False)
-
-
-def _needs(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
-    for column in columns:
-        if column not in table.columns:
-            raise ValueError(f"{name} have no column {column!r}, found {list(table.columns)}")
-    if table.empty:
-        raise ValueError(f"{name} have no rows, expected at least one")

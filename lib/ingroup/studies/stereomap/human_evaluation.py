@@ -6,13 +6,12 @@ keywords? Both are asked of every reply. Coherence, "across multiple instances",
 several replies only and is asked once a group, in its last row; the paper does not say how often.
 """
 
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import krippendorff
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -21,15 +20,16 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.inference.engine import FAILED
-from ingroup.studies.giebench.drafts import plain
-from ingroup.studies.giebench.verdicts import REFUSED
-from ingroup.tables import InputError, decoded
+from ingroup.parsing import REFUSED
+from ingroup.stats.paired import checked_confidence
+from ingroup.tables import InputError, at, read_table, wrong
 
 CRITERIA = ("relevance", "soundness", "coherence")
 SHOWN = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
 BELOW = "below"  # in place of a coherence: it is asked further down
 CELL = 32_000  # characters; a spreadsheet's cell holds 32,767
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Also behind what may separate cells: a spreadsheet that expects ";" splits a reply with one.
 _FORMULA = re.compile(r"(\A|[,;\"|])(\s*)(?=[=+\-@＝＋－＠])")
 _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
@@ -41,7 +41,7 @@ def harmless(text: str) -> str:
     Line breaks, tabs and other control characters become spaces; the end is cut off after `CELL`
     characters.
     """
-    return _FORMULA.sub(r"\1\2'", plain(text))[:CELL]
+    return _FORMULA.sub(r"\1\2'", " ".join(_CONTROL.sub(" ", text).split()))[:CELL]
 
 
 def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
@@ -54,9 +54,8 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
     Parameters
     ----------
     replies : pandas.DataFrame
-        One row a reply: ``group``, ``prompt``, ``round``, ``reply``, ``ratings``, ``keywords``,
-        ``reasons`` (texts, or missing), ``status``. Those "refused" or "failed" are not drawn, and
-        a group without any other is left out. The order of the rows does not matter.
+        One row a reply, in any order: `SHOWN` (texts, or missing) and ``status``. Those "refused"
+        or "failed" are not drawn, and a group without any other is left out.
     rng, per_group : numpy.random.Generator, int
         What draws; how many replies of a group, where there are as many.
 
@@ -87,9 +86,7 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
         raise ValueError(f"replies have group, prompt and round {found} twice, expected once")
     drawn = [_drawn(part, rng, per_group) for _, part in usable.sort_values(key).groupby("group")]
     table = pd.concat([drawn[place] for place in rng.permutation(len(drawn))], ignore_index=True)
-    table = table[list(SHOWN)].astype(object).fillna("").astype(str)
-    for column in SHOWN:
-        table[column] = table[column].map(harmless)
+    table = table[list(SHOWN)].astype(object).fillna("").astype(str).map(harmless)
     hashes = [hashlib.sha256("\n".join(row).encode()).hexdigest() for row in table.to_numpy()]
     table.insert(0, "id", [f"r{text[:12]}" for text in hashes])  # 12e45678 would be a number
     last = ~table["group"].duplicated(keep="last")
@@ -117,13 +114,8 @@ def write(table: pd.DataFrame, file: Path) -> None:
 def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
     """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
-    Parameters
-    ----------
-    files : iterable of pathlib.Path
-        Copies of one sheet, each filled by one person, after whom it is named. A judgement is a
-        number from 0 to 1; a blank cell is none. Rows in any order.
-    confidence : float
-        Coverage of the interval, above 0 and below 1.
+    `files` are copies of one sheet, each filled by one person, after whom it is named. A judgement
+    is a number from 0 to 1; a blank cell is none. Rows in any order.
 
     Returns
     -------
@@ -150,8 +142,7 @@ def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
     ValueError
         For a confidence that is not between 0 and 1.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
+    checked_confidence(confidence)
     files, sheets = list(map(Path, files)), {}
     for file in files:
         if file.stem in sheets:
@@ -191,20 +182,13 @@ def _summary(marks: np.ndarray, confidence: float) -> tuple[float, ...]:
 
 
 def agreement(marks: ArrayLike) -> tuple[float, float]:
-    """Krippendorff's alpha, and the percentage of the pairs of marks in one unit that are equal.
+    """Krippendorff's alpha (of intervals), and the percentage of equal pairs of marks in one unit.
 
-    With m_u marks of unit u, at least two, s_u^2 their variance and s^2 that of all such marks,
-    both with n - 1::
-
-        alpha = 1 - D_o / D_e = 1 - (sum_u m_u s_u^2 / sum_u m_u) / s^2
-
-    which is the alpha of intervals, and of 0 and 1 also the nominal one. Fleiss' kappa allows no
-    missing mark. Units have the weight m_u in the percentage too. Source: Krippendorff (2011),
-    Computing Krippendorff's alpha-reliability; checked with its examples and pair by pair.
-
-    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha is 1 for full
-    agreement and 0 for that of chance; NaN where all marks are the same. Both are NaN where no two
-    share a unit.
+    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha is that of the
+    package krippendorff, of 0 and 1 also the nominal one: 1 for full agreement, 0 for that of
+    chance, NaN where all marks are the same. A unit's weight is its number of marks in both. Both
+    are NaN where no two marks share a unit. Checked with the examples of Krippendorff (2011),
+    Computing Krippendorff's alpha-reliability, and pair by pair.
     """
     marks = np.asarray(marks, dtype=float)
     marks = marks[np.isfinite(marks).sum(axis=1) > 1]
@@ -215,57 +199,35 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
     percentage = float(100 * np.average(equal / (number * (number - 1)), weights=number))
     if np.nanmin(marks) == np.nanmax(marks):
         return np.nan, percentage
-    within = np.average(np.nanvar(marks, axis=1, ddof=1), weights=number)
-    return float(1 - within / np.nanvar(marks, ddof=1)), percentage
+    return float(krippendorff.alpha(marks.T, level_of_measurement="interval")), percentage
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """A filled sheet: ``line``, ``id``, ``group``, and the criteria as floats."""
-    reader = csv.reader(io.StringIO(decoded(file), newline=""))
-    try:
-        (_, header), *rows = [(reader.line_num, row) for row in reader if row] or [(1, [])]
-    except csv.Error as error:
-        raise _wrong(file, reader.line_num, f"no CSV ({error})", "cells and commas") from error
-    for name in ("id", "group", *CRITERIA):
-        if (times := header.count(name)) != 1:
-            found = f"{times} columns {name!r} in {', '.join(header) or 'nothing'}"
-            raise _wrong(file, 1, found, "one")
-    table, lines = [], {}
-    for line, row in rows:
-        if len(row) != len(header):
-            raise _wrong(file, line, f"{len(row)} cells", len(header))
-        cells = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-        if (first := lines.setdefault(cells["id"], line)) != line:
-            raise _wrong(file, line, f"{cells['id']!r} of line {first} again", "it once", "id")
-        asked = cells["coherence"].lower() != BELOW
-        cells["coherence"] *= asked
-        for name in CRITERIA:
-            if not _MARK.fullmatch(cells[name]) or float(cells[name] or 0) > 1:
-                expected = "a number from 0 to 1 or blank"
-                raise _wrong(file, line, repr(cells[name]), expected, name)
-        marks = {name: float(cells[name] or np.nan) for name in CRITERIA}
-        table.append((line, cells["id"], cells["group"], asked, *marks.values()))
-    if not table:
-        raise _wrong(file, 2, "nothing", "a reply")
-    table = pd.DataFrame(table, columns=["line", "id", "group", "asked", *CRITERIA])
-    for group, rows in table.groupby("group"):
-        if (times := rows["asked"].sum()) != 1:
-            line = rows.sort_values("asked", kind="stable")["line"].iloc[-1]
+    """A filled sheet by line: ``id``, ``group``, and the criteria as floats."""
+    table = read_table(file, ["id", "group", *CRITERIA]).apply(lambda cells: cells.str.strip())
+    if (again := table["id"].duplicated()).any():
+        line = again.idxmax()
+        raise wrong(at(file, line), f"{table.loc[line, 'id']!r} again", "it once", "id")
+    asked = table["coherence"].str.lower() != BELOW
+    table["coherence"] = table["coherence"].where(asked, "")
+    for name in CRITERIA:
+        for line, cell in table[name].items():
+            if not _MARK.fullmatch(cell) or float(cell or 0) > 1:
+                raise wrong(at(file, line), repr(cell), "a number from 0 to 1 or blank", name)
+        table[name] = table[name].replace("", "nan").astype(float)
+    for group, here in asked.groupby(table["group"]):
+        if (times := here.sum()) != 1:
+            line = here.index[here == here.any()][-1]
             found = f"{times} cells of {group!r} that are not {BELOW!r}"
-            raise _wrong(file, line, found, "one", "coherence")
+            raise wrong(at(file, line), found, "one", "coherence")
     return table
 
 
 def _compare(table: pd.DataFrame, file: Path, first: pd.DataFrame, first_file: Path) -> None:
     """Raise if two sheets have not the same rows."""
     groups = dict(zip(first["id"], first["group"], strict=True))
-    for row in table.itertuples():
-        if groups.pop(row.id, None) != row.group:
-            raise _wrong(file, row.line, f"{row.id!r} of {row.group!r}", f"a row of {first_file}")
+    for line, name, group in table[["id", "group"]].itertuples():
+        if groups.pop(name, None) != group:
+            raise wrong(at(file, line), f"{name!r} of {group!r}", f"a row of {first_file}")
     if groups:
-        raise _wrong(file, row.line, "the end", f"also {next(iter(groups))!r} of {first_file}")
-
-
-def _wrong(file: Path, line: int, found: str, expected: object, column: str = "") -> InputError:
-    where = f"{file}, line {line}" + (f", column {column!r}" if column else "")
-    return InputError(f"{where}: found {found}, expected {expected}")
+        raise wrong(at(file, line), "the end", f"also {next(iter(groups))!r} of {first_file}")

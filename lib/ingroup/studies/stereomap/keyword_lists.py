@@ -41,28 +41,10 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
     4. A repeated keyword is kept once, and `problem` names it.
 
-    Parameters
-    ----------
-    text : str or None
-        The reply, whole.
-    n : int
-        How many keywords were asked for.
-
-    Returns
-    -------
-    Keywords
-        All different keywords of the list, be they more or fewer than `n`. A reply without a list
-        is "refused" if it has the words of a refusal, else "unparsable".
-
-    Raises
-    ------
-    ValueError
-        If `n` is below 1.
-
-    Notes
-    -----
-    Checked with a table of replies, with those of Tables 1 and 11 of Jeoung et al. (2023), and with
-    random text (tests/studies/stereomap/test_keyword_lists.py).
+    `text` is the reply, whole, or None; `n` is how many keywords were asked for (ValueError if
+    below 1), and all different ones of the list are given, be they more or fewer. A reply without a
+    list is "refused" if it has the words of a refusal, else "unparsable". Checked with a table of
+    replies, with those of Tables 1 and 11 of Jeoung et al. (2023), and with random text.
     """
     if n < 1:
         raise ValueError(f"expected one keyword or more, found n={n!r}")

@@ -16,16 +16,12 @@ from typing import NamedTuple
 from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE
 
 INCOMPLETE = "incomplete"
-
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
 OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
 
 
 class Missing(NamedTuple):
-    """A word without a rating, and why.
-
-    "not rated", "several numbers", "a range", "outside the scale" or "another scale".
-    """
+    """A word without a rating, and why: one of the five reasons above."""
 
     word: str
     reason: str
@@ -61,30 +57,11 @@ def parse_ratings(
     6. A range, two different numbers, a number outside the scale, and one out of anything but
        `high` are no rating.
 
-    Parameters
-    ----------
-    text : str or None
-        The reply, whole: other parts may stand before, between and after.
-    words : sequence of str
-        What was to be rated.
-    low, high : float
-        The two ends of the scale, both allowed as ratings.
-
-    Returns
-    -------
-    Ratings
-        Values in [low, high] or NaN, in the order of `words`. A reply without any value is
-        "refused" if it has the words of a refusal, else "unparsable".
-
-    Raises
-    ------
-    ValueError
-        If there is no word, one is empty, two are the same, or `low` is not below `high`.
-
-    Notes
-    -----
-    Checked with a table of replies, with that of Table 1 of Jeoung et al. (2023), and with random
-    text (tests/studies/stereomap/test_rating_lists.py).
+    `text` is the reply, whole (other parts may stand before, between and after), or None. Values
+    are in [`low`, `high`] or NaN, in the order of `words`. A reply without any value is "refused"
+    if it has the words of a refusal, else "unparsable". ValueError if there is no word, one is
+    empty, two are the same, or `low` is not below `high`. Checked with a table of replies, with
+    that of Table 1 of Jeoung et al. (2023), and with random text.
     """
     different = {word.casefold() for word in words if re.search(r"\w", word)}
     if not words or len(different) < len(words):
@@ -130,17 +107,22 @@ _SIGNS = (
 )
 
 
+class _Plain(dict):
+    """For str.translate, filled as characters come: signs and the digits of any script in ASCII."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        other = char if unicodedata.numeric(char, None) is None else "x"  # spoils its number
+        self[code] = str(unicodedata.decimal(char, other))
+        return self[code]
+
+
+_PLAIN = _Plain(str.maketrans(_SIGNS))
+
+
 def _plain(text: str | None) -> str:
     """A text without marks of emphasis, its digits and signs in ASCII."""
-    text = text if isinstance(text, str) else ""
-    return "".join(_SIGNS[char] if char in _SIGNS else _digit(char) for char in text)
-
-
-def _digit(char: str) -> str:
-    digit = unicodedata.decimal(char, None)
-    if digit is not None:
-        return str(digit)
-    return "x" if unicodedata.numeric(char, None) is not None else char  # spoils its number
+    return text.translate(_PLAIN) if isinstance(text, str) else ""
 
 
 @lru_cache(maxsize=16)
@@ -197,11 +179,9 @@ def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator
             yield from _labelled(line, labels, numbers)
         elif labels and numbers:
             for inside in _by_sentence(line, labels, numbers):
-                for pair in _told(line, *inside):
-                    if pair[1] < 0:
-                        before.append(pair)
-                    else:
-                        yield pair
+                pairs = list(_told(line, *inside))
+                before += [pair for pair in pairs if pair[1] < 0]
+                yield from (pair for pair in pairs if pair[1] >= 0)
         elif labels:
             header = labels if "|" in line else []
             rest = line[labels[0].end :]
@@ -232,7 +212,7 @@ def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
 
 
 @lru_cache(maxsize=64)
-def _label_pattern(words: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
+def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
     # The longer of two words that begin alike comes first, and "Rating" last.
     spelled = [
         _RATING if word.casefold() == "rating" else r"[\s-]?".join(map(re.escape, parts))
@@ -241,14 +221,11 @@ def _label_pattern(words: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, 
     ]
     order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
     pattern = "|".join(f"(?P<w{i}>{spelled[i]})" for i in order)
-    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE), words
+    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)
 
 
 def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
-    pattern, words = _label_pattern(words)
-    found = [
-        _Span(*match.span(), words[int(match.lastgroup[1:])]) for match in pattern.finditer(line)
-    ]
+    found = [_Span(*m.span(), words[int(m.lastgroup[1:])]) for m in _labels(words).finditer(line)]
     if len({x.read for x in found}) > 1:
         found = [x for x in found if x.read.casefold() != "rating"]
     # "Overall rating": two names of one word are one label.
@@ -274,6 +251,7 @@ def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> li
 
 
 def _read(match: re.Match[str], low: float, high: float) -> str | float:
+    """The number of a match, or why it is no rating."""
     if match["range"]:
         return RANGE
     if "," in match["value"] or match["value"].count(".") > 1:

@@ -1,11 +1,10 @@
 """Warmth and competence of groups, their clusters, and what goes with them.
 
-StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F to H. Ratings are a table with a
-row for each ``group`` and ``round`` and a column for each rated word, in points of the scale, NaN
-where there is no rating. `words` is Table 4: ``family``, ``dimension``, ``word``. `scores` is what
-`round_scores` returns, `means` what `group_means` does, `labels` the labels of `clusters`; `rng`
-is where random draws come from. Intervals have the coverage `confidence`, p-values are two-sided
-unless said, ``p_holm`` takes a table as one family.
+StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F to H. Ratings have a row for each
+``group`` and ``round`` and a column for each rated word, in points, NaN where there is none;
+`words` is Table 4: ``family``, ``dimension``, ``word``. `scores` is what `round_scores` returns,
+`means` what `group_means` does, `labels` the labels of `clusters`. Intervals have the coverage
+`confidence`, p-values are two-sided unless said, ``p_holm`` takes a table as one family.
 
 Every function raises ValueError, with one sentence, for a table that is empty or lacks a column, a
 (group, round) twice, what is no finite number, and an option or confidence that does not exist.
@@ -19,43 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.typing import DataFrameGroupBy
 from scipy import stats
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.cluster import contingency_matrix
-from threadpoolctl import threadpool_limits
 
-from ingroup.stats.paired import adjust
+from ingroup.stats.paired import TINY, adjust, checked_confidence, paired_test
 
 AXES = ("Competence", "Warmth")
-ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
-    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
-    "ORIGINAL": (
-        *("Homeless people", "Blue-collar workers", "Rich people", "Elderly people"),
-        "Middle-class people",
-    ),
-}
-TINY = 1e-9  # rating points: differences below are rounding errors of the averages
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """Labels by group, centroids by cluster, and the groups without a position: see `clusters`."""
-
-    labels: pd.Series
-    centroids: pd.DataFrame
-    left_out: list[str]
-
-
-@dataclass(frozen=True)
-class Stability:
-    """Adjusted Rand index of the whole and Jaccard index of each cluster: see `stability`."""
-
-    mean: float
-    low: float
-    high: float
-    draws: NDArray[np.float64]
-    clusters: pd.DataFrame
-    fixed: int
 
 
 @dataclass(frozen=True)
@@ -74,19 +40,13 @@ def round_scores(
 ) -> pd.DataFrame:
     """Scores of every round: a dimension is the mean of its words, an axis of its dimensions.
 
-    Returns ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points.
-
-    Parameters
-    ----------
-    ratings, words : DataFrame
-        "Warmth" and "Competence" are the families of the two axes; what other families hold
-        (emotions, behaviours) are scores of their own.
-    incomplete : {"drop", "mean"}
-        "drop": a round that lacks a word of either axis has none of their scores, as in the
-        released code; likewise for every other family, which has a prompt of its own. "mean": the
-        mean of what is there.
+    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. Families
+    of `words` beside the two axes (emotions, behaviours) are scores of their own. With `incomplete`
+    "drop" a round that lacks a word of either axis has none of their scores, as in the released
+    code; likewise for every other family, which has a prompt of its own. "mean" is the mean of what
+    is there.
     """
-    _needs(words, ("family", "dimension", "word"), "words")
+    needs(words, ("family", "dimension", "word"), "words")
     for axis in set(AXES) - set(words["family"]):
         raise ValueError(f"words have no family {axis!r}, expected both of {AXES}")
     if incomplete not in ("drop", "mean"):
@@ -113,123 +73,12 @@ def group_means(scores: pd.DataFrame) -> pd.DataFrame:
     Index ``group``; ``rounds`` (asked), ``used`` (with both axes), then the scores: NaN where no
     round has it, as of a group that a model always refused.
     """
-    _needs(scores, ("group", "round", *AXES), "scores")
+    needs(scores, ("group", "round", *AXES), "scores")
     by_group = scores.assign(used=scores[[*AXES]].notna().all(axis=1)).groupby("group", sort=False)
     means = by_group[list(scores.columns.drop(["group", "round"]))].mean()
     means.insert(0, "rounds", by_group.size())
     means.insert(1, "used", by_group["used"].sum())
     return means
-
-
-def clusters(
-    means: pd.DataFrame,
-    n_clusters: int = 5,
-    n_init: int = 20,
-    seed: int = 0,
-    anchors: Sequence[str] = (),
-) -> Clusters:
-    """k-means (scikit-learn) of the groups on competence and warmth: Figures 2 and 6.
-
-    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first. The fit
-    sees the groups sorted by position, so that their order in the table changes nothing. Groups
-    without both axes are ``left_out``; ``centroids`` has ``n``, both axes and ``anchor``.
-
-    Parameters
-    ----------
-    means, n_clusters : DataFrame, int
-        The paper has 5 clusters.
-    n_init, seed : int
-        Starts, of which the best is kept, and their seed.
-    anchors : sequence of str
-        Groups that number clusters: the k-th calls its cluster k, as in the released code (where a
-        second anchor in a cluster overwrites the first and leaves a cluster unnumbered). Here the
-        first counts, and clusters that no anchor numbered share the free numbers as above.
-    """
-    _needs(means, AXES, "means")
-    points = means[[*AXES]].dropna()
-    for anchor in set(anchors) - set(means.index):
-        raise ValueError(f"anchor {anchor!r} is no group of the table, expected one of its groups")
-    distinct = len(points.drop_duplicates())
-    if not max(1, len(anchors)) <= n_clusters <= distinct:
-        expected = f"from {max(1, len(anchors))} (the anchors) to {distinct} (distinct positions)"
-        raise ValueError(f"n_clusters is {n_clusters}, expected {expected}")
-    with threadpool_limits(1):
-        found = _partition(points.to_numpy(), n_clusters, n_init, seed)
-    found = pd.Series(found, points.index)
-    number, named = {}, {}
-    for k, anchor in enumerate(anchors):
-        if anchor in found.index and found[anchor] not in number:
-            number[found[anchor]], named[k] = k, anchor
-    free = (k for k in range(n_clusters) if k not in named)
-    height = points.groupby(found).mean().sum(axis=1).round(9)
-    for cluster in height.sort_values(kind="stable").index:
-        if cluster not in number:
-            number[cluster] = next(free)
-    labels = found.map(number).rename("cluster")
-    centroids = points.groupby(labels).mean()
-    centroids.insert(0, "n", labels.value_counts())
-    centroids["anchor"] = [named.get(k, "") for k in centroids.index]
-    return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
-
-
-def named_clusters(
-    means: pd.DataFrame, version: str, n_clusters: int = 5, n_init: int = 20, seed: int = 0
-) -> Clusters | None:
-    """`clusters` of a map, numbered by those `ANCHORS` of the version that are in it.
-
-    None where there are fewer different positions than clusters; no anchors where there are more of
-    them than clusters.
-    """
-    if len(means[[*AXES]].dropna().drop_duplicates()) < n_clusters:
-        return None
-    anchors = [group for group in ANCHORS[version] if group in means.index]
-    return clusters(means, n_clusters, n_init, seed, anchors if len(anchors) <= n_clusters else ())
-
-
-def stability(
-    scores: pd.DataFrame,
-    labels: pd.Series,
-    rng: np.random.Generator,
-    n_resamples: int = 200,
-    n_init: int = 10,
-) -> Stability:
-    """How much of a clustering would be left with other rounds.
-
-    Each draw takes, for every group, as many of its rounds as it has, with replacement, and
-    clusters their means. The partitions are compared by the adjusted Rand index (Hubert and Arabie
-    1985; 1 is the same, 0 chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of
-    the ``clusters`` (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a
-    draw, averaged (Hennig 2007: stable above 0.75, dissolved at 0.5). The means of a draw vary
-    about means that vary themselves, so that both come out low rather than high. ``fixed`` groups
-    have a single round, which cannot vary.
-    """
-    _needs(scores, ("group", *AXES), "scores")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples}, expected at least 1")
-    used = dict(list(scores.dropna(subset=[*AXES]).groupby("group")[[*AXES]]))
-    for group in labels.index.difference(list(used)):
-        raise ValueError(f"{group!r} has a cluster, but no round with both axes, expected one")
-    fixed = sum(len(used[group]) == 1 for group in labels.index)
-    if fixed == len(labels):
-        raise ValueError("every group has a single round, expected at least 2 to resample")
-    draws = np.empty((n_resamples, len(labels), 2))
-    for place, group in enumerate(labels.index):
-        points = used[group].to_numpy()
-        chosen = rng.integers(len(points), size=(n_resamples, len(points)))
-        draws[:, place] = points[chosen].mean(axis=1)
-    sizes = labels.value_counts().sort_index()
-    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(sizes)))
-    # A hundred points are clustered before a second thread has started.
-    with threadpool_limits(1):
-        partitions = [_partition(points, len(sizes), n_init, seed=0) for points in draws]
-    for draw, found in enumerate(partitions):
-        rand[draw] = adjusted_rand_score(labels, found)
-        shared = contingency_matrix(labels, found)
-        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
-        best[draw] = (shared / either).max(axis=1)
-    low, high = np.quantile(rand, [0.025, 0.975])
-    table = pd.DataFrame({"n": sizes, "jaccard": best.mean(axis=0)})
-    return Stability(float(rand.mean()), float(low), float(high), rand, table, fixed)
 
 
 def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -238,7 +87,7 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
     Of an odd number the first half has one more. Groups with fewer than 2 rounds with both axes are
     in neither.
     """
-    _needs(scores, ("group", "round", *AXES), "scores")
+    needs(scores, ("group", "round", *AXES), "scores")
     used = scores.dropna(subset=[*AXES])
     used = used[used.groupby("group")["group"].transform("size") > 1]
     if used.empty:
@@ -251,32 +100,26 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
 def axis_tests(
     means: pd.DataFrame, labels: pd.Series, alpha: float = 0.001, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Paired t-test of competence against warmth over the groups of each cluster: Tables 2 and 5.
+    """Competence against warmth over the groups of each cluster, by `paired_test`: Tables 2 and 5.
 
-    With the differences d = competence - warmth of the n groups of a cluster::
-
-        t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
-
-    Checked against scipy.stats.ttest_rel. With `means` and `labels` of the same rounds, as in the
-    paper, chance alone is significant: k-means cuts even noise into groups with competence above
-    warmth and groups below. Sound are the labels of one half of the rounds and the means of the
-    other (`halves`).
+    With `means` and `labels` of the same rounds, as in the paper, chance alone is significant:
+    k-means cuts even noise into groups with competence above warmth and groups below. Sound are the
+    labels of one half of the rounds and the means of the other (`halves`).
 
     Index ``cluster``; ``n``, ``Competence`` and ``Warmth`` (the centroid, computed for every
     cluster: the released code gives one of them its warmth as competence, hence C = W in print),
     ``difference`` with ``low`` to ``high``, ``statistic``, ``d_z``, ``p``, ``p_holm``, ``sign``
     (">" or "<" where p < `alpha`, else "=", as printed) and ``sign_holm``. A single group is not
-    tested: NaN and "". Where all d are the same, statistic and d_z are infinite and p is 0; where
-    all are 0, these are 0, 0 and 1.
+    tested: NaN and "".
     """
     rows = {}
     for cluster, points in _of_clusters(means, labels, AXES):
-        d = points[AXES[0]] - points[AXES[1]]
-        numbers = _t_test(d.to_numpy(), confidence)
-        rows[cluster] = len(d), *points.mean(), d.mean(), *numbers
+        t = paired_test(points[AXES[0]], points[AXES[1]], confidence)
+        numbers = t.difference, t.low, t.high, t.statistic, t.effect_size, t.pvalue
+        rows[cluster] = t.n, *points.mean(), *numbers
     columns = ["n", *AXES, "difference", "low", "high", "statistic", "d_z", "p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("cluster")
-    table["p_holm"] = _holm(table["p"])
+    table["p_holm"] = adjust(table["p"], "holm")
     for end in ("", "_holm"):
         sign = np.where(table["difference"] > 0, ">", "<")
         sign = np.where(table[f"p{end}"] < alpha, sign, "=")
@@ -298,14 +141,14 @@ def correlations(
     ``predictor``, ``outcome``, ``n`` (groups with both), ``rho``, ``low``, ``high``, ``p`` and
     ``p_holm``. NaN for a score that all groups share, or with fewer than 4 groups.
     """
-    _needs(means, (*predictors, *outcomes), "means")
+    needs(means, (*predictors, *outcomes), "means")
     rows = [
         (one, other, *_correlation(means[one], means[other], "spearman", confidence))
         for one in predictors
         for other in outcomes
     ]
     table = pd.DataFrame(rows, columns=["predictor", "outcome", "n", "rho", "low", "high", "p"])
-    return table.assign(p_holm=_holm(table["p"]))
+    return table.assign(p_holm=adjust(table["p"], "holm"))
 
 
 def by_cluster(means: pd.DataFrame, labels: pd.Series, columns: Sequence[str]) -> pd.DataFrame:
@@ -353,8 +196,8 @@ def agreement(
     distance 0; only the correlations see that. ``p`` is the share of permutations of the groups,
     with the observed order as one of them, whose distance is no larger (Jackson 1995).
     """
-    _needs(means, AXES, "means")
-    _needs(human, AXES, "human")
+    needs(means, AXES, "means")
+    needs(human, AXES, "human")
     pair, own = [table[[*AXES]].dropna() for table in (means, human)], ("", " human")
     both = pd.merge(*pair, left_index=True, right_index=True, suffixes=own)
     if len(both) < 3:
@@ -365,7 +208,7 @@ def agreement(
         for method in ("pearson", "spearman")
     ]
     table = pd.DataFrame(rows, columns=["axis", "method", "n", "r", "low", "high", "p"])
-    table["p_holm"] = _holm(table["p"])
+    table["p_holm"] = adjust(table["p"], "holm")
     maps = []
     for name, points in zip(("means", "human"), np.split(both.to_numpy(), 2, axis=1), strict=True):
         points = points - points.mean(axis=0)
@@ -384,38 +227,15 @@ def _of_clusters(
     means: pd.DataFrame, labels: pd.Series, columns: Sequence[str]
 ) -> DataFrameGroupBy:
     """The columns of the groups that have a cluster, by cluster."""
-    _needs(means, columns, "means")
+    needs(means, columns, "means")
     for group in labels.index.difference(means.index):
         raise ValueError(f"{group!r} has a cluster, but no row in means, expected one")
     return means.loc[labels.index, list(columns)].groupby(labels)
 
 
-def _partition(points: NDArray, n_clusters: int, n_init: int, seed: int) -> NDArray[np.int32]:
-    """k-means labels of the points; fewer clusters where fewer positions are distinct."""
-    order = np.lexsort(points.T)
-    n_clusters = min(n_clusters, len(np.unique(points, axis=0)))
-    fit = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(points[order])
-    labels = np.empty(len(points), dtype=np.int32)
-    labels[order] = fit.labels_
-    return labels
-
-
-def _t_test(d: NDArray, confidence: float) -> tuple[float, ...]:
-    """Interval of the mean, t, d_z and p of differences, against 0."""
-    _share(confidence)
-    if len(d) < 2:
-        return (np.nan,) * 5
-    mean, sd = d.mean(), d.std(ddof=1)
-    if sd < TINY:
-        ratio = 0.0 if abs(mean) < TINY else np.copysign(np.inf, mean)
-        return mean, mean, ratio, ratio, float(ratio == 0)
-    test = stats.ttest_1samp(d, 0)
-    return *test.confidence_interval(confidence), test.statistic, mean / sd, test.pvalue
-
-
 def _correlation(one: pd.Series, other: pd.Series, method: str, confidence: float) -> tuple:
     """n, r, its interval and p, over the groups that have both."""
-    _share(confidence)
+    checked_confidence(confidence)
     x, y = pd.concat([one, other], axis=1).dropna().to_numpy().T
     n = len(x)
     if n < 4 or min(np.ptp(x), np.ptp(y)) < TINY:
@@ -428,11 +248,8 @@ def _correlation(one: pd.Series, other: pd.Series, method: str, confidence: floa
     return n, r, np.tanh(z - margin), np.tanh(z + margin), p
 
 
-def _holm(p: pd.Series) -> pd.Series:
-    return adjust(p, "holm") if p.notna().any() else p
-
-
-def _needs(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+def needs(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
+    """Raise ValueError where a table lacks a column, or all rows."""
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{name} have no column {column!r}, found {list(table.columns)}")
@@ -441,7 +258,7 @@ def _needs(table: pd.DataFrame, columns: Sequence[str], name: str) -> None:
 
 
 def _checked(ratings: pd.DataFrame, words: Sequence[str]) -> pd.DataFrame:
-    _needs(ratings, ("group", "round", *words), "ratings")
+    needs(ratings, ("group", "round", *words), "ratings")
     ratings = ratings.reset_index(drop=True)
     for row in np.flatnonzero(ratings.duplicated(["group", "round"])):
         group, number = ratings.loc[row, ["group", "round"]].tolist()
@@ -453,8 +270,3 @@ def _checked(ratings: pd.DataFrame, words: Sequence[str]) -> pd.DataFrame:
             raise ValueError(f"ratings have {found}, expected a finite number or NaN")
         ratings[word] = numbers
     return ratings
-
-
-def _share(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")

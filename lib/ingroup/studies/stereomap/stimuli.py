@@ -13,8 +13,8 @@ import pandas as pd
 import yaml
 
 from ingroup import paths, published
-from ingroup.design import Message, filled
-from ingroup.tables import InputError
+from ingroup.design import Message
+from ingroup.tables import InputError, at, read_table, wrong
 
 FORMS = ("released", "grammatical")
 
@@ -28,7 +28,7 @@ class Prompt(NamedTuple):
     ``name`` is table and question ("EXTENDED/Emotion", "ORIGINAL/friendly"), ``construct`` the type
     printed beside it. ``parts`` are the texts in their order, out of "keywords", "ratings" and
     "overall". A reply should rate ``words`` ("Rating" is the one without a word) from ``low`` to
-    ``high`` and give ``n_keywords``: see ``parsing.parse_ratings`` and ``parse_keywords``.
+    ``high`` and give ``n_keywords``: see `parse_ratings` and `parse_keywords`.
     """
 
     name: str
@@ -38,6 +38,13 @@ class Prompt(NamedTuple):
     n_keywords: int
     low: int
     high: int
+
+
+class Expected(NamedTuple):
+    """What one reply should hold: words with a rating, and a number of keywords; maybe none."""
+
+    words: tuple[str, ...]
+    n_keywords: int
 
 
 def groups() -> pd.DataFrame:
@@ -59,39 +66,22 @@ def groups() -> pd.DataFrame:
         or no text at all for the prompts.
     """
     file = _FOLDER / "groups.csv"
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
-    if missing := [name for name in _COLUMNS if name not in table.columns]:
-        raise InputError(
-            f"{file}, line 1: found no column {missing[0]!r}, expected {', '.join(_COLUMNS)}."
-        )
-    for line, row in enumerate(table.itertuples(), start=2):
+    table = read_table(file, _COLUMNS)
+    for line, row in table.iterrows():
         if not row.people or not (row.extended or row.original):
-            raise InputError(
-                f"{file}, line {line}: found nothing to put into a sentence for {row.group!r}, "
-                "expected 'people' and one of 'extended' and 'original'."
-            )
-    if (again := table.group.duplicated()).any():
-        line = int(again.idxmax()) + 2
-        raise InputError(
-            f"{file}, line {line}: found {table.group[line - 2]!r} again, expected it once."
-        )
-    return table
+            found = f"nothing to put into a sentence for {row.group!r}"
+            raise wrong(at(file, line), found, "'people' and one of 'extended' and 'original'")
+    for line, group in table.group[table.group.duplicated()].items():
+        raise wrong(at(file, line), f"{group!r} again", "it once")
+    return table.reset_index(drop=True)
 
 
 def names(which: str = "EXTENDED") -> list[str]:
     """Names of the groups of one set.
 
-    Parameters
-    ----------
-    which : str
-        ``"EXTENDED"`` (appendix B, 98 groups in its order); for the ORIGINAL prompts ``"paper"``
-        (Table 2, 24) or ``"released"`` (the 37 that the code asks: whether the printed clusters
-        used 24 or 37 is not stated).
-
-    Raises
-    ------
-    InputError
-        For an unknown set.
+    ``"EXTENDED"`` are those of appendix B, 98 in its order. The ORIGINAL prompts are asked for the
+    24 of Table 2, ``"paper"``, or the 37 of the code, ``"released"``: which of them made the
+    printed clusters is not stated. InputError for an unknown set.
     """
     table = _groups()
     chosen = table.group[[which in sets.split() for sets in table.sets]].tolist()
@@ -102,22 +92,11 @@ def names(which: str = "EXTENDED") -> list[str]:
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
-    """How a group stands in a prompt.
+    """How a group stands in a prompt (its name, or the table alone).
 
-    Parameters
-    ----------
-    group : str
-        A name as in :func:`groups`.
-    prompt : str
-        Name of a prompt, or the table alone.
-    form : {"released", "grammatical"}
-        As the released code inserts it ("blinds"), or as a plural that reads right ("blind
-        people"). A group that the code asks only with the other table's prompts has that form.
-
-    Raises
-    ------
-    InputError
-        For an unknown group or form.
+    `form` "released" is as the released code inserts it ("blinds"; a group that the code asks only
+    with the other table's prompts has that form), "grammatical" a plural that reads right ("blind
+    people"). InputError for an unknown group or form.
     """
     if form not in FORMS:
         raise InputError(f"unknown form {form!r}, expected one out of {', '.join(FORMS)}.")
@@ -132,13 +111,7 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
 
 @cache
 def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
-    """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name.
-
-    Raises
-    ------
-    InputError
-        For another version.
-    """
+    """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name."""
     texts = _templates()
     if version not in ("EXTENDED", "ORIGINAL"):
         raise InputError(f"unknown prompts {version!r}, expected EXTENDED or ORIGINAL.")
@@ -146,7 +119,9 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
         f"{version}/{name}": Prompt(
             name=f"{version}/{name}",
             construct=entry["construct"],
-            parts={part: _put(asked, "attribute", name) for part, asked in entry["parts"].items()},
+            parts={
+                part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()
+            },
             words=tuple(entry["words"]),
             n_keywords=entry["n_keywords"],
             low=texts["low"],
@@ -158,10 +133,10 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
 
 
 def words(version: str = "EXTENDED") -> pd.DataFrame:
-    """The rated words, one row each: ``family``, ``dimension``, ``word``.
+    """What scores are made of: ``family``, ``dimension``, ``word``, one row each.
 
-    Of EXTENDED they are Table 4. Of ORIGINAL they are the attributes of the two axes, each a prompt
-    of its own; an axis has a single dimension.
+    Of EXTENDED Table 4. Of ORIGINAL the attributes of the two axes, each a prompt of its own; there
+    an axis has a single dimension.
     """
     if version == "EXTENDED":
         return published.load("stereomap", 4)
@@ -185,13 +160,10 @@ def messages(
 
     Parameters
     ----------
-    group : str
-        A name as in :func:`groups`.
-    prompt : str
-        A name as in :func:`prompts`.
-    ablation : str
-        One of :func:`ablations`. The paper does not print the three reduced texts; what is left out
-        of them is described, and can be changed, in ``prompts.yaml``.
+    group, prompt, ablation : str
+        Names as in :func:`groups`, :func:`prompts` and :func:`ablations`. The paper does not print
+        the three reduced texts; what is left out is described, and can be changed, in
+        ``prompts.yaml``.
     form : {"released", "grammatical"}
         "members of blinds", or "members of the group of blind people".
 
@@ -212,53 +184,32 @@ def messages(
 def separate_messages(
     group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released"
 ) -> dict[str, list[Message]]:
-    """The same questions as text-davinci-003 was asked: a chat of its own for each part.
+    """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
 
     The parts share no context, so no rating sees the keywords, and the chain of thought is lost;
     the words that differ are those of the released code. Parameters and errors are those of
     :func:`messages`.
-
-    Returns
-    -------
-    dict of str to list of Message
-        A single user turn for each of the parts of :class:`Prompt` that are asked.
     """
     parts = _parts(group, prompt, ablation, form, _templates()["separate"])
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
 
 
-class Expected(NamedTuple):
-    """What one reply should hold: words with a rating, and a number of keywords; maybe none."""
-
-    words: tuple[str, ...]
-    n_keywords: int
-
-
+@cache
 def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
-    """What a reply to :func:`messages`, or to one of :func:`separate_messages`, should hold.
+    """What a reply to :func:`messages`, or to one `part` of :func:`separate_messages`, should hold.
 
-    Parameters
-    ----------
-    prompt, ablation : str
-        As there.
-    part : str
-        The name of a separate chat; "" for all parts in one turn.
-
-    Raises
-    ------
-    InputError
-        As :func:`messages`, and for a part that the prompt does not ask.
+    InputError as :func:`messages`, and for a part that the prompt does not ask.
     """
-    asked = _parts(_groups().group[0], prompt, ablation, "released")
+    asked = _parts(_groups().group[0], prompt, ablation, FORMS[0])
     if part not in ("", *asked):
         raise InputError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
     about = _known()[prompt]
     read = {part} if part else set(asked)
     own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
-    words = [word for word in about.words if word not in own] if "ratings" in read else []
-    words += own if "overall" in read else []
+    rated = [word for word in about.words if word not in own] if "ratings" in read else []
+    rated += own if "overall" in read else []
     keywords_in = "keywords" if "keywords" in about.parts else "ratings"
-    return Expected(tuple(words), about.n_keywords if keywords_in in read else 0)
+    return Expected(tuple(rated), about.n_keywords if keywords_in in read else 0)
 
 
 def _parts(
@@ -284,18 +235,11 @@ def _parts(
     if "instructions" in left_out:
         gone = {f" {sentence}": "" for sentence in texts["instructions"]}
         parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    if wording:
-        parts = {name: _replaced(part, wording) for name, part in parts.items()}
-    slot = "group"
-    if form == "grammatical":
-        slot = "people"
-        parts = {name: _replaced(part, texts["grammatical"]) for name, part in parts.items()}
+    changes = dict(wording or {}) | (texts["grammatical"] if form == "grammatical" else {})
+    parts = {name: _replaced(part, changes) for name, part in parts.items()}
     phrase = text(group, prompt, form)
-    return {name: _put(part, slot, phrase) for name, part in parts.items()}
-
-
-def _put(template: str, slot: str, value: str) -> str:
-    return filled(template, {slot: value}) if f"{{{slot}}}" in template else template
+    slots = {"{group}": phrase, "{people}": phrase}
+    return {name: _replaced(part, slots) for name, part in parts.items()}
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:

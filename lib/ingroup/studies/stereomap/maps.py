@@ -1,0 +1,164 @@
+"""The map of the groups: clusters by competence and warmth, and how much of them is steady.
+
+StereoMap (Jeoung et al. 2023), Figures 2 and 6. `means` and `scores` are what `statistics` makes of
+ratings: scores of each group (the index), and of each ``group`` and ``round``. Every function
+raises ValueError, with one sentence, for a table that is empty or lacks a column, and for options
+that no table could meet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
+from threadpoolctl import threadpool_limits
+
+from ingroup.studies.stereomap.statistics import AXES, needs
+
+ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
+    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
+    "ORIGINAL": (
+        *("Homeless people", "Blue-collar workers", "Rich people", "Elderly people"),
+        "Middle-class people",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Labels by group, centroids by cluster, and the groups without a position: see `clusters`."""
+
+    labels: pd.Series
+    centroids: pd.DataFrame
+    left_out: list[str]
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Adjusted Rand index of the whole and Jaccard index of each cluster: see `stability`."""
+
+    mean: float
+    low: float
+    high: float
+    draws: NDArray[np.float64]
+    clusters: pd.DataFrame
+    fixed: int
+
+
+def clusters(
+    means: pd.DataFrame,
+    n_clusters: int = 5,
+    n_init: int = 20,
+    seed: int = 0,
+    anchors: Sequence[str] = (),
+) -> Clusters:
+    """k-means (scikit-learn) of the groups on competence and warmth: Figures 2 and 6.
+
+    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first. The
+    best of `n_init` starts, drawn from `seed`, is kept. The fit sees the groups sorted by position,
+    so that their order in the table changes nothing. Groups without both axes are ``left_out``;
+    ``centroids`` has ``n``, both axes and ``anchor``.
+
+    `anchors` are groups that number clusters: the k-th calls its cluster k, as in the released code
+    (where a second anchor in a cluster overwrites the first and leaves a cluster unnumbered). Here
+    the first counts, and clusters that no anchor numbered share the free numbers as above.
+    """
+    needs(means, AXES, "means")
+    points = means[[*AXES]].dropna()
+    for anchor in set(anchors) - set(means.index):
+        raise ValueError(f"anchor {anchor!r} is no group of the table, expected one of its groups")
+    distinct = len(points.drop_duplicates())
+    if not max(1, len(anchors)) <= n_clusters <= distinct:
+        expected = f"from {max(1, len(anchors))} (the anchors) to {distinct} (distinct positions)"
+        raise ValueError(f"n_clusters is {n_clusters}, expected {expected}")
+    with threadpool_limits(1):
+        found = _partition(points.to_numpy(), n_clusters, n_init, seed)
+    found = pd.Series(found, points.index)
+    number, named = {}, {}
+    for k, anchor in enumerate(anchors):
+        if anchor in found.index and found[anchor] not in number:
+            number[found[anchor]], named[k] = k, anchor
+    free = (k for k in range(n_clusters) if k not in named)
+    height = points.groupby(found).mean().sum(axis=1).round(9)
+    for cluster in height.sort_values(kind="stable").index:
+        if cluster not in number:
+            number[cluster] = next(free)
+    labels = found.map(number).rename("cluster")
+    centroids = points.groupby(labels).mean()
+    centroids.insert(0, "n", labels.value_counts())
+    centroids["anchor"] = [named.get(k, "") for k in centroids.index]
+    return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
+
+
+def named_clusters(
+    means: pd.DataFrame, version: str, n_clusters: int = 5, n_init: int = 20, seed: int = 0
+) -> Clusters | None:
+    """`clusters` of a map, numbered by those `ANCHORS` of the version that are in it.
+
+    None where there are fewer different positions than clusters; no anchors where there are more of
+    them than clusters.
+    """
+    if len(means[[*AXES]].dropna().drop_duplicates()) < n_clusters:
+        return None
+    anchors = [group for group in ANCHORS[version] if group in means.index]
+    return clusters(means, n_clusters, n_init, seed, anchors if len(anchors) <= n_clusters else ())
+
+
+def stability(
+    scores: pd.DataFrame,
+    labels: pd.Series,
+    rng: np.random.Generator,
+    n_resamples: int = 200,
+    n_init: int = 10,
+) -> Stability:
+    """How much of a clustering would be left with other rounds.
+
+    Each draw takes, for every group, as many of its rounds as it has, with replacement, and
+    clusters their means. The partitions are compared by the adjusted Rand index (Hubert and Arabie
+    1985; 1 is the same, 0 chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of
+    the ``clusters`` (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a
+    draw, averaged (Hennig 2007: stable above 0.75, dissolved at 0.5). The means of a draw vary
+    about means that vary themselves, so that both come out low rather than high. ``fixed`` groups
+    have a single round, which cannot vary.
+    """
+    needs(scores, ("group", *AXES), "scores")
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples is {n_resamples}, expected at least 1")
+    used = dict(list(scores.dropna(subset=[*AXES]).groupby("group")[[*AXES]]))
+    for group in labels.index.difference(list(used)):
+        raise ValueError(f"{group!r} has a cluster, but no round with both axes, expected one")
+    fixed = sum(len(used[group]) == 1 for group in labels.index)
+    if fixed == len(labels):
+        raise ValueError("every group has a single round, expected at least 2 to resample")
+    draws = np.empty((n_resamples, len(labels), 2))
+    for place, group in enumerate(labels.index):
+        points = used[group].to_numpy()
+        chosen = rng.integers(len(points), size=(n_resamples, len(points)))
+        draws[:, place] = points[chosen].mean(axis=1)
+    sizes = labels.value_counts().sort_index()
+    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(sizes)))
+    # A hundred points are clustered before a second thread has started.
+    with threadpool_limits(1):
+        partitions = [_partition(points, len(sizes), n_init, seed=0) for points in draws]
+    for draw, found in enumerate(partitions):
+        rand[draw] = adjusted_rand_score(labels, found)
+        shared = contingency_matrix(labels, found)
+        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
+        best[draw] = (shared / either).max(axis=1)
+    low, high = np.quantile(rand, [0.025, 0.975])
+    table = pd.DataFrame({"n": sizes, "jaccard": best.mean(axis=0)})
+    return Stability(float(rand.mean()), float(low), float(high), rand, table, fixed)
+
+
+def _partition(points: NDArray, n_clusters: int, n_init: int, seed: int) -> NDArray[np.int32]:
+    """k-means labels of the points; fewer clusters where fewer positions are distinct."""
+    order = np.lexsort(points.T)
+    n_clusters = min(n_clusters, len(np.unique(points, axis=0)))
+    fit = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(points[order])
+    labels = np.empty(len(points), dtype=np.int32)
+    labels[order] = fit.labels_
+    return labels
