@@ -47,7 +47,7 @@ def imports(file, top_level=False):
 
 
 def room(module):
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 @pytest.mark.parametrize("module", MODULES)

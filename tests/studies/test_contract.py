@@ -28,7 +28,7 @@ STATUSES = {
 HOSTILE = [
     None, "", " \n\t", "\x00", "\u202e42", "9" * 5000, "1e999", "NaN", "-0", "[[", "[[A]][[B]]",
     "[[a]]" * 2000, "<script>alert(1)</script>", "{person}", "%s%n", "1." * 4000, "٤٢", "½",
-    "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=cmd|' /C calc'!A0",
+    "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=1+1",
 ]  # fmt: skip
 
 
