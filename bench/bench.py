@@ -26,7 +26,7 @@ WANTED = {
     "permutation_race": 2,
     "permutation_nationality": 2,
     "permutation_religion": 2,
-    "paired_t": 10,
+    "paired_t": 2,
     "responses_to_matrix": 20,
     "keywords": 2,
     "dictionary": 4,

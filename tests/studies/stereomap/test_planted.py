@@ -9,8 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 from transformers import PreTrainedTokenizerFast
 
 import stereomap as stereomap_examples
-from ingroup import corpora, paths, published
 from ingroup import dictionary as lexicon
+from ingroup import paths, published
 from ingroup.inference import Sampling, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants
@@ -159,8 +159,8 @@ def test_phrases_stand_in_no_other_study_s_prompts():
     """They are one token each: a narrative that held one would be read otherwise than before."""
     phrases = stereomap_examples.phrases()
     assert len(phrases) == len(set(phrases))
-    others = [*corpora.load_events("sample").generated_text, *scenarios.load_scenarios().text]
-    events = corpora.load_events("sample", 2)
+    others = [*stimuli.load_events("sample").generated_text, *scenarios.load_scenarios().text]
+    events = stimuli.load_events("sample", 2)
     others += [trial.messages[-1]["content"] for trial in empathy_gap_trials(events).slice(0, 3)]
     item = questions.load_questions("sample")[0]
     others += [m["content"] for p in questions.prompts() for m in questions.messages(item, p)]
