@@ -372,7 +372,7 @@ def test_the_gravest_verdict_stays():
 @pytest.mark.parametrize(
     ("cell", "shown"),
     [
-        (18.0, "18"), (np.nan, ""), ("5.70", "5.70"), ("a [phrase] here", "a [phrase] here"),
+        (18.0, "18"), (np.nan, ""), ("5.70", "5.70"), ("a [sic] phrase", "a [sic] phrase"),
         ("{'young_adult': np.float64(1.5), 'Men': 2.0}", "young adult: 1.5, Men: 2"),
         ("missing: []", "missing: none"), ("['a', ('b', 'c')]", "a, b, c"),
     ],

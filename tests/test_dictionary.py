@@ -500,7 +500,7 @@ def test_a_user_s_mappings_come_on_top(tmp_path, toy):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("keyword,target\na,b\n", "1, column 'word': found only keyword, target, expected keyword"),
+        ("keyword,target\na,b\n", "1, column 'word': found only keyword, target, expected it once"),
         ("word\nb\n", "1, column 'keyword': found only word, expected"),
         ("keyword,word\na,b\nA,c\n", "3, column 'keyword': found 'A' again, expected it once; it"),
         ("keyword,word\na,\n", "2, column 'word': found 'nothing', expected a value."),
