@@ -1,8 +1,7 @@
-"""A wrong parameter starts nothing, only a whole notebook is kept, and make keeps their order."""
+"""A wrong parameter starts nothing, and only a whole notebook is kept."""
 
 import json
 import re
-import subprocess
 
 import nbformat
 import pytest
@@ -49,23 +48,3 @@ def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert run.main(["tiny", "--set", "BY=0"]) == 1
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
     assert not (tiny / "tiny.ipynb").exists()
-
-
-def needs(notebook, *goals):
-    """What make waits for before it runs a notebook."""
-    rules = subprocess.run(
-        ["make", "-npq", "-C", str(paths.ROOT), *goals], capture_output=True, text=True, check=False
-    ).stdout
-    (found,) = re.findall(rf"^build/notebooks/{notebook}\.ipynb: (.*)$", rules, re.MULTILINE)
-    return found.split()
-
-
-def test_in_a_run_of_all_the_synthesis_follows_the_studies_and_the_map_everything():
-    """Two notebooks run at a time, so the order must not rest on their names."""
-    names = sorted(p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
-    copies = {name: f"build/notebooks/{name}.ipynb" for name in names}
-    studies = [copies[name] for name in names if re.match("[1-4]0_", name)]
-    assert len(studies) == 4
-    assert set(studies) <= set(needs("60_synthesis", "all"))
-    others = {copy for name, copy in copies.items() if name != "00_map"}
-    assert others <= set(needs("00_map", "all"))

@@ -137,7 +137,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     """
     every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
     size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(SEED)
-    rows, notes = {}, {}  # a dict, for the order of what is said once
+    rows, notes, refused = {}, {}, []  # notes are a dict, for the order of what is said once
     for notebook, lines in every.items():
         # A study without SYSTEM asks in a user turn alone and takes any template.
         options = {"SYSTEM": "fold"} | notebooks[notebook]
@@ -160,7 +160,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
             there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
             rows[name] = {key: value * len(calls) for key, value in found.items()}
             rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
-            notes |= dict.fromkeys(filter(None, problems))
+            refused += filter(None, problems)
             if not first.settled:
                 notes["Texts that are still to be written are counted with stand-ins."] = None
     numbers, speed = pd.DataFrame.from_dict(rows, "index"), rate or RATE
@@ -172,7 +172,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
             f"{duration(left / speed)} at {speed:,.10g} prompts a second"
             f"{'' if rate else ' (an assumption; RATE=<number> sets another)'}."
         )
-    return "\n".join([table(numbers, speed), "", headline, *notes])
+    more = [f"So it is with {len(refused) - 3} more folders."] if refused[3:] else []
+    return "\n".join([table(numbers, speed), "", headline, *notes, *refused[:3], *more])
 
 
 def main(arguments: list[str] | None = None) -> int:
