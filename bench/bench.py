@@ -27,7 +27,6 @@ WANTED = {
     "permutation_nationality": 2,
     "permutation_religion": 2,
     "paired_t": 2,
-    "responses_to_matrix": 20,
     "keywords": 2,
     "dictionary": 4,
     "store_write": 1,
