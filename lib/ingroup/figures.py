@@ -188,16 +188,19 @@ def label_points(
     keep_free : sequence of (x, y)
         What else no name may cover.
     """
-    if not ax.figure.get_supxlabel():
-        ax.figure.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
+    fig = ax.figure
+    if not fig.get_supxlabel():
+        fig.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
+    fig.draw_without_rendering()
+    point = fig.dpi / 72 / ax.bbox.width  # as a part of the axes
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
     taken = np.array([*zip(x, y, strict=True), *keep_free], dtype=float)
     *_, lines = textalloc.allocate(
         ax, list(x), list(y), list(labels), x_scatter=taken[:, 0], y_scatter=taken[:, 1],
         textsize=size, va="bottom", linewidth=0.3, linecolor="#888888",
         direction=["east", "west", "north", "south", "northeast", "northwest"],
-        margin=0.003, min_distance=0.008, max_distance=0.35, nbr_candidates=400,
+        margin=1.5 * point, min_distance=4.5 * point, max_distance=0.35, nbr_candidates=400,
     )  # fmt: skip
     for line in filter(None, lines):
-        if np.ptp(ax.transData.transform(line.get_xydata()), axis=0).max() < ax.figure.dpi / 10:
+        if np.ptp(ax.transData.transform(line.get_xydata()), axis=0).max() < 8 * fig.dpi / 72:
             line.remove()  # the name is so near that it needs none
