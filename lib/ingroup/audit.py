@@ -3,17 +3,10 @@
 The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
 behind a verdict, and the book in which each check is entered with the printed cells that took part.
 
-The verdicts, from the mildest:
-
-``cannot be checked``
-    The paper does not say enough.
-``holds``
-    Within half a unit of the last printed digit.
-``rounding``
-    Outside that, but within what the rounding of all operands can do, or cut instead of rounded;
-    in prose also one off ("over sixty" for 60).
-``contradicts``
-    Outside both.
+The verdicts, from the mildest: ``cannot be checked`` where the paper does not say enough; ``holds``
+within half a unit of the last printed digit; ``rounding`` outside that, but within what the
+rounding of all operands can do, or cut instead of rounded, in prose also one off ("over sixty" for
+60); ``contradicts`` outside both.
 """
 
 import re
@@ -30,9 +23,9 @@ from ingroup import paths, published
 
 VERDICTS = ("cannot be checked", "holds", "rounding", "contradicts")
 COLUMNS = [  # of findings.csv
-    *("paper", "place", "item", "check", "printed", "recomputed"),
-    *("tolerance", "verdict", "explanation"),
-]
+    "paper", "place", "item", "check", "printed", "recomputed", "tolerance", "verdict",
+    "explanation",
+]  # fmt: skip
 REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
 PHRASE = "phrase against another place"
 
@@ -42,25 +35,12 @@ _FLOAT_ERROR = 1e-9
 def judge(
     printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
 ) -> pd.DataFrame:
-    """The verdict on printed numbers, given what they are recomputed to be.
+    """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
 
-    Parameters
-    ----------
-    printed : pandas.Series of str, shape (n,)
-        Numbers as printed.
-    recomputed : array_like, shape (n,) or a scalar
-        The same numbers from other numbers of the paper.
-    operands : array_like
-        How far the rounding of the operands can move ``recomputed``: the sum of their half units,
-        each times the size of its coefficient.
-    cut : bool
-        True for prose, where 5.67 may be called "5 points": digits cut off count as rounding.
-
-    Returns
-    -------
-    pandas.DataFrame
-        printed, recomputed, tolerance (half a unit of the printed number plus ``operands``) and
-        verdict.
+    `operands` is how far the rounding of the operands can move ``recomputed``: the sum of their
+    half units, each times the size of its coefficient. `cut` is for prose, where 5.67 may be called
+    "5 points": digits cut off count as rounding. Columns printed, recomputed, tolerance (half a
+    unit of the printed number plus ``operands``) and verdict.
     """
     half, operands = published.tolerance(printed), np.asarray(operands, dtype=float)
     table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
@@ -75,7 +55,7 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """The rows of one paper in ``claims.csv`` or ``slips.csv``, all texts.
+    """The rows of one paper in a table of texts.
 
     ``claims`` are the sentences that are checked (place, claim, printed, against, quote),
     ``slips`` what a contradiction changes in the paper (check, item, changes, why).
@@ -134,19 +114,12 @@ class Findings:
     ) -> None:  # fmt: skip
         """Enter one finding for each row of a table.
 
-        Parameters
-        ----------
-        place : int or str
-            Number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section 5.1"``.
-        frame, columns
-            Rows of that table, index included, and the columns whose printed numbers take part.
-        holds : array_like of bool or of str
-            Whether the check holds in each row (False is ``contradicts``), or the verdicts.
-        check, because
-            The check's name; why: one sentence, one for each verdict (that of ``holds`` where one
-            has none), or one for each row.
-        recomputed, tolerance, printed : array_like
-            Shown; ``printed`` instead of the printed texts of ``columns``.
+        `place` is the number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section
+        5.1"``; `frame` has rows of it, index included, and `columns` are those whose printed
+        numbers take part. `holds` says whether the check holds in each row (False is
+        ``contradicts``), or the verdicts; `because` why: one sentence, one for each verdict (that
+        of ``holds`` where one has none), or one for each row. The rest is shown, `printed` instead
+        of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
@@ -252,9 +225,8 @@ class Findings:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
         An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; either may be empty. Columns paper, check, items (at most three named),
-        findings (how many), changes ("nothing", "a number" or "a claim") and why. Contradictions
-        that no entry covers come last.
+        its ``item``; those that no entry covers come last. Columns paper, check, items (at most
+        three named), findings (how many), changes ("nothing", "a number" or "a claim") and why.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]
