@@ -1,9 +1,8 @@
 """What the keywords of a group or a cluster say of each dimension of stereotype content.
 
-`scores` is the sound way: every keyword as often as it was given, with its direction, odd pairs
-left out. `released_scores` is the way of the code that Jeoung et al. (2023) released. `top` takes
-the strongest dimensions of either. The tables of keywords are those of `dictionary.find`, with a
-column for the group or the cluster beside them: a row a keyword, repetitions included.
+`scores` is the sound way, `released_scores` that of the code of Jeoung et al. (2023). Tables of
+keywords are those of `dictionary.find`, a row a keyword, repetitions included, with a column for
+the group or cluster.
 """
 
 import numpy as np
@@ -25,16 +24,11 @@ def scores(
     so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
     and score are the means over its groups: no group counts more for having more to say.
 
-    `found` has the column ``word`` as `find` returns it, and those that are named: scores for each
-    value of `by`, e.g. ``"group"``; or of ``by="cluster"``, each the mean over the groups
-    ``within="group"`` that have a keyword with a word. `lexicon` is the one that `find` was given.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
-        ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n``
-        keywords with a word. Direction is missing where share is 0, and everything where n is 0.
+    `found` has the columns ``word``, `by` ("group", or "cluster" with ``within="group"``, over the
+    groups that have a keyword with a word) and `within`; `lexicon` is the one that `find` was
+    given. A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
+    ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords
+    with a word. Direction is missing where share is 0, and everything where n is 0.
     """
     unit = [by] if within is None else [by, within]
     rows = found.dropna(subset=["word", *unit])
