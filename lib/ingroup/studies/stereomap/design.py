@@ -32,10 +32,9 @@ def trials(
 
     Names as in `stimuli`. `calls` "together" asks all parts of a prompt in one turn, as
     gpt-3.5-turbo was asked, "separate" each in a chat of its own, as text-davinci-003 was.
-    One block with the factor
-    ``inquiry`` (an `Inquiry` each). Groups change fastest, so neighbours share the text up to the
-    group. A round is this design under another seed. ValueError for other calls, InputError for an
-    unknown group, prompt, ablation or form.
+    One block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that neighbours
+    share the text up to the group. A round is this design under another seed. ValueError for other
+    calls, InputError for an unknown group, prompt, ablation or form.
     """
     if calls not in ("together", "separate"):
         raise ValueError(f"calls is {calls!r}, expected 'together' or 'separate'")

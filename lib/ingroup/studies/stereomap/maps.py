@@ -115,9 +115,9 @@ def stability(
     Each draw resamples the rounds of every group with replacement, and clusters their means;
     partitions are compared by the adjusted Rand index (Hubert and Arabie 1985; 1 is the same, 0
     chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of the ``clusters``
-    (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a draw, averaged (Hennig
-    2007: stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary, so both
-    come out low rather than high. ``fixed`` groups have a single round, which cannot vary.
+    (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a draw, averaged
+    (Hennig 2007: stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary,
+    so both come out low rather than high. ``fixed`` groups have a single round.
     """
     needs(scores, ("group", *AXES), "scores")
     if n_resamples < 1:

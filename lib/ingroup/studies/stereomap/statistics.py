@@ -38,10 +38,10 @@ def round_scores(
 ) -> pd.DataFrame:
     """Scores of every round: a dimension is the mean of its words, an axis of its dimensions.
 
-    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. With `incomplete`
-    "drop" a round that lacks a word of either axis has none of their scores, as in the released
-    code; likewise for every other family (emotions, behaviours), which has a prompt of its own.
-    "mean" is the mean of what is there.
+    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. With
+    `incomplete` "drop" a round that lacks a word of either axis has none of their scores, as in the
+    released code; likewise for every other family (emotions, behaviours), which has a prompt of its
+    own. "mean" is the mean of what is there.
     """
     needs(words, ("family", "dimension", "word"), "words")
     for axis in set(AXES) - set(words["family"]):
