@@ -304,7 +304,7 @@ def test_grammatical_plurals_end_as_plurals():
         (("Nurses", "EXTENDED/Emotion", "x"), "unknown ablation 'x', expected one out of Prompt ("),
         (
             ("Nurses", "EXTENDED/Emotion", PAPER, "x"),
-            "unknown form 'x', expected one out of released",
+            "unknown form 'x', expected one out of released, grammatical.",
         ),
     ],
 )

@@ -47,15 +47,13 @@ def scores(
 def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
     """Scores as the released code computes them: each distinct keyword of a cluster once.
 
-    A keyword is taken in lower case; with a space in it, it is dropped, and so it is unless it is
-    a word letter by letter: a word with a capital is never met. Then score_d = sum of the
-    directions in d / N, where N counts all pairs of a keyword and a dimension. In a dimension
-    without directions a pair counts +1; a direction that lacks makes the score missing.
-
-    As `scores`; share is pairs of the dimension / N, ``n`` counts the distinct keywords with a
-    word. Nothing is left out as odd but a membership that is not 1. The released script first
-    lemmatises with WordNet as if every keyword were a noun (its import is missing, so it fails),
-    which is not repeated here. Checked on a worked example.
+    A keyword in lower case is dropped with a space in it, or unless it is a word letter by letter
+    (one with a capital is never met). Then score_d = sum of the directions in d / N, where N counts
+    all pairs of a keyword and a dimension. In a dimension without directions a pair counts +1; a
+    missing direction makes the score missing. As `scores`, but share is pairs of the dimension / N,
+    ``n`` the distinct keywords with a word, and only a membership that is not 1 is left out as odd.
+    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
+    not here. Checked on a worked example.
     """
     rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
     rows = rows[~rows.word.str.contains(" ")].dropna().drop_duplicates()
@@ -75,9 +73,8 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     """The n dimensions with the greatest score of each group, either way (Figures 4, 7 and 8).
 
-    The rows of `scores` or `released_scores` by group and falling absolute score, equal ones in the
-    order of the dictionary, with ``rank`` from 1 and ``sign`` (``"+"``, ``"-"``, ``"0"``). A
-    dimension that no keyword has, or without a score, is left out, so there may be fewer than n.
+    Rows of `scores` or `released_scores` by group and falling absolute score, ties in the order of
+    the dictionary, with ``rank`` from 1 and ``sign`` ("+", "-", "0"), those with share and score.
     """
     by = table.columns[0]
     rows = table[(table.share > 0) & table.score.notna()]

@@ -85,9 +85,7 @@ def _drawn(part: pd.DataFrame, rng: np.random.Generator, n: int) -> pd.DataFrame
 
 
 def write(table: pd.DataFrame, file: Path) -> None:
-    """A sheet as CSV that a spreadsheet knows to be UTF-8; InputError where the file is
-    there already with judgements, or as something else.
-    """
+    """A sheet as CSV (UTF-8 with its mark); InputError over judgements or another file."""
     if file.exists() and _read(file)[list(CRITERIA)].notna().any(axis=None):
         raise InputError(f"{file} holds judgements already, expected none; move it")
     file.write_text(table.to_csv(index=False), "utf-8-sig")
@@ -156,11 +154,10 @@ def _summary(marks: np.ndarray, confidence: float) -> tuple[float, ...]:
 def agreement(marks: ArrayLike) -> tuple[float, float]:
     """Krippendorff's alpha (of intervals), and the percentage of equal pairs of marks in one unit.
 
-    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha is that of the
-    package krippendorff, of 0 and 1 also the nominal one: 1 for full agreement, 0 for that of
-    chance, NaN where all marks are the same. A unit's weight is its number of marks in both. Both
-    are NaN where no two marks share a unit. Checked with the examples of Krippendorff (2011),
-    Computing Krippendorff's alpha-reliability, and pair by pair.
+    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha (of the package
+    krippendorff) is 1 for full agreement, 0 for that of chance, NaN where all marks are the same.
+    A unit's weight is its number of marks; both are NaN where no two marks share a unit. Checked
+    with the examples of Krippendorff (2011) and pair by pair.
     """
     marks = np.asarray(marks, dtype=float)
     marks = marks[np.isfinite(marks).sum(axis=1) > 1]

@@ -1,8 +1,7 @@
 """Social groups of StereoMap, and the prompts that ask how society views them.
 
-Both are stimuli and stand in ``data/stimuli/stereomap/``: the prompts word for word, the groups
-under the paper's names, some of which are dated or offensive (column ``note``). Whoever wants
-another group adds a line to ``groups.csv`` and nothing else.
+Both stand in ``data/stimuli/stereomap/``, the groups under the paper's names, some of which are
+dated or offensive (column ``note``). Another group is another line of ``groups.csv``.
 """
 
 from collections.abc import Mapping
@@ -67,11 +66,10 @@ def groups() -> pd.DataFrame:
 
 
 def names(which: str = "EXTENDED") -> list[str]:
-    """Names of the groups of one set.
+    """Names of a set: "EXTENDED", the 98 of appendix B in its order; of ORIGINAL two.
 
-    ``"EXTENDED"`` are those of appendix B, 98 in its order. The ORIGINAL prompts are asked for the
-    24 of Table 2, ``"paper"``, or the 37 of the code, ``"released"``: which of them made the
-    printed clusters is not stated. InputError for an unknown set.
+    "paper" are the 24 of Table 2, "released" the 37 of the code: which of them made the printed
+    clusters is not stated. InputError for an unknown set.
     """
     table = _groups()
     chosen = table.group[[which in sets.split() for sets in table.sets]].tolist()
@@ -82,11 +80,10 @@ def names(which: str = "EXTENDED") -> list[str]:
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
-    """How a group stands in a prompt (its name, or the table alone).
+    """How a group stands in a prompt (its name, or the table alone); InputError for an unknown one.
 
-    `form` "released" is as the released code inserts it ("blinds"; a group that the code asks only
-    with the other table's prompts has that form), "grammatical" a plural that reads right ("blind
-    people"). InputError for an unknown group or form.
+    `form` "released" is as in the released code ("blinds"; asked only with the other table's
+    prompts, that form), "grammatical" a plural that reads right ("blind people").
     """
     if form not in FORMS:
         raise InputError(f"unknown form {form!r}, expected one out of {', '.join(FORMS)}.")
@@ -109,9 +106,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
         f"{version}/{name}": Prompt(
             name=f"{version}/{name}",
             construct=entry["construct"],
-            parts={
-                part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()
-            },
+            parts={k: asked.replace("{attribute}", name) for k, asked in entry["parts"].items()},
             words=tuple(entry["words"]),
             n_keywords=entry["n_keywords"],
             low=texts["low"],
@@ -125,8 +120,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
 def words(version: str = "EXTENDED") -> pd.DataFrame:
     """What scores are made of: ``family``, ``dimension``, ``word``, one row each.
 
-    Of EXTENDED Table 4. Of ORIGINAL the attributes of the two axes, each a prompt of its own; there
-    an axis has a single dimension.
+    Of EXTENDED Table 4; of ORIGINAL the prompts of the two axes, each axis a single dimension.
     """
     if version == "EXTENDED":
         return published.load("stereomap", 4)
