@@ -165,20 +165,14 @@ def test_the_sample_covers_ten_dimensions_both_ways():
     assert SAMPLE.members.any(axis=1).all()
 
 
-@pytest.mark.parametrize(
-    ("words", "dimension"),
-    [
-        ("friendly sociable", "Sociability"),
-        ("trustworthy honest", "Morality"),
-        ("competent skilled", "Ability"),
-        ("confident assertive", "Agency"),
-        ("wealthy high-status", "Status"),
-        ("traditional conservative", "Politics"),
-    ],
-)
-def test_the_words_that_the_prompts_rate_point_upwards(words, dimension):
-    for word in words.split():
-        assert SAMPLE.directions.loc[word, dimension] == 1
+def test_the_words_that_the_prompts_rate_point_upwards():
+    rated = {
+        "Sociability": "friendly sociable", "Morality": "trustworthy honest",
+        "Ability": "competent skilled", "Agency": "confident assertive",
+        "Status": "wealthy high-status", "Politics": "traditional conservative",
+    }  # fmt: skip
+    for dimension, words in rated.items():
+        assert (SAMPLE.directions.loc[words.split(), dimension] == 1).all()
 
 
 def test_the_sample_is_plain_and_opposites_differ():
@@ -198,72 +192,37 @@ def test_the_sample_is_plain_and_opposites_differ():
 
 # --- bad files
 
-LINES = [HEADER, "good,good,1,1,0,NA,1", "bad,bad,1,-1,0,NA,0"]
-LONG_LINES = ["word,dimension,direction", "good,A,1", "bad,A,-1"]
+LINES = (HEADER, "good,good,1,1,0,NA,1", "bad,bad,1,-1,0,NA,0")
+LONG_LINES = ("word,dimension,direction", "good,A,1", "bad,A,-1")
 
 
-def change(lines: list[str], line: int, old: str, new: str) -> list[str]:
+def change(lines: tuple[str, ...], line: int, old: str, new: str) -> tuple[str, ...]:
     assert old in lines[line - 1]
-    return [*lines[: line - 1], lines[line - 1].replace(old, new, 1), *lines[line:]]
+    return *lines[: line - 1], lines[line - 1].replace(old, new, 1), *lines[line:]
 
 
 BAD = {
-    "direction 7": (
-        change(LINES, 3, "-1", "7"),
-        "3, column 'A direction': found '7', expected -1, 0, 1 or NA.",
-    ),
-    "direction 7, long": (
-        change(LONG_LINES, 2, "1", "7"),
-        "2, column 'direction': found '7', expected -1, 0, 1 or nothing.",
-    ),
-    "membership": (
-        change(LINES, 2, ",1,1", ",yes,1"),
-        "2, column 'A dictionary': found 'yes', expected 0 or 1.",
-    ),
-    "no membership": (
-        change(LINES, 2, "0,NA", ",NA"),
-        "2, column 'B dictionary': found 'nothing', expected 0 or 1.",
-    ),
-    "first of two": (
-        change(change(LINES, 2, "1,1,0", "1,2,0"), 3, "-1", "7"),
-        "2, column 'A direction': found '2'",
-    ),
-    "duplicate word": (
-        [*LINES, "", "Good,x,0,NA,0,NA,0"],
-        "5, column 'original word': found 'Good' again, expected it once; it is there already in "
-        "line 2.",
-    ),
-    "duplicate pair": (
-        [*LONG_LINES, "good,B,1", "BAD,A,1"],
-        "5, column 'word': found 'BAD', 'A' again, expected it once; it is there already in line",
-    ),
-    "no word": (
-        change(LINES, 3, "bad,bad", " ,bad"),
-        "3, column 'original word': found ' ', expected a value.",
-    ),
-    "no dimension": (
-        change(LONG_LINES, 3, "A", ""),
-        "3, column 'dimension': found 'nothing', expected a value.",
-    ),
-    "no word column": (
-        change(LINES, 1, WORD, "term"),
-        f"1, column 'word': found only term, {LEMMA}, A dictionary, A direction, B dictionary, "
-        "..., expected word, dimension, direction, or the released layout with 'original word'.",
-    ),
-    "no direction column": (
-        change(LONG_LINES, 1, "direction", "sign"),
-        "1, column 'direction': found only word, dimension, sign, expected word, ",
-    ),
-    "no dictionary column": (
-        change(LINES, 1, "A dictionary", "A"),
-        "1, column 'A dictionary': found only original word, ",
-    ),
-    "no dimension at all": (["original word", "good"], "1, column '<dimension> dictionary': found"),
-    "header only": (LINES[:1], "2: found the end of the file, expected a row."),
+    change(LINES, 3, "-1", "7"): "3, column 'A direction': found '7', expected -1, 0, 1 or NA.",
+    change(LONG_LINES, 2, "1", "7"): "2, column 'direction': found '7', expected -1, 0, 1 or noth",
+    change(LINES, 2, ",1,1", ",yes,1"): "2, column 'A dictionary': found 'yes', expected 0 or 1.",
+    change(LINES, 2, "0,NA", ",NA"): "2, column 'B dictionary': found 'nothing', expected 0 or 1.",
+    change(change(LINES, 2, "1,1,0", "1,2,0"), 3, "-1", "7"): "2, column 'A direction': found '2'",
+    (*LINES, "", "Good,x,0,NA,0,NA,0"): "5, column 'original word': found 'Good' again, expected "
+    "it once; it is there already in line 2.",
+    (*LONG_LINES, "good,B,1", "BAD,A,1"): "5, column 'word': found 'BAD', 'A' again, expected it ",
+    change(LINES, 3, "bad,bad", " ,bad"): "3, column 'original word': found ' ', expected a value.",
+    change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found 'nothing', expected a value.",
+    change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A "
+    "direction, B dictionary, ..., expected word, dimension, direction, or the released layout "
+    "with 'original word'.",
+    change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
+    change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
+    ("original word", "good"): "1, column '<dimension> dictionary': found only original word, exp",
+    LINES[:1]: "2: found the end of the file, expected a row.",
 }
 
 
-@pytest.mark.parametrize(("lines", "sentence"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("lines", "sentence"), BAD.items())
 def test_a_bad_file_is_one_sentence(tmp_path, lines, sentence):
     file = write(tmp_path / "bad.csv", "\n".join(lines) + "\n")
     with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")) as problem:
