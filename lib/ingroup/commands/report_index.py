@@ -1,7 +1,7 @@
 """What the report's first page puts together from the tables of a run."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,14 +34,16 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return pd.Series(chosen, table.index)
 
 
-def versus(pages: Iterable[Page], tables: Path) -> dict[str, Any]:
+def versus(pages: Sequence[Page], tables: Path) -> dict[str, Any]:
     """Printed, or planted, versus here: the counts of verdicts of each study, for the template.
 
     ``rows`` are of verdicts, ``missing`` sentences; the studies are the pages with the section
-    "Printed versus here".
+    "Printed versus here", but for a study's later notebooks, whose tables are its own.
     """
-    rows, missing, kinds = [], [], []
+    rows, missing, kinds, known = [], [], [], [page.study for page in pages]
     for page in pages:
+        if any(page.study.startswith(f"{study}_") for study in known):
+            continue
         files = {kind: tables / page.study / name for kind, name in VERSUS.items()}
         there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
         if STUDY_HEADING in page.anchors and not there:
