@@ -31,37 +31,22 @@ SHARDS, SHARD = 4, 4096
 SAMPLING = Sampling(max_tokens=3)
 
 
-def random_model(folder: str, shape: dict, device: str) -> int:
-    """Write random weights and a calibrant's tokenizer; returns the parameters of the layers."""
+def random_model(folder: str, shape: dict, device: str) -> None:
+    """Write random weights and a calibrant's tokenizer."""
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / models.calibrants()[0])
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     with torch.device(device):
         model = LlamaForCausalLM(LlamaConfig(**shape, **ends, dtype="bfloat16")).bfloat16()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return sum(weights.numel() for weights in model.model.layers.parameters())
-
-
-def peak(size: int = 8192, rounds: int = 20) -> float:
-    """Operations a second of the card's fastest bfloat16 matrix product: 2 n^3 / seconds."""
-    one, other = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    fastest = np.inf
-    for _ in range(rounds):
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        one @ other
-        torch.cuda.synchronize()
-        fastest = min(fastest, time.perf_counter() - started)
-    return 2 * size**3 / fastest
 
 
 def bench(shape: dict = SHAPE, size: int = SHARD, device: str = "cuda") -> pd.DataFrame:
     """A row without shared prefixes and one with."""
     design, rows = trials(scale.corpus(1.0)), []
     name = "vllm" if find_spec("vllm") else "transformers"
-    best = peak() if device == "cuda" else np.nan
     with tempfile.TemporaryDirectory() as folder:
-        layers = random_model(folder, shape, device)
+        random_model(folder, shape, device)
         engine = make_engine(name, folder, batch_size=256)
         starts = np.linspace(0, len(design) - size, SHARDS).astype(int)
         chats = [design[int(start) + i].messages for start in starts for i in range(size)]
@@ -76,17 +61,12 @@ def bench(shape: dict = SHAPE, size: int = SHARD, device: str = "cuda") -> pd.Da
                 sum(getattr(reply, f"{kind}_tokens") for reply in replies)
                 for kind in ("prompt", "cached", "output")
             )
-            # Two operations a parameter and token, the output layer for each token written;
-            # attention, under 1 %, is left out.
-            head = shape["vocab_size"] * shape["hidden_size"] * written
-            operations = 2 * layers * (read - cached + written) + 2 * head
             rows.append(
                 {
                     "engine": name, "shared_prefixes": shared, "prompts": len(asked),
                     "seconds": seconds, "prompt_tokens": read, "cached_tokens": cached,
                     "prompts_per_second": len(asked) / seconds,
                     "tokens_per_second": (read + written) / seconds,
-                    "share_of_peak": operations / seconds / best,
                     "hours_for_all": len(design) * seconds / len(asked) / 3600,
                 }
             )  # fmt: skip

@@ -36,20 +36,9 @@ SHARES = 0.01, 0.1, 1.0
 LIMITS = {"seconds": 90, "memory_mb": 2000, "store_mb": 400}
 N_EVENTS = {"guilt": 275, "shame": 275}  # and 550 of each other emotion, as in crowd-enVent
 CORRECTIONS = ({"way": "released"}, {"method": "bonferroni"}, {"method": "holm"})
-WAYS = (
-    "{}",
-    "{}.",
-    "Emotion intensity: {}",
-    "{}/{top}",
-    "!!!!![]!!",
-    "I can't answer that.",
-    "long",
-)
+WAYS = "{}", "{}.", "Intensity: {}", "{}/{top}", "!!!!![]!!", "I can't answer that.", "long"
 HOW_OFTEN = (0.969, 0.01, 0.01, 0.00595, 0.00005, 0.001, 0.004)
-LONG = (
-    "{}\n\nAs {}, I can relate to what {} tells here. {} is rarely simple, and event {} shows it:"
-    " what happened came without warning, and the feeling did not pass when it was over: {}."
-)
+LONG = "{}\n\nAs {}, I can relate to what {} tells here, event {}: it came without warning."
 
 
 class MadeUp:
@@ -91,8 +80,7 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
             for event, (w, number) in enumerate(zip(way.tolist(), value.tolist(), strict=True)):
                 text = short[w][int(2 * number)]
                 if w == len(WAYS) - 1:
-                    told = f"{number:g}", people[p], people[x], events[event].emotion, event
-                    text = LONG.format(*told, f"{number:g}")
+                    text = LONG.format(f"{number:g}", people[p], people[x], event)
                 yield Reply(text, "stop", 120, 64, 1 + len(text) // 4)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ingroup import paths
 from ingroup.inference import Sampling, generate, open_store
 from ingroup.inference.vllm_engine import VLLMEngine
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when vLLM starts
@@ -33,7 +33,7 @@ def seconds(work: Callable, engine: VLLMEngine) -> float:
 
 def main() -> None:
     engine = VLLMEngine(str(paths.MODELS / "calibrant"))
-    plan = empathy_gap_trials(load_events("sample", 36), ["P0,S0,T0"], ["Nationality"])
+    plan = trials(load_events("sample", 36), ["P0,S0,T0"], ["Nationality"])
     prompts = engine.prompter.batch([trial.messages for trial in plan])
     tokens = [engine.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
     drawn = engine.vllm.SamplingParams(temperature=0, max_tokens=128, detokenize=False)

@@ -1,18 +1,29 @@
-"""Dictionaries of stereotype content: both layouts, every oddity, every bad file."""
+"""Dictionaries: both layouts, every oddity, every bad file; keywords looked up; Table 15."""
 
 import hashlib
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingroup import corpora, paths
-from ingroup import dictionary as lexicon
+from ingroup import corpora, dictionary, paths, published
 from ingroup.corpora import Corpus
-from ingroup.dictionary import LEMMA, ODDITIES, WORD, load_lexicon, oddities
+from ingroup.dictionary import (
+    LEMMA,
+    ODDITIES,
+    RELEASED,
+    STEPS,
+    WORD,
+    coverage,
+    find,
+    lemmatizer,
+    load_lexicon,
+    load_mappings,
+)
 from ingroup.tables import InputError
 
 SAMPLE = load_lexicon()
@@ -32,10 +43,6 @@ sustains,sustain,1,0,0,NA,0
 def write(place: Path, text: str, encoding: str = "utf-8") -> Path:
     place.write_bytes(text.encode(encoding))
     return place
-
-
-def cells(lines: list[str], encoding: str = "utf-8"):
-    return "\n".join(lines).encode(encoding)
 
 
 # --- both layouts, and what is odd
@@ -61,7 +68,7 @@ def test_the_released_layout_is_read_as_it_stands(tmp_path):
 
 def test_oddities_are_named_counted_and_kept_out(tmp_path):
     read = load_lexicon(write(tmp_path / "odd.csv", ODD))
-    table = oddities(read)
+    table = read.oddities
     assert table.to_numpy().tolist() == [
         ["lost", "A", "member without a direction", "1", "NA", 4],
         ["minus", "A", "membership -1", "-1", "NA", 5],
@@ -75,13 +82,11 @@ def test_oddities_are_named_counted_and_kept_out(tmp_path):
     odd = [(word, dimension) for word in read.words for dimension in "ABC"
            if read.odd.loc[word, dimension]]  # fmt: skip
     assert odd == [*zip(table.word, table.dimension, strict=True)]
-    table.loc[:, "word"] = "changed"  # a copy: the dictionary keeps its own
-    assert oddities(read).word[0] == "lost"
 
 
 def test_without_a_lemma_column_no_lemma_conflicts(tmp_path):
     read = load_lexicon(write(tmp_path / "odd.csv", ODD.replace(LEMMA, "other")))
-    assert oddities(read).oddity.tolist() == [*ODDITIES[:3]]
+    assert read.oddities.oddity.tolist() == [*ODDITIES[:3]]
 
 
 def test_the_long_layout_is_read_and_says_the_same(tmp_path):
@@ -92,7 +97,7 @@ def test_the_long_layout_is_read_and_says_the_same(tmp_path):
     assert read.directed.tolist() == [True, False]
     assert read.directions["A"].dropna().to_dict() == {"kind": 1, "rude": -1}
     row = ["lost", "A", "member without a direction", "1", "", 6]
-    assert oddities(read).to_numpy().tolist() == [row]
+    assert read.oddities.to_numpy().tolist() == [row]
 
 
 @settings(max_examples=20, deadline=None)
@@ -118,7 +123,7 @@ def test_layouts_and_conflicts_against_plain_loops(tmp_path_factory, table):
             for d in (0, 1):
                 if row[0] == other[0] and {row[1 + d], other[1 + d]} == {"1", "-1"}:
                     expected.add((f"w{one}", "AB"[d]))
-    found = oddities(read)
+    found = read.oddities
     assert set(zip(found.word, found.dimension, strict=True)) == expected
     assert set(found.oddity) <= {"conflicting lemma"}
     if len(long) > 1:
@@ -133,14 +138,14 @@ def test_layouts_and_conflicts_against_plain_loops(tmp_path_factory, table):
 def test_the_fetched_dictionary_is_verified(tmp_path, monkeypatch):
     name = "Full Dictionaries.csv"
     with pytest.raises(InputError, match=f"{name} is not there; `make data` fetches stereotype-c"):
-        load_lexicon(lexicon.RELEASED, tmp_path)
-    (tmp_path / lexicon.RELEASED).mkdir()
-    file = write(tmp_path / lexicon.RELEASED / name, ODD)
+        load_lexicon(RELEASED, tmp_path)
+    (tmp_path / RELEASED).mkdir()
+    file = write(tmp_path / RELEASED / name, ODD)
     with pytest.raises(InputError, match=f"{name} was changed"):
-        load_lexicon(lexicon.RELEASED, tmp_path)
+        load_lexicon(RELEASED, tmp_path)
     digest = {name: "sha256:" + hashlib.sha256(file.read_bytes()).hexdigest()}
-    monkeypatch.setitem(corpora.CORPORA, lexicon.RELEASED, Corpus("toy", "", digest))
-    assert len(load_lexicon(lexicon.RELEASED, tmp_path).words) == 8
+    monkeypatch.setitem(corpora.CORPORA, RELEASED, Corpus("toy", "", digest))
+    assert len(load_lexicon(RELEASED, tmp_path).words) == 8
 
 
 # --- the sample
@@ -156,24 +161,18 @@ def test_the_sample_covers_ten_dimensions_both_ways():
         assert (told == 1).sum() >= 5, dimension
         assert (told == -1).sum() >= 5, dimension
     assert SAMPLE.directed.all()
-    assert oddities(SAMPLE).empty
+    assert SAMPLE.oddities.empty
     assert SAMPLE.members.any(axis=1).all()
 
 
-@pytest.mark.parametrize(
-    ("words", "dimension"),
-    [
-        ("friendly sociable", "Sociability"),
-        ("trustworthy honest", "Morality"),
-        ("competent skilled", "Ability"),
-        ("confident assertive", "Agency"),
-        ("wealthy high-status", "Status"),
-        ("traditional conservative", "Politics"),
-    ],
-)
-def test_the_words_that_the_prompts_rate_point_upwards(words, dimension):
-    for word in words.split():
-        assert SAMPLE.directions.loc[word, dimension] == 1
+def test_the_words_that_the_prompts_rate_point_upwards():
+    rated = {
+        "Sociability": "friendly sociable", "Morality": "trustworthy honest",
+        "Ability": "competent skilled", "Agency": "confident assertive",
+        "Status": "wealthy high-status", "Politics": "traditional conservative",
+    }  # fmt: skip
+    for dimension, words in rated.items():
+        assert (SAMPLE.directions.loc[words.split(), dimension] == 1).all()
 
 
 def test_the_sample_is_plain_and_opposites_differ():
@@ -193,79 +192,37 @@ def test_the_sample_is_plain_and_opposites_differ():
 
 # --- bad files
 
-LINES = [HEADER, "good,good,1,1,0,NA,1", "bad,bad,1,-1,0,NA,0"]
-LONG_LINES = ["word,dimension,direction", "good,A,1", "bad,A,-1"]
+LINES = (HEADER, "good,good,1,1,0,NA,1", "bad,bad,1,-1,0,NA,0")
+LONG_LINES = ("word,dimension,direction", "good,A,1", "bad,A,-1")
 
 
-def change(lines: list[str], line: int, old: str, new: str) -> list[str]:
+def change(lines: tuple[str, ...], line: int, old: str, new: str) -> tuple[str, ...]:
     assert old in lines[line - 1]
-    return [*lines[: line - 1], lines[line - 1].replace(old, new, 1), *lines[line:]]
+    return *lines[: line - 1], lines[line - 1].replace(old, new, 1), *lines[line:]
 
 
 BAD = {
-    "direction 7": (
-        change(LINES, 3, "-1", "7"),
-        "3, column 'A direction': found '7', expected -1, 0, 1 or NA.",
-    ),
-    "direction 7, long": (
-        change(LONG_LINES, 2, "1", "7"),
-        "2, column 'direction': found '7', expected -1, 0, 1 or nothing.",
-    ),
-    "membership": (
-        change(LINES, 2, ",1,1", ",yes,1"),
-        "2, column 'A dictionary': found 'yes', expected 0 or 1.",
-    ),
-    "no membership": (
-        change(LINES, 2, "0,NA", ",NA"),
-        "2, column 'B dictionary': found 'nothing', expected 0 or 1.",
-    ),
-    "first of two": (
-        change(change(LINES, 2, "1,1,0", "1,2,0"), 3, "-1", "7"),
-        "2, column 'A direction': found '2'",
-    ),
-    "duplicate word": (
-        [*LINES, "", "Good,x,0,NA,0,NA,0"],
-        "5, column 'original word': found 'Good' again, expected it once; it is there already in "
-        "line 2.",
-    ),
-    "duplicate pair": (
-        [*LONG_LINES, "good,B,1", "BAD,A,1"],
-        "5, column 'word': found 'BAD', 'A' again, expected it once; it is there already in line",
-    ),
-    "no word": (
-        change(LINES, 3, "bad,bad", " ,bad"),
-        "3, column 'original word': found ' ', expected a value.",
-    ),
-    "no dimension": (
-        change(LONG_LINES, 3, "A", ""),
-        "3, column 'dimension': found 'nothing', expected a value.",
-    ),
-    "no word column": (
-        change(LINES, 1, WORD, "term"),
-        f"1, column 'word': found only term, {LEMMA}, A dictionary, A direction, B dictionary, "
-        "..., expected word, dimension, direction, or the released layout with 'original word'.",
-    ),
-    "no direction column": (
-        change(LONG_LINES, 1, "direction", "sign"),
-        "1, column 'direction': found only word, dimension, sign, expected word, ",
-    ),
-    "no dictionary column": (
-        change(LINES, 1, "A dictionary", "A"),
-        "1, column 'A dictionary': found only original word, ",
-    ),
-    "no dimension at all": (["original word", "good"], "1, column '<dimension> dictionary': found"),
-    "column twice": (
-        change(LINES, 1, "B dictionary", "A dictionary"),
-        "1, column 'A dictionary': found it 2 times, expected it once.",
-    ),
-    "too few fields": ([*LINES, "worse,worse,1"], "4: found 3 fields, expected 7."),
-    "too many fields": ([*LONG_LINES, "so, so,A,1"], "4: found 4 fields, expected 3."),
-    "open quote": ([*LONG_LINES, '"worse,A,1'], "4: found a quote that does not close at the"),
-    "header only": (LINES[:1], "2: found the end of the file, expected a row."),
+    change(LINES, 3, "-1", "7"): "3, column 'A direction': found '7', expected -1, 0, 1 or NA.",
+    change(LONG_LINES, 2, "1", "7"): "2, column 'direction': found '7', expected -1, 0, 1 or noth",
+    change(LINES, 2, ",1,1", ",yes,1"): "2, column 'A dictionary': found 'yes', expected 0 or 1.",
+    change(LINES, 2, "0,NA", ",NA"): "2, column 'B dictionary': found 'nothing', expected 0 or 1.",
+    change(change(LINES, 2, "1,1,0", "1,2,0"), 3, "-1", "7"): "2, column 'A direction': found '2'",
+    (*LINES, "", "Good,x,0,NA,0,NA,0"): "5, column 'original word': found 'Good' again, expected "
+    "it once; it is there already in line 2.",
+    (*LONG_LINES, "good,B,1", "BAD,A,1"): "5, column 'word': found 'BAD', 'A' again, expected it ",
+    change(LINES, 3, "bad,bad", " ,bad"): "3, column 'original word': found ' ', expected a value.",
+    change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found 'nothing', expected a value.",
+    change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A "
+    "direction, B dictionary, ..., expected word, dimension, direction, or the released layout "
+    "with 'original word'.",
+    change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
+    change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
+    ("original word", "good"): "1, column '<dimension> dictionary': found only original word, exp",
+    LINES[:1]: "2: found the end of the file, expected a row.",
 }
 
 
-@pytest.mark.parametrize(("lines", "sentence"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("lines", "sentence"), BAD.items())
 def test_a_bad_file_is_one_sentence(tmp_path, lines, sentence):
     file = write(tmp_path / "bad.csv", "\n".join(lines) + "\n")
     with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")) as problem:
@@ -274,24 +231,264 @@ def test_a_bad_file_is_one_sentence(tmp_path, lines, sentence):
     assert str(problem.value).endswith(".")
 
 
+# --- looking up
+
+TOY = """word,dimension,direction
+caring,A,1
+hardworking,A,1
+open-minded,A,1
+Me.,B,
+me,A,1
+risk taker,A,1
+nurse,B,
+friendly,A,1
+bow tie,B,
+bowtie,B,
+income,A,1
+poor,A,-1
+"""
+LEMMAS = {"nurses": ["nurse"], "takers": ["taker"], "nurses'": ["nurs", "nurse", "caring"]}
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    file = tmp_path_factory.mktemp("toy") / "toy.csv"
+    file.write_text(TOY, "utf-8")
+    return load_lexicon(file)
+
+
+def no_lemmas(word: str) -> list[str]:
+    assert word  # a lemmatizer may stumble over nothing
+    return []
+
+
+def lemmas(word: str) -> list[str]:
+    return LEMMAS.get(word, [])
+
+
+def look(keywords, lexicon, mappings=None) -> list[tuple]:
+    found = find(keywords, lexicon, lemmas, mappings or {})
+    return [(word, step) for word, step in zip(found.word, found.step, strict=True)]
+
+
+# --- the steps
+
+
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("keyword", "word", "step"),
     [
-        (b"", "line 1: found the end of the file, expected a line with the names of the columns."),
-        (b"\n\n", "found the end of the file, expected a line with the names of the columns."),
-        (
-            cells([*LONG_LINES, "na\u00efve,A,-1"], "latin-1"),
-            "line 4: found a byte that is not UTF-8, expected UTF-8 text.",
-        ),
-        (cells(LONG_LINES, "utf-16"), "line 1: found a byte that is not UTF-8"),
+        ("caring", "caring", "exact"),
+        ("**Caring:**", "caring", "exact"),
+        ("  Open\u2011Minded. ", "open-minded", "exact"),
+        ("RISK  taker", "risk taker", "exact"),
+        ("me", "me", "exact"),
+        ("Me.", "Me.", "exact"),
+        ("me,", "me", "exact"),
+        ("hard-working", "hardworking", "joined or split"),
+        ("hard working", "hardworking", "joined or split"),
+        ("Open minded", "open-minded", "joined or split"),
+        ("openminded", "open-minded", "joined or split"),
+        ("bow-tie", "bow tie", "joined or split"),  # two words fit, the first counts
+        ("nurses", "nurse", "lemma"),
+        ("Nurses\u2019", "nurse", "lemma"),  # the first lemma that is a word
+        ("risk takers", "risk taker", "lemma"),
+        ("risk-takers", "risk taker", "lemma"),
+        ("very friendly", "friendly", "last word"),
+        ("extremely caring!", "caring", "last word"),
+        ("low income", "poor", "by hand"),
+        ("Low-Income", "poor", "by hand"),
     ],
 )
-def test_another_encoding_or_an_empty_file_is_one_sentence(tmp_path, content, sentence):
-    (tmp_path / "bad.csv").write_bytes(content)
-    with pytest.raises(InputError, match=re.escape(sentence)):
-        load_lexicon(tmp_path / "bad.csv")
+def test_a_keyword_is_found_at_its_step(toy, keyword, word, step):
+    assert look([keyword], toy, {"low income": "poor"}) == [(word, step)]
 
 
-def test_a_file_that_is_not_there_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere.csv cannot be read: No such file"):
-        load_lexicon(tmp_path / "nowhere.csv")
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        "not friendly", "low income", "friendly off", "quite very friendly", "god-friendly",
+        "head nurses", "rich", "unfriendly", "", "...", "-", "well-to-do", "riskier taker",
+    ],
+)  # fmt: skip
+def test_a_keyword_that_no_rule_may_take_is_missing(toy, keyword):
+    """Two of them have a mapping, to a word that this dictionary lacks."""
+    found = find([keyword], toy, no_lemmas, {"rich": "wealthy", "well-to-do": "wealthy"})
+    assert found.word.isna().all()
+    assert found.step.isna().all()
+    assert found.keyword.tolist() == [keyword]
+
+
+def test_an_earlier_step_counts_and_rows_stay_in_order(toy):
+    keywords = pd.Series(["nurses", "Caring", "x", "nurses"], index=[7, 3, 3, 0])
+    found = find(keywords, toy, lemmas, {"nurses": "poor", "x": "poor"})
+    assert found.index.tolist() == [7, 3, 3, 0]
+    assert found.keyword.tolist() == keywords.tolist()
+    assert found.word.tolist() == ["nurse", "caring", "poor", "nurse"]
+    assert found.step.tolist() == ["lemma", "exact", "by hand", "lemma"]
+    assert found.step.cat.categories.tolist() == [*STEPS]
+
+
+def test_no_keywords_give_an_empty_table(toy):
+    found = find([], toy, no_lemmas, {})
+    assert found.shape == (0, 3)
+
+
+@pytest.mark.parametrize("wrong", [None, np.nan, 4])
+def test_a_keyword_that_is_no_text_is_one_sentence(toy, wrong):
+    with pytest.raises(InputError, match=r"^Keyword 2 of 3: found .*, expected text\.$"):
+        find(["caring", wrong, "nurse"], toy, no_lemmas, {})
+
+
+def test_every_word_maps_to_itself_whatever_its_capitals():
+    for words in (SAMPLE.words, SAMPLE.words.str.upper(), SAMPLE.words.str.title() + "."):
+        found = find(words, SAMPLE, no_lemmas)
+        assert found.word.tolist() == SAMPLE.words.tolist()
+        assert set(found.step) == {"exact"}
+
+
+def slowly(keyword, words, lemmas, mappings) -> tuple[str, str] | None:
+    """The five rules one after the other, each a loop over the dictionary."""
+
+    def squeezed(text):
+        return "".join(c for c in text.lower() if c not in " -")
+
+    def first(step, *texts):
+        for text in texts:
+            for word in words:
+                if squeezed(word) == squeezed(text):
+                    return word, step
+        return None
+
+    for word in words:
+        if word.lower() == keyword.lower():
+            return word, STEPS[0]
+    if hit := first(STEPS[1], keyword):
+        return hit
+    parts = keyword.lower().replace("-", " ").split()
+    if hit := first(STEPS[2], *("".join([*parts[:-1], lemma]) for lemma in lemmas(parts[-1]))):
+        return hit
+    if len(keyword.split()) == 2 and "not" not in keyword.lower().split():
+        for word in words:
+            if word.lower() == keyword.lower().split()[1]:
+                return word, STEPS[3]
+    for one, other in mappings.items():
+        if squeezed(one) == squeezed(keyword) and (hit := first(STEPS[4], other)):
+            return hit
+    return None
+
+
+PARTS = st.lists(st.sampled_from(["ab", "abs", "B", "c", "cs", "not"]), min_size=1, max_size=3)
+PHRASES = st.builds(lambda parts, mark: mark.join(parts), PARTS, st.sampled_from([" ", "-", ""]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    words=st.lists(PHRASES, min_size=1, max_size=6, unique_by=str.lower),
+    keywords=st.lists(PHRASES, min_size=1, max_size=12),
+    mappings=st.dictionaries(PHRASES.map(str.lower), PHRASES.map(str.lower), max_size=1),
+)
+def test_find_agrees_with_plain_loops(tmp_path_factory, words, keywords, mappings):
+    file = tmp_path_factory.mktemp("any") / "any.csv"
+    rows = [f"{word},A,{(-1) ** number}" for number, word in enumerate(words)]
+    file.write_text("\n".join(["word,dimension,direction", *rows]), "utf-8")
+    lexicon = load_lexicon(file)
+
+    def lemmas(word):
+        return [word.removesuffix("s"), "b"] if word.endswith("s") else []
+
+    found = find(keywords, lexicon, lemmas, mappings)
+    for row in found.itertuples():
+        expected = slowly(row.keyword, words, lemmas, mappings)
+        if expected is None:
+            assert pd.isna(row.word), row
+            assert pd.isna(row.step), row
+        else:
+            assert (row.word, row.step) == expected
+            assert lexicon.directions.loc[row.word, "A"] == (-1) ** words.index(row.word)
+
+
+# --- lemmas
+
+
+def test_the_sound_lemmas_are_those_of_a_noun_a_verb_and_an_adjective():
+    """Guessed only at regular endings: "bluffer" would be the comparative of "bluff"."""
+    lemmas = lemmatizer()
+    assert lemmas("leaves") == ["leave", "leaf", "leave"]
+    assert lemmas("nurses")[0] == "nurse"
+    assert lemmas("bluffer") == []
+    assert "bluffer" in lemmas("bluffers")
+    assert lemmas("blorped") == ["blorped", "blorp"]
+
+
+@pytest.mark.parametrize("way", ["sound", "paper"])
+def test_both_lemmatizers_know_plurals(toy, way):
+    found = find(["Nurses", "risk takers"], toy, lemmatizer(way), {})
+    assert found.word.tolist() == ["nurse", "risk taker"]
+
+
+def test_another_lemmatizer_is_one_sentence():
+    with pytest.raises(InputError, match="Lemmas are found the way sound or paper, not 'nltk'"):
+        lemmatizer("nltk")
+
+
+# --- mappings
+
+
+def test_each_mapping_is_needed_and_leads_to_a_word_of_the_sample():
+    keywords = pd.read_csv(dictionary.MAPPINGS).keyword
+    found = find(keywords, SAMPLE, no_lemmas)
+    wrong = found[found.step != "by hand"]
+    assert wrong.empty, wrong
+    assert len(keywords) >= 100
+
+
+def test_a_user_s_mappings_come_on_top(tmp_path, toy):
+    file = tmp_path / "mine.csv"
+    file.write_text(
+        "note,keyword,word\n,Night Owls,caring\n,low income,Income\n,nice,Caring\n", "utf-8"
+    )
+    mappings = load_mappings(file)
+    assert look(["night-owls", "low income"], toy, mappings) == [
+        ("caring", "by hand"),
+        ("income", "by hand"),
+    ]
+    assert look(["low income"], toy, load_mappings()) == [("poor", "by hand")]
+    assert len(mappings) == len(load_mappings()) + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("keyword,target\na,b\n", "1, column 'word': found only keyword, target, expected it once"),
+        ("word\nb\n", "1, column 'keyword': found only word, expected"),
+        ("keyword,word\na,b\nA,c\n", "3, column 'keyword': found 'A' again, expected it once; it"),
+        ("keyword,word\na,\n", "2, column 'word': found 'nothing', expected a value."),
+        ("keyword,word\n", "2: found the end of the file, expected a row."),
+    ],
+)
+def test_a_bad_table_of_mappings_is_one_sentence(tmp_path, text, sentence):
+    file = tmp_path / "mine.csv"
+    file.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")):
+        load_mappings(file)
+
+
+# --- coverage
+
+
+def test_coverage_by_hand_in_the_layout_of_table_15(toy):
+    given = {
+        "one": ["Caring", "caring", "hard-working", "nurses", "so-so"],
+        "two": ["very friendly", "low income", "none", "risk takers"],
+    }
+    table = pd.DataFrame([(m, k) for m, ks in given.items() for k in ks], columns=["model", "k"])
+    found = find(table.k, toy, lemmas, {"low income": "poor"})
+    rows = coverage(found.assign(model=table.model), "model")
+    printed = published.load("stereomap", 15)
+    assert set(printed.columns) - {"coverage_pct_printed"} <= {*rows.columns}
+    assert {*printed.stage} == {*rows.printed_stage} - {""}
+    assert rows.step.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert rows.stage.tolist() == [stage for stage in STEPS for _ in range(2)]
+    assert rows[rows.model == "one"].coverage_pct.tolist() == [40, 60, 80, 80, 80]
+    assert rows[rows.model == "two"].coverage_pct.tolist() == [0, 0, 25, 50, 75]
+    assert set(zip(rows.model, rows.n, strict=True)) == {("one", 5), ("two", 4)}

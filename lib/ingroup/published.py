@@ -23,28 +23,21 @@ _COMPARED = ("printed", "here", "difference", "tolerance", "verdict")
 def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
     """One printed table as a tidy frame, one observation a row.
 
-    Parameters
-    ----------
-    study : str
-        ``"empathy_gap"``, ``"biased_samaritan"``, ``"giebench"`` or ``"stereomap"``.
-    table : int or str
-        The table's number in the paper, or the start of the file's name (``"appendix_b"``).
-    folder : pathlib.Path
-        Where the studies' folders and ``columns.csv`` (the schema) are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the file in its order. Texts are str (an empty cell is ``""``), counts and
-        orders are Int64, numbers are float64 (an empty cell is NaN); behind each column of numbers
-        or counts stands ``<column>_printed``, the printed text.
-
-    Raises
-    ------
-    InputError
-        If there is no such table, or where (file, line, column) one departs from the schema.
+    `table` is its number in the paper, or the start of the file's name (``"appendix_b"``); `folder`
+    has the studies' folders and ``columns.csv``, the schema. The columns are those of the file in
+    its order: texts are str (an empty cell is ``""``), counts and orders Int64, numbers float64 (an
+    empty cell is NaN); behind each column of numbers or counts stands ``<column>_printed``, the
+    printed text. Raises InputError if there is no such table, or where (file, line, column) one
+    departs from the schema.
     """
-    path = _find(study, table, folder)
+    start = f"table{table:02d}_" if isinstance(table, int) else table
+    found = sorted(folder.glob(f"{study}/{start}*.csv"))
+    if len(found) != 1:
+        known = sorted(path.name for path in folder.glob(f"{study}/*.csv"))
+        studies = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        expected = f"one of {', '.join(known)}" if known else f"a study out of {', '.join(studies)}"
+        raise wrong(folder, f"{len(found)} tables {table!r} of the study {study!r}", expected)
+    (path,) = found
     texts = read_table(path).astype(str)
     schema = pd.read_csv(folder / "columns.csv", dtype=str)
     schema = schema[(schema["study"] == study) & (schema["file"] == path.stem)]
@@ -59,30 +52,16 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     return pd.DataFrame(frame).reset_index(drop=True)
 
 
-def _find(study: str, table: int | str, folder: Path) -> Path:
-    start = f"table{table:02d}_" if isinstance(table, int) else table
-    found = sorted(folder.glob(f"{study}/{start}*.csv"))
-    if len(found) != 1:
-        known = sorted(path.name for path in folder.glob(f"{study}/*.csv"))
-        studies = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        expected = f"one of {', '.join(known)}" if known else f"a study out of {', '.join(studies)}"
-        raise wrong(folder, f"{len(found)} tables {table!r} of the study {study!r}", expected)
-    return found[0]
-
-
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
     """A column as values of its kind."""
-    empty = texts.eq("")
-    if kind == "text":
-        values, bad = texts, pd.Series(False, texts.index)
-    else:
+    empty, values = texts.eq(""), texts
+    bad = empty & (not may_be_empty)
+    if kind != "text":
         values = pd.to_numeric(texts.mask(empty), errors="coerce").astype("float64")
-        bad = values.isna() & ~empty
-        if kind in ("count", "order"):
-            bad |= values.notna() & (values != values.round())
-            values = values.where(~bad).astype("Int64")
-    if not may_be_empty:
-        bad |= empty
+        bad |= values.isna() & ~empty
+    if kind in ("count", "order"):
+        bad |= values.notna() & (values != values.round())
+        values = values.where(~bad).astype("Int64")
     for line in texts.index[bad]:
         raise wrong(at(path, line), repr(texts[line]), f"a {kind}", texts.name)
     return values
@@ -92,39 +71,24 @@ def tolerance(printed: str | pd.Series) -> float | pd.Series:
     """Half a unit in the last printed digit.
 
     Trailing zeros count, so ``"5.70"`` has 0.005 and ``"5.7"`` has 0.05; NaN for an empty text.
-
-    Raises
-    ------
-    InputError
-        If a text is no decimal number.
+    Raises InputError if a text is no decimal number.
     """
     texts = pd.Series([printed]) if isinstance(printed, str) else printed.fillna("")
-    digits = texts.str.extract(r"^[+-]?\d+(?:\.(\d*))?$|^$")
     for text in texts[~texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")]:
         raise InputError(f"{text!r} is not a printed decimal number.")
-    half = 0.5 * 10.0 ** -digits[0].str.len().fillna(0)
-    half = half.where(texts.ne(""))
+    digits = texts.str.extract(r"\.(\d*)")[0].str.len().fillna(0)
+    half = (0.5 * 10.0**-digits).where(texts.ne(""))
     return float(half.iloc[0]) if isinstance(printed, str) else half
 
 
 def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.DataFrame:
     """Printed numbers against numbers computed here.
 
-    Parameters
-    ----------
-    printed : pandas.Series of str, shape (n,)
-        Numbers as printed (a ``_printed`` column of :func:`load`); the index is kept.
-    here : array_like, shape (n,) or a scalar
-        The numbers of this run, in the same order and unit.
-    spread : array_like
-        How far ``here`` itself may be off; added to the tolerance.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns printed, here, difference (here minus printed), tolerance and verdict:
-        ``"agrees within rounding"`` where ``|difference| <= tolerance``, ``"differs"`` where not,
-        and ``"nothing to compare"`` where one of the two is missing.
+    `printed` are n texts (a ``_printed`` column of :func:`load`), whose index is kept; `here` n
+    numbers, or one, in the same order and unit; `spread` how far these may be off, which is added
+    to the tolerance. Columns printed, here, difference (here minus printed), tolerance and verdict:
+    ``"agrees within rounding"`` where ``|difference| <= tolerance``, ``"differs"`` where not, and
+    ``"nothing to compare"`` where one of the two is missing.
     """
     table = pd.DataFrame({"printed": pd.to_numeric(printed.mask(printed.eq("")))})
     table["here"] = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
@@ -137,33 +101,17 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
 
 
 def beside(
-    study: str,
-    model: str | None,
-    sources: Iterable[tuple[int | str, str, pd.Series]],
+    study: str, model: str | None, sources: Iterable[tuple[int | str, str, pd.Series]]
 ) -> pd.DataFrame:
     """Printed numbers of one model, of one or several tables, beside those of this run.
 
-    Parameters
-    ----------
-    study : str
-        As in :func:`load`.
-    model : str or None
-        Its name in the tables, from :func:`model_of`; None for one that the paper did not print.
-    sources : iterable of (table, column, here)
-        A table as in :func:`load`, its column of numbers, and the numbers of this run under an
-        index that is named as the table's columns that tell its rows apart, e.g. ``run`` and
-        ``group``. Printed rows that are not in the index are left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``table``, ``number`` (the column), ``row`` (what the index says, joined by commas), then
-        the columns of :func:`compare`. Empty where nothing is printed.
-
-    Raises
-    ------
-    InputError
-        If a table has no column of that name, or the table or ``here`` has a row twice.
+    `model` is its name in the tables, from :func:`model_of`; None for one that the paper did not
+    print. A source is a table as in :func:`load`, its column of numbers, and the numbers of this
+    run under an index that is named as the table's columns that tell its rows apart, e.g. ``run``
+    and ``group``; printed rows that are not in the index are left out. Columns ``table``,
+    ``number`` (the column), ``row`` (what the index says, joined by commas), then those of
+    :func:`compare`; empty where nothing is printed. Raises InputError if a table has no column of
+    that name, or the table or the run has a row twice.
     """
     blocks = [pd.DataFrame(columns=["table", "number", "row", *_COMPARED])]
     for table, column, here in sources if model else ():
@@ -192,21 +140,10 @@ def _joined(keys: pd.DataFrame) -> list[str]:
 
 
 def model_of(study: str, model_id: str, folder: Path = paths.PUBLISHED) -> str | None:
-    """The name under which a study's tables print a model.
+    """The ``model`` (``source`` in some) of a study's tables; None if the paper did not print it.
 
-    Parameters
-    ----------
-    study : str
-        As in :func:`load`.
-    model_id : str
-        A hub or provider id; case does not matter.
-    folder : pathlib.Path
-        Where ``models.csv`` is; it says for each id where it comes from.
-
-    Returns
-    -------
-    str or None
-        The tables' ``model`` (``source`` in some), or None if the paper did not print this one.
+    `model_id` is a hub or provider id, in any case; ``models.csv`` in `folder` says for each where
+    it comes from.
     """
     models = pd.read_csv(folder / "models.csv", dtype=str)
     same = (models["study"] == study) & (models["hub_id"].str.lower() == model_id.lower())

@@ -252,7 +252,7 @@ def test_engines_that_differ_are_refused(tmp_path):
 def test_four_workers_are_nearly_four_times_as_fast_as_one(monkeypatch):
     """Engines that sleep, so that what is measured is the way around them."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
-    import bench_ray
+    import rows_inference
 
-    (row,) = bench_ray.rows()
+    (row,) = rows_inference.bench_ray()
     assert row["ratio"] >= 3.8, row

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
-from ingroup.studies.empathy_gap.ratings import cell_means, from_responses
 
 from ingroup.inference import EngineError, Reply, Sampling, StoreError, generate, open_store, shards
 from ingroup.inference.replay_engine import ReplayEngine

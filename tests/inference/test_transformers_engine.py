@@ -1,6 +1,7 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
 import math
+import shutil
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.logits import FirstToken
 from ingroup.inference.transformers_engine import TransformersEngine, batches
+from ingroup.inference.weights import Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
@@ -138,13 +140,27 @@ def test_a_closed_engine_loads_again(engine, chats):
     assert engine.answer(chats[:2], Sampling(max_tokens=4)) == before
 
 
-def test_the_identity_pins_the_weights(engine, tmp_path):
+def test_the_identity_names_model_and_numbers(engine):
     identity = engine.identity()
     assert identity["model"] == "calibrant"
     assert identity["dtype"] == "float32"
     assert engine.asks_again is False
-    null = TransformersEngine(str(paths.MODELS / "calibrant-null")).identity()
-    assert null["revision"] != identity["revision"]
+
+
+def test_the_identity_pins_every_file_that_is_read(engine, tmp_path):
+    """A tokenizer, a configuration or a default of generation changes replies as weights do."""
+    own = Weights(CALIBRANT).identity()
+    assert own["revision"] == engine.identity()["revision"]
+    copy = shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+    (copy / "README.md").write_text("another")
+    assert Weights(str(copy)).identity() == own
+    names = ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"]
+    for name in [*names, "chat_template.jinja", "model.safetensors"]:
+        before = (copy / name).read_bytes()
+        (copy / name).write_bytes(before + b" ")
+        assert Weights(str(copy)).identity()["revision"] != own["revision"], name
+        (copy / name).write_bytes(before)
+    assert Weights(str(copy)).identity() == own
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):

@@ -11,6 +11,7 @@ from ingroup.commands.parameters import merged
 from ingroup.design import Design
 from ingroup.inference import Reply, ask, call, stored
 from ingroup.models import calibrants
+from ingroup.studies.stereomap import stimuli as stereomap
 
 # As small as a study can be, so that all of it is asked.
 SMALL = {
@@ -28,7 +29,7 @@ STATUSES = {
 HOSTILE = [
     None, "", " \n\t", "\x00", "\u202e42", "9" * 5000, "1e999", "NaN", "-0", "[[", "[[A]][[B]]",
     "[[a]]" * 2000, "<script>alert(1)</script>", "{person}", "%s%n", "1." * 4000, "٤٢", "½",
-    "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=cmd|' /C calc'!A0",
+    "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=1+1",
 ]  # fmt: skip
 
 
@@ -120,9 +121,10 @@ def test_what_is_planted_covers_the_design(study):
                 elif name == "giebench":
                     assert set(answer.letters(block)) <= set("ABCD") | {""}
                 else:
-                    rng = np.random.default_rng(0)
                     for asked in block.factors["inquiry"]:
-                        assert answer.reply(asked.group, asked.prompt, asked.part, rng=rng)
+                        for word in stereomap.expected(asked.prompt, asked.part).words:
+                            assert 1 <= answer.rating(asked.group, asked.prompt, word) <= 5
+                        assert 0 <= answer.refusal(asked.group) < 1
 
 
 @pytest.mark.parametrize("notebook", SMALL)

@@ -26,9 +26,8 @@ class Worker:
     def answer(self, design: Sequence, sampling: Sampling, place: int, numbers: Sequence[int]):
         """The place, who answered and the replies; an EngineError as a value: not to be retried."""
         try:
-            self.engine = self.engine or self.factory()
-            chats = [design[number].messages for number in numbers]
-            return place, self.engine.identity(), self.engine.answer(chats, sampling)
+            about, chats = self.identity(), [design[number].messages for number in numbers]
+            return place, about, self.engine.answer(chats, sampling)
         except EngineError as error:
             return place, {}, error
         except Exception:
@@ -36,6 +35,7 @@ class Worker:
             raise
 
     def identity(self) -> dict[str, str]:
+        """Who would answer."""
         self.engine = self.engine or self.factory()
         return self.engine.identity()
 
@@ -116,24 +116,27 @@ class Cluster:
         from ray.util import ActorPool
 
         # Each worker twice: the next part waits there while it computes one.
-        pool, shared, all_are_here = ActorPool(crew * 2), ray.put(design), False
-        ask = lambda worker, part: worker.answer.options(retry_exceptions=True).remote(  # noqa: E731
-            shared, sampling, *part
-        )
-        first: dict[str, str] = {}
+        pool, shared, first, all_are_here = ActorPool(crew * 2), ray.put(design), None, False
+
+        def ask(worker: Any, part: tuple[int, Sequence[int]]) -> Any:
+            return worker.answer.options(retry_exceptions=True).remote(shared, sampling, *part)
+
         try:
-            for found in pool.map_unordered(ask, enumerate(todo)):
-                place, engine, replies = found
+            for place, engine, replies in pool.map_unordered(ask, enumerate(todo)):
                 if isinstance(replies, EngineError):
                     raise replies
                 first = first or engine
-                if engine != first:
-                    raise EngineError(_difference(first, engine))
+                for name in engine.keys() | first.keys():
+                    if (one := first.get(name)) != (other := engine.get(name)):
+                        raise EngineError(
+                            f"the workers' engines differ: {name} is {one!r} with one and "
+                            f"{other!r} with another; give all machines the same software and model"
+                        )
                 yield place, replies
             all_are_here = True
         except ray.exceptions.RayError as error:
             cause = getattr(error, "cause", None)
-            reason = f"{type(cause).__name__}: {cause}" if cause else str(error)
+            reason = f"{type(cause).__name__}: {cause}" if cause else error
             raise EngineError(
                 f"a shard was lost {1 + RETRIES} times ({_one_line(reason)}); answers that are "
                 "stored stay, run again to go on behind them"
@@ -155,14 +158,6 @@ class Cluster:
                 ray.kill(actor)
             if self._own:
                 ray.shutdown()
-
-
-def _difference(one: dict[str, str], other: dict[str, str]) -> str:
-    name = next(name for name in one | other if one.get(name) != other.get(name))
-    return (
-        f"the workers' engines differ: {name} is {one.get(name)!r} with one and "
-        f"{other.get(name)!r} with another; give all machines the same software and model"
-    )
 
 
 def _one_line(text: object) -> str:

@@ -13,15 +13,9 @@ class FirstToken:
     """Listens to a generation: the most probable first tokens of each prompt.
 
     To let ``generate`` return its logits would keep those of every token, gigabytes of them.
-    It is called before temperature and top_p are applied.
-
-    Attributes
-    ----------
-    number : int
-        How many tokens a prompt.
-    top : list of list of (int, float)
-        For each prompt the tokens' ids with the natural logarithm of their probability, most
-        probable first.
+    It is called before temperature and top_p are applied. ``top`` are, for each prompt, the ids of
+    the ``number`` most probable tokens with the natural logarithm of their probability, most
+    probable first.
     """
 
     def __init__(self, number: int):
@@ -45,15 +39,7 @@ class Draw:
     ``generate`` draws a whole batch from one stream, so that a reply depends on its neighbours.
     Here Gumbel noise is added to the logits after temperature and top_p, and the largest sum is a
     draw from their softmax (the Gumbel-max trick): greedy decoding then takes it.
-
-    Parameters
-    ----------
-    prompts : list of list of int
-        Token ids, one list a row of the batch.
-    sampling : Sampling
-        With a temperature above 0.
-    device : str
-        Where the logits are.
+    ``prompts`` are token ids, a list a row of the batch; the temperature is above 0.
     """
 
     def __init__(self, prompts: list[list[int]], sampling: Sampling, device: str):

@@ -45,13 +45,7 @@ class State(NamedTuple):
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """What a store's ``manifest.json`` says.
-
-    Raises
-    ------
-    StoreError
-        Where it is no JSON object.
-    """
+    """What a store's ``manifest.json`` says; a StoreError where it is no JSON object."""
     try:
         return dict(json.loads(file.read_text("utf8")))
     except (ValueError, TypeError, RecursionError) as error:
@@ -155,7 +149,7 @@ class Store:
 
     @property
     def shards(self) -> int:
-        """Number of shards of the whole design."""
+        """How many shards the whole design has."""
         return -(-self.trials // self.shard_size)
 
     def bounds(self, shard: int) -> tuple[int, int]:
@@ -217,11 +211,8 @@ class Store:
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
 
-        Raises
-        ------
-        StoreError
-            Where the number of replies is not the shard's, the shard is there already, or the
-            disk does not take it.
+        A StoreError where the replies are not as many as its trials, it is there already, or the
+        disk does not take it.
         """
         trials = range(*self.bounds(shard))
         if len(replies) != len(trials):
@@ -234,11 +225,6 @@ class Store:
         """Write what ascending trials that had failed were answered when they were asked again.
 
         Each of their shards gets one more supplement, unless all of its trials failed again.
-
-        Raises
-        ------
-        StoreError
-            Where the disk does not take them.
         """
         files = self.files()
         pairs = zip(trials, replies, strict=True)
@@ -303,11 +289,7 @@ def parts(
 ) -> Iterator[pd.DataFrame]:
     """:meth:`Store.read` a few shards at a time, so that a large table is never there as a whole.
 
-    Yields
-    ------
-    pandas.DataFrame
-        In order; ``trial`` counts from ``start`` through all of them. Concatenated they are the
-        table that :meth:`Store.read` gives; it says what is raised when a shard is reached.
+    ``trial`` counts from ``start`` through all parts; concatenated they are what is read at once.
     """
     stop = store.trials if stop is None else stop
     size = shards * store.shard_size

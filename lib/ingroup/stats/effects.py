@@ -1,17 +1,15 @@
 """Standardised effects of groups with their intervals, and whether two instruments agree.
 
-Every instrument is brought to the same form, a table with a row for each repeated *item* (event,
-scenario, question, round) and a column for each group, NaN where an item says nothing of a group.
-With x the numbers of a group::
+Every instrument is brought to the same form: a row for each repeated *item* (event, scenario,
+question, round), a column for each group, NaN where an item says nothing of a group. With x the
+numbers of a group::
 
     effect = mean(x) / SD
 
 where SD is that of the single answers from which the numbers come (ratings in points, verdicts as 1
-and 0), so that an effect of 1 is as large as one answer lies from another. It is not the SD of the
-numbers themselves, nor that of cells: where nothing differs, as in the negative control, those hold
-noise alone, and noise divided by itself is of size 1.
-
-Every function raises ValueError for what it cannot use.
+and 0): an effect of 1 is as large as one answer lies from another. It is not the SD of the numbers
+themselves, nor that of cells: where nothing differs, as in the negative control, those hold noise
+alone, and noise divided by itself is of size 1. ValueError for what cannot be used.
 """
 
 from collections.abc import Mapping
@@ -23,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from ingroup.stats.paired import adjust
+from ingroup.stats.paired import adjust, nan_mean
 
 BLOCK = 200  # draws at a time: 200 x 6,050 events are 10 MB
 
@@ -61,16 +59,11 @@ def measure(
 
     Parameters
     ----------
-    items : DataFrame
-        Items by groups.
-    sd : float
-        In the unit of the items. Where it is 0 all answers were the same, and so are the effects.
-    rng : numpy.random.Generator
-        Source of the draws.
-    n_resamples : int
-        Number of draws.
-    confidence : float
-        Coverage, above 0 and below 1.
+    items, sd : DataFrame, float
+        Items by groups, and the SD in their unit. Where it is 0 all answers were the same, and so
+        are the effects.
+    rng, n_resamples, confidence
+        Source and number of the draws; coverage, above 0 and below 1.
     together : bool
         Whether a draw takes the same items for all groups, which all have; else each group's own.
 
@@ -98,8 +91,7 @@ def measure(
     rows = []
     for column, n in enumerate(counts):
         ends = _expanded(drawn[:, column], n, confidence) if n > 1 else (np.nan, np.nan)
-        mean = np.nanmean(values[:, column]) if n else np.nan
-        rows.append((mean / unit, ends[0] / unit, ends[1] / unit, n))
+        rows.append((nan_mean(values[:, column]) / unit, ends[0] / unit, ends[1] / unit, n))
     index = pd.Index(items.columns, name="group")
     effects = pd.DataFrame(rows, index, ["effect", "low", "high", "items"])
     return Measure(effects, pd.DataFrame(drawn / unit, columns=index))
@@ -120,21 +112,10 @@ def agreement(
     correlation itself where items are few. p: could groups in random order agree as much? Exact
     where all orders are at most `n_permutations`, by scipy.stats.permutation_test, two-sided.
 
-    Parameters
-    ----------
-    effects : DataFrame
-        Groups by measures, NaN where a measure does not have a group.
-    draws : mapping
-        Measure to `Measure.draws`, all with the same number of draws.
-    rng, n_permutations, confidence
-        Of the permutations, and of the interval.
-
-    Returns
-    -------
-    DataFrame
-        ``one``, ``other``, ``n`` (groups with both), ``rho``, ``low``, ``high``, ``p``, ``p_holm``
-        (all pairs are one family). NaN with fewer than 4 groups, or where a measure is the same for
-        all of them.
+    `effects` are groups by measures, NaN where a measure does not have a group; `draws` the
+    `Measure.draws` of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both),
+    ``rho``, ``low``, ``high``, ``p``, ``p_holm`` (all pairs are one family): NaN with fewer than 4
+    groups, or where a measure is the same for all of them.
     """
     rows = []
     for one, other in combinations(effects, 2):
@@ -149,10 +130,13 @@ def agreement(
             )  # fmt: skip
             row |= {"rho": float(test.statistic), "p": float(test.pvalue)}
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]
-            row |= zip(("low", "high"), _middle(_correlation(*ranks), confidence), strict=True)
+            rhos = _correlation(*ranks)
+            if not np.isnan(rhos).all():
+                ends = (1 - confidence) / 2, (1 + confidence) / 2
+                row["low"], row["high"] = np.nanquantile(rhos, ends)
         rows.append(row)
     table = pd.DataFrame(rows)
-    return table.assign(p_holm=adjust(table.p, "holm") if table.p.notna().any() else np.nan)
+    return table.assign(p_holm=adjust(table.p, "holm"))
 
 
 def _together(
@@ -175,15 +159,6 @@ def _expanded(draws: NDArray[np.float64], n: int, confidence: float) -> tuple[fl
     """Percentiles of the draws, further apart the fewer items there are."""
     reach = np.sqrt(n / (n - 1)) * stats.t.ppf((1 + confidence) / 2, n - 1)
     low, high = np.nanquantile(draws, [stats.norm.sf(reach), stats.norm.cdf(reach)])
-    return float(low), float(high)
-
-
-def _middle(draws: NDArray[np.float64], confidence: float) -> tuple[float, float]:
-    """Percentiles of the draws that are defined."""
-    known = draws[~np.isnan(draws)]
-    if not known.size:
-        return np.nan, np.nan
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 

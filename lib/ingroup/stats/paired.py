@@ -42,25 +42,11 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
 
         t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
 
-    Parameters
-    ----------
-    one, other : array_like, shape (..., pairs)
-        In points of the scale, NaN where a number is missing; `other` 0 to test `one` itself.
-    confidence : float
-        Coverage of the interval of the mean difference, above 0 and below 1.
-
-    Returns
-    -------
-    PairedTest
-        ``statistic`` (t), two-sided ``pvalue``, ``difference`` (the mean) with its interval ``low``
-        to ``high``, ``effect_size`` (d_z) and ``n``, of shape (...). Where all d are the same,
-        statistic and d_z are infinite and p is 0; where all are 0, these are 0, 0 and 1; with fewer
-        than 2 pairs all but the mean and n is NaN.
-
-    Raises
-    ------
-    ValueError
-        For a `confidence` outside its range.
+    `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing;
+    `other` is 0 to test `one` itself. The fields are of shape (...): t, two-sided p, mean(d) with
+    its interval ``low`` to ``high``, d_z and n. Where all d are the same, t and d_z are infinite
+    and p is 0; where all are 0, these are 0, 0 and 1; with fewer than 2 pairs all but the mean and
+    n is NaN. Raises ValueError for a `confidence` that is not above 0 and below 1.
     """
     checked_confidence(confidence)
     d = np.subtract(one, other, dtype=float)
@@ -74,14 +60,9 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
     same = sd < TINY
     mean = np.where(same & (np.abs(mean) < TINY), 0.0, mean)
     alike = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))
-    numbers = [
-        np.where(same, alike, test.statistic),
-        np.where(same, mean == 0, test.pvalue),
-        mean,
-        np.where(same, mean, low),
-        np.where(same, mean, high),
-        np.where(same, alike, effect_size),
-    ]
+    instead = [alike, mean == 0, mean, mean, mean, alike]
+    numbers = [test.statistic, test.pvalue, mean, low, high, effect_size]
+    numbers = [np.where(same, *pair) for pair in zip(instead, numbers, strict=True)]
     # Of one row of pairs, numbers and no arrays without axes.
     return PairedTest(*(number[()] for number in numbers), np.count_nonzero(~np.isnan(d), axis=-1))
 
@@ -89,21 +70,10 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
 def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
     """Compare cells (p, x) with (p, p) and (x, x), event by event (Hou et al. 2025, section 3.4).
 
-    Parameters
-    ----------
-    ratings, confidence : array_like of shape (n, n, events), float
-        Perceivers by experiencers by events, NaN where an answer is missing; see `paired_test`.
-
-    Returns
-    -------
-    PairedCells
-        `paired_test` of every cell in arrays of shape (n, n); the diagonal is NaN, with n of 0.
-
-    Raises
-    ------
-    ValueError
-        For another shape, a single identity or event, an infinite rating, and a comparison of
-        fewer than 2 pairs (the sentence names the cell and the reference).
+    `ratings` are of shape (n, n, events), perceivers by experiencers by events, NaN where one is
+    missing; the fields of the tests are of shape (n, n), their diagonals NaN, with `n` 0. Raises
+    ValueError for another shape, a single identity or event, an infinite rating, and a comparison
+    of fewer than 2 pairs (the sentence names the cell and the reference).
     """
     ratings = np.asarray(ratings, dtype=float)
     shape = ratings.shape
@@ -113,7 +83,7 @@ def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
     for p, x, event in np.argwhere(np.isinf(ratings)):
         found = f"{ratings[p, x, event]} in row {p}, column {x}, event {event}"
         raise ValueError(f"ratings hold {found}, expected finite numbers or NaN")
-    own = ratings[np.arange(len(ratings)), np.arange(len(ratings))]
+    own = ratings[np.diag_indices(len(ratings))]
     both = []
     for name, reference in (("perceiver", own[:, None]), ("experiencer", own)):
         tests = paired_test(ratings, reference, confidence)
@@ -133,16 +103,16 @@ def significant_cells(
     unspecified: int | None = None,
     way: str = "sound",
 ) -> NDArray[np.bool_]:
-    """Cells that differ from both in-group references: the ones that the heatmaps show.
+    """Cells that differ from both in-group references: (n, n), True for those to show.
 
-    The p-value of a cell is the larger of its two; a category is one family of cells.
+    The p-value of a cell is the larger of its two; a category is one family of cells, with the
+    level `alpha`. The diagonal is always True. Raises ValueError as `adjust` does, for an
+    `unspecified` that is no position, an unknown `way`, and the released one with Holm's method.
 
     Parameters
     ----------
-    tests, alpha : PairedCells, float
-        From `paired_cells`, and the level of the family.
-    method : {"bonferroni", "holm"}
-        See `adjust`.
+    tests, alpha, method : PairedCells, float, str
+        See `paired_cells` and `adjust`.
     unspecified : int, optional
         Position of the unspecified identity ("a person") where it is in the matrix: its row and
         column are never masked and do not count as tested, as in the released code.
@@ -150,17 +120,6 @@ def significant_cells(
         "sound" counts the cells that were tested; "released" is Bonferroni's with (N + 1)**2 tests
         for N identities beside the unspecified one (361, 484, 36), which counts the diagonal and
         "a person", although these are not tested.
-
-    Returns
-    -------
-    ndarray of bool, shape (n, n)
-        True for the cells to show; the diagonal is always True.
-
-    Raises
-    ------
-    ValueError
-        As for `adjust`; for an `unspecified` that is no position, an unknown `way`, and the
-        released one with Holm's method.
     """
     pvalues = np.maximum(tests.perceiver.pvalue, tests.experiencer.pvalue)
     n = len(pvalues)
@@ -178,29 +137,14 @@ def significant_cells(
 
 
 def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None = None) -> Numbers:
-    """p-values corrected for the number of tests.
+    """p-values corrected for the number of tests, in their shape and at most 1.
 
-    Checked against statsmodels' multipletests, which collects garbage at every call.
-
-    Parameters
-    ----------
-    pvalues : array_like
-        Of any shape; NaN where nothing was tested, which stays NaN and does not count.
-    method : {"bonferroni", "holm"}
-        Both hold the chance of any false positive; Holm's finds at least as much.
-    n_tests : int, optional
-        Size of the family where it is larger than the number of p-values: the tests that were not
-        made count as p = 1.
-
-    Returns
-    -------
-    ndarray
-        In the shape of `pvalues`, at most 1.
-
-    Raises
-    ------
-    ValueError
-        For a p-value outside 0 to 1, an unknown `method`, and an `n_tests` below their number.
+    NaN, where nothing was tested, stays NaN and does not count. "bonferroni" and "holm" both hold
+    the chance of any false positive; Holm's finds at least as much. `n_tests` is the size of the
+    family where it is larger than the number of p-values: tests that were not made count as p = 1.
+    Checked against statsmodels' multipletests, which collects garbage at every call. Raises
+    ValueError for a p-value outside 0 to 1, an unknown `method`, and an `n_tests` below their
+    number.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingroup import parsing, paths, published
-from ingroup.studies.biased_samaritan import stimuli as scenarios
+from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.stimuli import load_scenarios, phrasings, render
 from ingroup.tables import InputError
 
 FOLDER = paths.STIMULI / "biased_samaritan"
 SCENARIOS = load_scenarios()
 TEXTS = SCENARIOS.text.tolist()
-CATEGORIES = scenarios.categories()
+CATEGORIES = stimuli.categories()
 PHRASES = sorted({text for name in CATEGORIES for text in phrasings(name, latino=True).text})
 HEADER = "scenario,title,wording,text"
 
@@ -155,7 +155,7 @@ def test_articles_go_by_the_sound():
 
 
 def test_a_prompt_is_one_user_turn_that_ends_in_the_request():
-    chat = scenarios.messages("It rains. {person} waits.", "an African American person")
+    chat = stimuli.messages("It rains. {person} waits.", "an African American person")
     assert chat == [
         {
             "role": "user",
@@ -167,7 +167,7 @@ def test_a_prompt_is_one_user_turn_that_ends_in_the_request():
 
 
 def test_the_request_names_its_scale_and_no_group():
-    request = scenarios.request()
+    request = stimuli.request()
     assert f"from {request.low} to {request.high}," in request.text
     assert (request.low, request.high) == (1, 100)
     assert not words(request.text) & {word for phrase in PHRASES for word in words(phrase)} - {"a"}
@@ -281,50 +281,37 @@ def test_a_user_file_is_read_and_put_in_order(tmp_path):
 A, B = "1,One,1,{person} sings.", "1,One,2,There sings {person}."
 
 
+WHOLE = "expected a whole number from 1."
+
+
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        (
-            [A, "1,One,2,Somebody."],
-            "3, column 'text': found 0 slots {person}, expected exactly one",
-        ),
-        (
-            [A, "1,One,2,{Person}."],
-            "3, column 'text': found 0 slots {person}, expected exactly one",
-        ),
-        (
-            ["1,One,1,{person}{person}"],
-            "2, column 'text': found 2 slots {person}, expected exactly",
-        ),
+        ([A, "1,One,2,Somebody."], "3, column 'text': found 0 slots {person}, expected exactly"),
+        ([A, "1,One,2,{Person}."], "3, column 'text': found 0 slots {person}, expected exactly"),
+        (["1,One,1,{person}{person}"], "2, column 'text': found 2 slots {person}, expected exac"),
         (["1,One,1,{person} }."], "2, column 'text': found a stray brace '}', expected none but"),
         (["1,One,1,{person} {x}."], "2, column 'text': found a stray brace '{', expected none but"),
         ([A, "1,One,2, "], "3, column 'text': found nothing, expected a value"),
         (["1,,1,{person}."], "2, column 'title': found nothing, expected a value"),
         ([A, B, A], "4, column 'wording': found scenario 1, wording 1 again, expected it once; it"),
         ([A, "1,One,2,{PERSON}"], "3, column 'text': found 0 slots"),
-        (
-            [A, "1,One,2,{person}  SINGS."],
-            "3, column 'text': found the text of line 2 again, expected another.",
-        ),
-        (
-            [A, "1,Two,2,There sings {person}."],
-            "3, column 'title': found 'Two', expected 'One' as in line 2, which is scenario 1 too.",
-        ),
-        (
-            [A, B, "2,Two,2,{person} rests."],
-            "4, column 'wording': found scenario 2 in wording 2 only, expected 1, 2 as in the",
-        ),
-        (["1,One,1.0,{person}."], "2, column 'wording': found '1.0', expected a whole number from"),
-        (["1,One,0,{person}."], "2, column 'wording': found '0', expected a whole number from 1."),
-        (["one,One,1,{person}."], "2, column 'scenario': found 'one', expected a whole number"),
-        (["٣,One,1,{person}."], "2, column 'scenario': found '٣', expected a whole number from 1."),
+        ([A, "1,One,2,{person}  SINGS."], "3, column 'text': found the text of line 2 again, exp"),
+        ([A, B.replace("One", "Two")], "3, column 'title': found 'Two', expected 'One' as in line "
+         "2, which is scenario 1 too."),
+        ([A, B, "2,Two,2,{person} rests."], "4, column 'wording': found scenario 2 in wording 2 "
+         "only, expected 1, 2 as in the"),
+        (["1,One,1.0,{person}."], f"2, column 'wording': found '1.0', {WHOLE}"),
+        (["1,One,0,{person}."], f"2, column 'wording': found '0', {WHOLE}"),
+        (["one,One,1,{person}."], f"2, column 'scenario': found 'one', {WHOLE}"),
+        (["٣,One,1,{person}."], f"2, column 'scenario': found '٣', {WHOLE}"),
         (["9" * 30 + ",One,1,{person}."], "2, column 'scenario': found '999"),
         ([A, "", "1,One,2,Now, {person}."], "4: found 5 fields, expected 4; a text that holds"),
         (["1,One,1"], "2: found 3 fields, expected 4"),
         ([A, '1,One,2,"{person} rests.', A], "3: found a quote that does not close at the end"),
         ([], "2: found the end of the file, expected a row."),
     ],
-)
+)  # fmt: skip
 def test_a_bad_line_is_one_sentence(tmp_path, lines, sentence):
     file = write(tmp_path / "bad.csv", *lines)
     with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")) as problem:
@@ -357,11 +344,8 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    assert {file.name for file in FOLDER.iterdir()} == {
-        "phrasings.csv",
-        "prompts.yaml",
-        "scenarios.csv",
-    }
+    names = {"phrasings.csv", "prompts.yaml", "scenarios.csv"}
+    assert {file.name for file in FOLDER.iterdir()} == names
     for file in FOLDER.iterdir():
         content = file.read_text("utf8")
         assert content.endswith("\n")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
+from ingroup.commands.parameters import merged
 from ingroup.studies.giebench import construction, stimuli
 from ingroup.studies.giebench.construction import (
     OFFENSIVE,
@@ -223,6 +224,17 @@ def test_a_missing_column_or_file_is_named(tmp_path):
             read_topics(file, annotated=True)
     with pytest.raises(InputError, match=r"none.csv cannot be read"):
         read_topics(tmp_path / "none.csv")
+
+
+def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path):
+    file = write(tmp_path / "s.csv", HEADER, "Age,i,a,pos,,")
+    for values, sentence in (
+        ({"SHEET": str(file)}, "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"),
+        ({"TOPICS": "none.csv"}, "TOPICS: none.csv cannot be read"),
+        ({"ANNOTATORS": "1"}, "ANNOTATORS must be a whole number, at least 2, found '1'"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            merged("31_giebench_construction", "demo", values)
 
 
 # --- rules and kappa

@@ -418,66 +418,46 @@ def changed(column, value, answers=BY_HAND):
     return answers.assign(**{column: [values[0], value, *values[2:]]})
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: accuracy(BY_HAND.drop(columns="status")), "no column 'status', only"),
-        (lambda: accuracy(BY_HAND[:0]), "there is no answer, expected at least one"),
-        (
-            lambda: accuracy(changed("letter", "b")),
-            r"item 1 \(prompt Raw, shift 0\) has 'b' as 'letter', expected a capital letter or ''",
-        ),
-        (lambda: accuracy(changed("letter", None)), "as 'letter', expected a capital letter"),
-        (lambda: accuracy(changed("correct", "E")), "has 'E' as 'correct', expected A, B, C or D"),
-        (lambda: accuracy(changed("correct", "AB")), "has 'AB' as 'correct'"),
-        (
-            lambda: accuracy(changed("status", "refused")),
-            "has the letter 'B' and the status 'refused', expected 'ok' where",
-        ),
-        (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw, shift 0\) stands twice"),
-        (
-            lambda: accuracy(changed("category", "Age")),
-            r"item 1 is in the categories \['Age', 'Skin'\], expected one",
-        ),
-        (
-            lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
-            r"item 0 \(prompt Raw, shift 2\) was asked with another shift too, expected one",
-        ),
-        (
-            lambda: accuracy(BY_HAND, denominator="n + 1"),
-            r"denominator is 'n \+ 1', expected 'paper' or 'released'",
-        ),
-        (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
-        (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
-        (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
-        (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
-        (
-            lambda: by_position(BY_HAND),
-            r"item 0 \(prompt Raw\) was asked with the shifts \[0\] .* at \['A'\], expected 0 to 3",
-        ),
-        (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
-        (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
-        (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
-        (lambda: mismatch(BY_HAND, [("Male", "Female")]), "no column 'identity'"),
-        (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
-        (
-            lambda: mismatch(GENDER, [("Male", "Old")]),
-            r"COT of \(Male, Old\): no item was asked with 'other'",
-        ),
-        (
-            lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
-            r"ID of \(Male, Female\): there is no answer, expected at least one",
-        ),
-        (
-            lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
-            r"ID of \(Male, Female\): item f2 was not asked with 'other'",
-        ),
-        (
-            lambda: mismatch(GENDER[:-2], [("Male", "Female")]),
-            r"\(Male, Female\) has 4 items with COT and 3 with ID, expected the same",
-        ),
-    ],
-)
+REFUSED = [
+    (lambda: accuracy(BY_HAND.drop(columns="status")), "no column 'status', only"),
+    (lambda: accuracy(BY_HAND[:0]), "there is no answer, expected at least one"),
+    (lambda: accuracy(changed("letter", "b")),
+     r"item 1 \(prompt Raw, shift 0\) has 'b' as 'letter', expected a capital letter or ''"),
+    (lambda: accuracy(changed("letter", None)), "as 'letter', expected a capital letter"),
+    (lambda: accuracy(changed("correct", "E")), "has 'E' as 'correct', expected A, B, C or D"),
+    (lambda: accuracy(changed("correct", "AB")), "has 'AB' as 'correct'"),
+    (lambda: accuracy(changed("status", "refused")),
+     "has the letter 'B' and the status 'refused', expected 'ok' where"),
+    (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw, shift 0\) stands twice"),
+    (lambda: accuracy(changed("category", "Age")),
+     r"item 1 is in the categories \['Age', 'Skin'\], expected one"),
+    (lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
+     r"item 0 \(prompt Raw, shift 2\) was asked with another shift too, expected one"),
+    (lambda: accuracy(BY_HAND, denominator="n + 1"),
+     r"denominator is 'n \+ 1', expected 'paper' or 'released'"),
+    (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
+    (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
+    (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
+    (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
+    (lambda: by_position(BY_HAND),
+     r"item 0 \(prompt Raw\) was asked with the shifts \[0\] .* at \['A'\], expected 0 to 3"),
+    (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
+    (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
+    (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
+    (lambda: mismatch(BY_HAND, [("Male", "Female")]), "no column 'identity'"),
+    (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
+    (lambda: mismatch(GENDER, [("Male", "Old")]),
+     r"COT of \(Male, Old\): no item was asked with 'other'"),
+    (lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
+     r"ID of \(Male, Female\): there is no answer, expected at least one"),
+    (lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
+     r"ID of \(Male, Female\): item f2 was not asked with 'other'"),
+    (lambda: mismatch(GENDER[:-2], [("Male", "Female")]),
+     r"\(Male, Female\) has 4 items with COT and 3 with ID, expected the same"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
 @pytest.mark.filterwarnings("error")
 def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(ValueError, match=message):

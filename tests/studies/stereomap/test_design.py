@@ -42,12 +42,7 @@ def test_separate_calls():
 
 
 def test_designs_differ_where_a_text_does():
-    ways = [
-        {},
-        {"form": "grammatical"},
-        {"ablation": "w/o CoT"},
-        {"calls": "separate"},
-    ]
+    ways = [{}, {"form": "grammatical"}, {"ablation": "w/o CoT"}, {"calls": "separate"}]
     prints = {trials(["Men"], ["EXTENDED/Emotion"], **way).fingerprint for way in ways} | {
         trials(["Men", "Women"], ["EXTENDED/Emotion"]).fingerprint
     }

@@ -96,34 +96,25 @@ def test_a_prompt_with_enough_replies_comes_before_others_and_gaps_are_filled():
 
 
 def test_replies_that_make_no_sheet():
-    rng, table = np.random.default_rng(0), replies()
-    with pytest.raises(ValueError, match="no column 'keywords', found"):
-        sheet(table.drop(columns="keywords"), rng)
-    with pytest.raises(ValueError, match="per_group is 0, expected 1 or more"):
-        sheet(table, rng, 0)
-    with pytest.raises(ValueError, match="all of 24 replies are refused or failed"):
-        sheet(table.assign(status="refused"), rng)
-    with pytest.raises(ValueError, match="round Nurses, P/a, 0 twice, expected once"):
-        sheet(pd.concat([table, table]), rng)
+    table = replies()
+    for wrong, n, sentence in (
+        (table.drop(columns="keywords"), 5, "no column 'keywords', found"),
+        (table, 0, "per_group is 0, expected 1 or more"),
+        (table.assign(status="refused"), 5, "all of 24 replies are refused or failed"),
+        (pd.concat([table, table]), 5, "round Nurses, P/a, 0 twice, expected once"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            sheet(wrong, np.random.default_rng(0), n)
 
 
 @pytest.mark.parametrize(
     ("text", "cell"),
     [
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'=1"),
-        ("\r\n =1", "'=1"),
-        ("\x00=1", "'=1"),
-        ("＝1", "'＝1"),
-        ("a\n\tb", "a b"),
-        ('x";=1', "x\";'=1"),
-        ("x, =1", "x, '=1"),
-        ("well-known = 4", "well-known = 4"),
-        ("a\ud800b", "a b"),
-        ("", ""),
+        *((text, f"'{text}") for text in ("=1+1", "+1", "-1", "@SUM(A1)", "＝1")),
+        *((text, "'=1") for text in ("\t=1", "\r\n =1", "\x00=1")),
+        *((text, "a b") for text in ("a\n\tb", "a\ud800b")),
+        *(('x";=1', "x\";'=1"), ("x, =1", "x, '=1")),
+        *((text, text) for text in ("well-known = 4", "")),
     ],
 )
 def test_no_text_becomes_a_formula(text, cell):
@@ -279,16 +270,8 @@ def test_files_that_do_not_go_together(tmp_path):
 
     ann = saved("ann.csv", HEADER, "r1,g,1,,", "r2,h,1,,")
     for name, lines, sentence in (
-        (
-            "b.csv",
-            ["r2,h,,,", "r3,g,,,"],
-            "b.csv, line 3: found 'r3' of 'g', expected a row of .*ann",
-        ),
-        (
-            "b.csv",
-            ["r1,h,,,", "r2,h,,,below"],
-            "b.csv, line 2: found 'r1' of 'h', expected a row",
-        ),
+        ("b.csv", ["r2,h,,,", "r3,g,,,"], "line 3: found 'r3' of 'g', expected a row of .*ann"),
+        ("b.csv", ["r1,h,,,", "r2,h,,,below"], "b.csv, line 2: found 'r1' of 'h', expected a row"),
         ("b.csv", ["r2,h,,,"], "b.csv, line 2: found the end, expected also 'r1' of"),
         ("x/ann.csv", ["r1,g,1,,"], "ann.csv is the second file of 'ann', expected one"),
     ):

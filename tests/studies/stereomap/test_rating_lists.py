@@ -228,14 +228,11 @@ def test_labels_of_behavior_go_on_after_the_word():
     assert reads(parse_ratings(text, words)) == [3, 2, 1, 4, 5]
 
 
-def test_statuses():
+def test_statuses_and_another_scale():
     assert parse_ratings("Friendly: 4", ["Friendly"]).status == OK
     assert parse_ratings("Friendly: 4", WORDS).status == INCOMPLETE
     assert parse_ratings("They are.", WORDS).status == UNPARSABLE
     assert parse_ratings("It is not appropriate to rate groups.", WORDS).status == REFUSED
-
-
-def test_another_scale():
     text = "Friendly: 8/10 (0 to 10)\nSociable: 0\nHigh-status: 11"
     assert reads(parse_ratings(text, WORDS, 0, 10)) == [8, 0, OUTSIDE]
 
@@ -282,12 +279,9 @@ def test_long_hostile_replies_are_read_too():
         assert ratings.values["Sociable"] == 3 or "sorry" in piece
 
 
-@pytest.mark.parametrize("words", [[], ["Friendly", "friendly"], ["Friendly", ""], ["-"]])
-def test_words_that_cannot_be_told_apart_are_an_error(words):
-    with pytest.raises(ValueError, match="expected one or more different words, found "):
-        parse_ratings("4", words)
-
-
-def test_a_scale_without_room_is_an_error():
+def test_words_that_cannot_be_told_apart_and_a_scale_without_room_are_errors():
+    for words in ([], ["Friendly", "friendly"], ["Friendly", ""], ["-"]):
+        with pytest.raises(ValueError, match="expected one or more different words, found "):
+            parse_ratings("4", words)
     with pytest.raises(ValueError, match="a scale needs low below high, found low=5 and high=5"):
         parse_ratings("4", WORDS, 5, 5)

@@ -26,18 +26,13 @@ from ingroup.studies.stereomap.statistics import (
 )
 
 nan = np.nan
+FAMILIES = {
+    "Warmth": {"Sociability": ["friendly", "sociable"], "Morality": ["honest"]},
+    "Competence": {"Ability": ["skilled"], "Assertiveness": ["confident", "assertive"]},
+    "Emotion": {"Pity": ["pity", "sympathy"], "Envy": ["envious"]},
+}
 WORDS = pd.DataFrame(
-    [
-        ("Warmth", "Sociability", "friendly"),
-        ("Warmth", "Sociability", "sociable"),
-        ("Warmth", "Morality", "honest"),
-        ("Competence", "Ability", "skilled"),
-        ("Competence", "Assertiveness", "confident"),
-        ("Competence", "Assertiveness", "assertive"),
-        ("Emotion", "Pity", "pity"),
-        ("Emotion", "Pity", "sympathy"),
-        ("Emotion", "Envy", "envious"),
-    ],
+    [(f, d, word) for f, its in FAMILIES.items() for d, words in its.items() for word in words],
     columns=["family", "dimension", "word"],
 )
 RATINGS = pd.DataFrame(
@@ -295,14 +290,8 @@ def test_noise_is_significant_only_to_the_rounds_that_made_its_clusters():
 
 # Ranks differ by 1, 1, 1, 1, 0: rho = 1 - 6 * 4 / (5 * 24) = 0.8; v = (1 + 0.32) / 2.
 def test_correlation_by_hand():
-    means = pd.DataFrame(
-        {
-            "Warmth": [1, 2, 3, 4, 5],
-            "Help": [20, 10, 40, 30, 50],
-            "Envy": 2.0,
-            "Pity": [1, 2, 3, nan, nan],
-        }
-    )
+    scores = {"Help": [20, 10, 40, 30, 50], "Envy": 2.0, "Pity": [1, 2, 3, nan, nan]}
+    means = pd.DataFrame({"Warmth": [1, 2, 3, 4, 5], **scores})
     table = correlations(means, ["Warmth"], ["Help", "Envy", "Pity"])
     assert list(table.columns) == ["predictor", "outcome", "n", "rho", "low", "high", "p", "p_holm"]
     row = table.loc[0]
@@ -444,12 +433,9 @@ def test_tables_are_left_as_they_are():
 
 FOUR = maps([(1, 1), (2, 3), (4, 4), (5, 2)])
 ROUNDS = some_rounds(0.5)
+SINGLE = ROUNDS[ROUNDS["round"] == 0]
 LABELS = pd.Series({"group 0": 0, "group 1": 1})
 RNG = np.random.default_rng(0)
-
-
-def rated(**changes):
-    return RATINGS.assign(**changes)
 
 
 @pytest.mark.parametrize(
@@ -460,12 +446,18 @@ def rated(**changes):
         (lambda: round_scores(RATINGS, WORDS[3:]), r"no family 'Warmth', expected both of \('Comp"),
         (lambda: round_scores(RATINGS, WORDS[["family"]]), "words have no column 'dimension'"),
         (lambda: round_scores(RATINGS, WORDS, "zero"), "incomplete is 'zero', expected 'drop' or"),
-        (lambda: round_scores(rated(round=0), WORDS), "'nurses', round 0 twice, expected once"),
         (
-            lambda: round_scores(rated(pity=["1", "2", "much", "3"]), WORDS),
+            lambda: round_scores(RATINGS.assign(round=0), WORDS),
+            "'nurses', round 0 twice, expected once",
+        ),
+        (
+            lambda: round_scores(RATINGS.assign(pity=["1", "2", "much", "3"]), WORDS),
             "'much' in row 2, column 'pity', expected a finite number or NaN",
         ),
-        (lambda: round_scores(rated(pity=[1, np.inf, 2, 3]), WORDS), "inf in row 1, column 'pity'"),
+        (
+            lambda: round_scores(RATINGS.assign(pity=[1, np.inf, 2, 3]), WORDS),
+            "inf in row 1, column 'pity'",
+        ),
         (lambda: group_means(RATINGS), "scores have no column 'Competence'"),
         (lambda: clusters(FOUR), r"5, expected from 1 \(the anchors\) to 4 \(dist"),
         (lambda: clusters(FOUR, 0), "n_clusters is 0, expected from 1"),
@@ -473,14 +465,14 @@ def rated(**changes):
         (lambda: clusters(FOUR, 2, anchors=["Nurses"]), "anchor 'Nurses' is no group of the table"),
         (lambda: stability(ROUNDS, LABELS, RNG, 0), "n_resamples is 0, expected at least 1"),
         (
-            lambda: stability(ROUNDS[ROUNDS["round"] == 0], LABELS, RNG),
+            lambda: stability(SINGLE, LABELS, RNG),
             "every group has a single round, expected at least 2",
         ),
         (
             lambda: stability(ROUNDS[6:], LABELS, RNG),
-            "'group 0' has a cluster, but no round with both axes, expected one",
+            "'group 0' has a cluster, but no round with both",
         ),
-        (lambda: halves(ROUNDS[ROUNDS["round"] == 0], RNG), "no group has 2 rounds with both axes"),
+        (lambda: halves(SINGLE, RNG), "no group has 2 rounds with both axes"),
         (lambda: axis_tests(FOUR[1:], LABELS), "'group 0' has a cluster, but no row in means"),
         (lambda: axis_tests(FOUR, LABELS, confidence=95), "confidence is 95, expected a n"),
         (lambda: correlations(FOUR, ["Warmth"], ["Envy"]), "means have no column 'Envy', found"),

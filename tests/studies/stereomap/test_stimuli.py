@@ -94,16 +94,12 @@ def asked(*args, **more):
 # --- prompts
 
 
-def test_the_extended_prompts_are_those_of_table_7():
-    assert list(prompts()) == [f"EXTENDED/{name}" for name in EXTENDED]
-    for name, text in EXTENDED.items():
-        assert asked("Nurses", f"EXTENDED/{name}") == text
-
-
-def test_the_original_prompts_are_those_of_table_6():
-    assert list(prompts("ORIGINAL")) == [f"ORIGINAL/{name}" for name in TABLE_6]
-    for name, text in TABLE_6.items():
-        assert asked("Jews", f"ORIGINAL/{name}") == text
+@pytest.mark.parametrize(
+    ("version", "group", "texts"), [("EXTENDED", "Nurses", EXTENDED), ("ORIGINAL", "Jews", TABLE_6)]
+)
+def test_the_prompts_are_those_of_tables_7_and_6(version, group, texts):
+    assert list(prompts(version)) == [f"{version}/{name}" for name in texts]
+    assert [asked(group, name) for name in prompts(version)] == list(texts.values())
 
 
 def test_what_is_to_be_rated_stands_on_lines_of_its_own():
@@ -123,19 +119,14 @@ def test_the_words_are_those_of_table_4_and_four_more():
     axes = social_groups.words("ORIGINAL").groupby("family").word.agg(list)
     assert axes["Competence"] == COMPETENCE.split()
     assert [word.replace(" ", "_") for word in axes["Warmth"]] == WARMTH.split()
-    assert set(words) - set(printed.word) == {
-        *("Traditional", "Conservative", "Wealthy", "High-status")
-    }
+    more = {"Traditional", "Conservative", "Wealthy", "High-status"}
+    assert set(words) - set(printed.word) == more
     assert set(printed.word) <= set(words)
 
 
 def test_constructs_and_numbers_of_keywords():
-    assert [prompt.construct for prompt in prompts().values()] == [
-        "Warmth-Competence",
-        *["Social-Structure"] * 4,
-        "Emotion",
-        "Behavior",
-    ]
+    extended = [prompt.construct for prompt in prompts().values()]
+    assert extended == ["Warmth-Competence", *["Social-Structure"] * 4, "Emotion", "Behavior"]
     original = [prompt.construct for prompt in prompts("ORIGINAL").values()]
     assert original == (
         ["Competence"] * 8 + ["Warmth"] * 7 + ["Status"] * 3 + ["Competition-others"] * 3
@@ -299,12 +290,7 @@ def test_case_follows_the_table_that_the_code_asks():
 
 
 def test_grammatical_plurals_end_as_plurals():
-    odd = [
-        row.group
-        for row in groups().itertuples()
-        if not re.search(r"(?:s|people|men|women|children)$", row.people)
-    ]
-    assert odd == []
+    assert groups().people.str.contains(r"(?:s|people|men|women|children)$").all()
 
 
 # --- bad input

@@ -46,16 +46,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     """Ratings of each group of a category, the control among them, for :mod:`.statistics`.
 
-    Parameters
-    ----------
-    prompts : pandas.DataFrame
-        From :func:`load`, or with other ``rating`` of the same prompts.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (phrasing, scenario, wording)
-        Groups and phrasings in the order of Table 4; NaN where there is no rating, or where the
-        paper's crossing does not ask.
+    Of shape (phrasing, scenario, wording), groups and phrasings in the order of Table 4; NaN where
+    there is no rating, or where the paper's crossing does not ask. `prompts` is from :func:`load`.
     """
     names = pd.concat([stimuli.phrasings(c, latino=True) for c in stimuli.categories()])
     place = {phrasing: i for i, phrasing in enumerate(names.phrasing.unique())}

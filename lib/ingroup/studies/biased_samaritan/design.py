@@ -39,9 +39,8 @@ def trials(
         ``"Race"``, ``"Gender"`` or ``"Age"``.
     crossing : {"full", "printed"}
         "full" puts every phrasing, the control among them, into every wording. "paper" asks each
-        phrasing once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1)
-        and again 103 x (7 + 1) prompts as in section 4.2, which does not say how the wordings
-        were dealt out.
+        once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1) and again
+        103 x (7 + 1) prompts as in section 4.2, which does not say how wordings were dealt out.
     latino : bool
         See :func:`ingroup.studies.biased_samaritan.stimuli.phrasings`.
 
@@ -90,16 +89,8 @@ def sampling_of(parameters: Mapping[str, Any]) -> Sampling:
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: each category, ``RUNS`` times of ``MODEL`` and once of its ``CONTROL``.
 
-    Parameters
-    ----------
-    parameters : mapping
-        The notebook's.
-
-    Returns
-    -------
-    list of Call
-        One a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
-        a seed of its own.
+    One call a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
+    a seed of its own.
     """
     table, crossing = stimuli.load_scenarios(parameters["SCENARIOS"]), parameters["CROSSING"]
     source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"

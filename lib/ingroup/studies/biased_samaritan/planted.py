@@ -11,13 +11,7 @@ from ingroup.studies.biased_samaritan import stimuli
 
 
 class Planted:
-    """The planted answers of one model, read from its ``planted.yaml``.
-
-    Parameters
-    ----------
-    file : pathlib.Path
-        ``data/models/<model>/planted.yaml``.
-    """
+    """The planted answers of one model, read from ``data/models/<model>/planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["biased_samaritan"]
@@ -26,12 +20,7 @@ class Planted:
     def value(self, text: str, category: str, group: str) -> float:
         """The planted probability in points on 1 to 100, before it is rounded.
 
-        Parameters
-        ----------
-        text : str
-            A wording, with its slot or rendered.
-        category, group : str
-            As in :func:`stimuli.phrasings`; phrasings of a group are alike.
+        ``text`` is a wording, with its slot or rendered; phrasings of a group are alike.
         """
         t = self.table
         limit = t["words"]["limit"]
@@ -53,18 +42,9 @@ class Planted:
         return phrasing in rule["phrasing"] and not set(rule["words"]).isdisjoint(words(text))
 
     def answers(self, block: Block) -> np.ndarray:
-        """Planted answers to a block of the design, as the model would write them.
+        """Planted answers to a block of the design: whole numbers, NaN for a planted refusal.
 
-        Parameters
-        ----------
-        block : ingroup.design.Block
-            Of :func:`ingroup.studies.biased_samaritan.design.trials`.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape (prompt,), in the order of the block: whole numbers from 1 to 100; NaN where a
-            refusal is planted.
+        Of shape (prompt,), in the order of the block.
         """
         category = block.labels["category"]
         return np.array(

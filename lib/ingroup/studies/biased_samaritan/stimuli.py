@@ -97,18 +97,9 @@ def categories() -> list[str]:
 def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
     """How the groups of one category are named in a prompt, the control first (Table 4).
 
-    Parameters
-    ----------
-    category : str
-        ``"Race"``, ``"Gender"`` or ``"Age"``.
-    latino : bool
-        Whether to add the Latino phrasings, which section 4.1 of the paper names and no table has.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``group`` as in the column of that name in the printed tables, ``phrasing`` as printed,
-        ``text`` as it stands in a sentence, with its article. Row 0 is `CONTROL`.
+    ``group`` is as in the column of that name in the printed tables, ``phrasing`` as printed,
+    ``text`` as it stands in a sentence, with its article. `latino` adds the phrasings that section
+    4.1 names and no table has.
 
     Raises
     ------

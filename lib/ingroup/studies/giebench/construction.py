@@ -49,20 +49,12 @@ def calls(
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
-    """Topics, or a sheet that annotators filled: CSV, in which capitals and spaces are forgiven.
+    """Topics, or an annotated sheet: CSV, in which capitals and spaces are forgiven.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Texts, "" where nothing is filled in, by number of line: ``category``, ``identity``,
-        ``topic`` and, if `annotated`, ``annotator_1`` and so on and ``discussed``.
-
-    Raises
-    ------
-    InputError
-        Naming line and column: as :func:`ingroup.tables.read_table`; a topic without text or twice,
-        a category unknown to the paper, a mark that is none, a discussed stance against annotators
-        who all concur.
+    Texts by number of line: ``category``, ``identity``, ``topic`` and, if `annotated`,
+    ``annotator_1`` and so on and ``discussed``. InputError names line and column, beside what
+    :func:`ingroup.tables.read_table` refuses, of a topic without text or twice, a category unknown
+    to the paper, a mark that is none, a discussed stance against annotators who all concur.
     """
     meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
     table = read_table(file, [*TOPIC, *meant])
@@ -90,14 +82,10 @@ def labels(sheet: pd.DataFrame) -> pd.DataFrame:
     """The paper's three rules (section 3.1): the stance of each topic's identity, or why not yet.
 
     (1) Where all annotators concur, their stance is the label. (2) Where they disagree, it is what
-    they settle on when they meet. (3) A topic that offends any of them is removed.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The sheet with ``label`` ("positive", "negative" or blank) and ``state``: "agreed" (1),
-        "discussed" (2), "to discuss" (2, ``discussed`` is blank), "removed" (3, also before the
-        others are done), "unfinished" (an annotator's cell is blank).
+    they settle on when they meet. (3) A topic that offends any of them is removed. The sheet comes
+    back with ``label`` ("positive", "negative" or blank) and ``state``: "agreed" (1), "discussed"
+    (2), "to discuss" (2, ``discussed`` is blank), "removed" (3, also before the others are done),
+    "unfinished" (an annotator's cell is blank).
     """
     marks, settled = _marks(sheet), sheet.discussed.to_numpy(str)
     rules = {
@@ -138,15 +126,9 @@ def items(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Items in the layout of data/sample/giebench.json, and a sentence for each that lacks answers.
 
-    Parameters
-    ----------
-    ready : pandas.DataFrame
-        Topics with a label, of :func:`labels`.
-    draws : sequence of four pandas.DataFrame
-        Replies to the dialog prompt, a row a topic: with the label's attitude, then thrice with the
-        opposite one.
-    rng : numpy.random.Generator
-        Draws the letter of the fitting answer, each with probability 1/4.
+    ``ready`` are the topics with a label, and ``draws`` four tables of replies to the dialog
+    prompt, a row a topic: with the label's attitude, then thrice with the opposite one. ``rng``
+    draws the letter of the fitting answer, each with probability 1/4.
     """
     made: dict[str, dict[str, Any]] = {}
     problems = []

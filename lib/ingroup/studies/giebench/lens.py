@@ -80,10 +80,17 @@ def claims(
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; nothing is drawn."""
     choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
-    return evaluate(
-        {"parsing": RULES}, lambda parsing: _read(parameters, model, parsing), choices, claims,
-        0.05, lambda unit, shares, **_: (unit, shares) != ("item", "released"),
-    )  # fmt: skip
+
+    def read(parsing):
+        answers = _read(parameters, model, parsing)
+        # Why a reply has no verdict changes no claim.
+        said = answers.letter.ne("").map({True: "ok", False: "refused"})
+        return answers.assign(status=said)
+
+    def applies(unit, shares, **_):
+        return (unit, shares) != ("item", "released")
+
+    return evaluate({"parsing": RULES}, read, choices, claims, 0.05, applies)
 
 
 def _read(

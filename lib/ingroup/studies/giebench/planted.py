@@ -1,11 +1,11 @@
-"""What the calibrant answers in GIEBench, and examples to learn it from."""
+"""What the calibrant was built to answer in GIEBench."""
 
 from pathlib import Path
 
 import yaml
 
 from ingroup.design import Block
-from ingroup.studies.giebench import stimuli as questions
+from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
 
@@ -20,26 +20,17 @@ class Planted:
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
-        self.items = questions.load_questions("sample")
+        self.items = stimuli.load_questions("sample")
         self.identity = {item.key: item.identity for item in self.items}
-        ranks: dict[str, int] = {}
-        self.rank = {}
-        for item in self.items:
-            self.rank[item.key] = ranks.setdefault(item.category, 0)
-            ranks[item.category] += 1
+        key_of = stimuli.answer_key(self.items)
+        ranks = key_of.groupby("category").cumcount().tolist()
+        self.rank = dict(zip(key_of.key, ranks, strict=True))
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
         """Whether the model sees which answer takes the side of the item's identity.
 
-        Parameters
-        ----------
-        question : ingroup.studies.giebench.stimuli.Question
-            Of the sample; its answers may be in any order.
-        prompt : str
-            ``"COT"``, ``"ID"`` or ``"Raw"``.
-        identity : str, optional
-            The identity that the prompt names instead of the item's own: it helps as little as
-            none.
+        Of an item of the sample, its answers in any order. An ``identity`` that the prompt names
+        instead of the item's own helps as little as none.
         """
         if identity not in (None, self.identity[question.key]):
             prompt = "Raw"
@@ -70,6 +61,6 @@ class Planted:
     def letters(self, block: Block) -> list[str]:
         """Planted verdicts on a block of the design, in its order."""
         return [
-            self.letter(questions.rotate(asked.question, asked.shift), asked.prompt, asked.identity)
+            self.letter(stimuli.rotate(asked.question, asked.shift), asked.prompt, asked.identity)
             for asked in block.factors["asked"]
         ]

@@ -160,11 +160,11 @@ def messages(
     ----------
     question : Question
         Made by :func:`load_questions`.
-    prompt : str
-        ``"COT"``, ``"ID"`` or ``"Raw"``.
-    raw : str
-        The Raw-Prompt as appendix A of the ``"paper"`` prints it, with the cue, or as the authors
-        ``"released"`` it, without. A Raw-Prompt of a released file stays as it is.
+    prompt : {"COT", "ID", "Raw"}
+        Its name.
+    raw : {"paper", "released"}
+        The Raw-Prompt as appendix A of the paper prints it, with the cue, or as the authors
+        released it, without. A Raw-Prompt of a released file stays as it is.
     identity : str, optional
         Stands in place of the item's own (the mismatch of section 4.2).
     shift : int
@@ -173,8 +173,7 @@ def messages(
     Raises
     ------
     InputError
-        For an unknown prompt, one that was not released with this item, or a released one whose
-        parts are needed and not found.
+        For a prompt that there is not, for this item or at all, or that cannot be taken apart.
     """
     known = templates()["prompts"]
     if prompt not in known or raw not in known["Raw"]:

@@ -10,12 +10,11 @@ from ingroup.studies.stereomap.rating_lists import parse_ratings
 
 
 def load(call: Call) -> pd.DataFrame:
-    """The replies to one call of `design.calls` that was asked, and what each holds.
+    """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
-    In the order of the design: ``model``, the labels ``version``, ``ablation``, ``round``;
-    ``group``, ``prompt`` (without its version), ``part``, ``reply``, ``status``; ``values`` (word
-    to rating, NaN without one), ``keywords`` and ``reasons`` (tuples), and ``list``, the status of
-    the keywords ("" where none are asked). StoreError where there are no answers to these prompts.
+    ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
+    ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
+    ``list``, the keywords' status ("" where none are asked). StoreError without stored answers.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     version, ablation = call.labels["version"], call.labels["ablation"]

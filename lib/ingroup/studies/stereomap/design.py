@@ -30,26 +30,11 @@ def trials(
 ) -> Design:
     """The design of Jeoung et al. (section 3): prompt x group, for one round.
 
-    Parameters
-    ----------
-    groups, prompts, ablation, form
-        Names as in :mod:`ingroup.studies.stereomap.stimuli`.
-    calls : {"together", "separate"}
-        "together" asks all parts of a prompt in one turn, as gpt-3.5-turbo was asked; "separate"
-        each in a chat of its own, as text-davinci-003 was.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``inquiry`` (levels of :class:`Inquiry`). Groups change fastest,
-        so neighbours share the text up to the group. A round is this design under another seed.
-
-    Raises
-    ------
-    ValueError
-        For other calls.
-    InputError
-        For an unknown group, prompt, ablation or form.
+    Names as in `stimuli`. `calls` "together" asks all parts of a prompt in one turn, as
+    gpt-3.5-turbo was asked, "separate" each in a chat of its own, as text-davinci-003 was.
+    One block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that neighbours
+    share the text up to the group. A round is this design under another seed. ValueError for other
+    calls, InputError for an unknown group, prompt, ablation or form.
     """
     if calls not in ("together", "separate"):
         raise ValueError(f"calls is {calls!r}, expected 'together' or 'separate'")
@@ -68,12 +53,11 @@ def trials(
     order = list(dict.fromkeys((one.prompt, one.part) for one in asked))
     inquiries = sorted(asked, key=lambda one: order.index((one.prompt, one.part)))
 
-    def render(condition: Mapping[str, Any]) -> list[Message]:
-        return asked[condition["inquiry"]]
-
     labels = {"ablation": ablation, "form": form, "calls": calls}
     texts = "\0".join(asked[one][0]["content"] for one in inquiries)
-    return Design([Block(labels, {"inquiry": tuple(inquiries)}, render, texts)])
+    return Design(
+        [Block(labels, {"inquiry": tuple(inquiries)}, lambda c: asked[c["inquiry"]], texts)]
+    )
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:

@@ -1,9 +1,8 @@
 """What the keywords of a group or a cluster say of each dimension of stereotype content.
 
-`scores` is the sound way: every keyword as often as it was given, with its direction, odd pairs
-left out. `released_scores` is the way of the code that Jeoung et al. (2023) released. `top` takes
-the strongest dimensions of either. The tables of keywords are those of `dictionary.find`, with a
-column for the group or the cluster beside them: a row a keyword, repetitions included.
+`scores` is the sound way, `released_scores` that of the code of Jeoung et al. (2023). Tables of
+keywords are those of `dictionary.find`, a row a keyword, repetitions included, with a column for
+the group or cluster.
 """
 
 import numpy as np
@@ -25,16 +24,11 @@ def scores(
     so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
     and score are the means over its groups: no group counts more for having more to say.
 
-    `found` has the column ``word`` as `find` returns it, and those that are named: scores for each
-    value of `by`, e.g. ``"group"``; or of ``by="cluster"``, each the mean over the groups
-    ``within="group"`` that have a keyword with a word. `lexicon` is the one that `find` was given.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
-        ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n``
-        keywords with a word. Direction is missing where share is 0, and everything where n is 0.
+    `found` has the columns ``word``, `by` ("group", or "cluster" with ``within="group"``, over the
+    groups that have a keyword with a word) and `within`; `lexicon` is the one that `find` was
+    given. A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
+    ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords
+    with a word. Direction is missing where share is 0, and everything where n is 0.
     """
     unit = [by] if within is None else [by, within]
     rows = found.dropna(subset=["word", *unit])
@@ -53,15 +47,13 @@ def scores(
 def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
     """Scores as the released code computes them: each distinct keyword of a cluster once.
 
-    A keyword is taken in lower case; with a space in it, it is dropped, and so it is unless it is
-    a word letter by letter: a word with a capital is never met. Then score_d = sum of the
-    directions in d / N, where N counts all pairs of a keyword and a dimension. In a dimension
-    without directions a pair counts +1; a direction that lacks makes the score missing.
-
-    As `scores`; share is pairs of the dimension / N, ``n`` counts the distinct keywords with a
-    word. Nothing is left out as odd but a membership that is not 1. The released script first
-    lemmatises with WordNet as if every keyword were a noun (its import is missing, so it fails),
-    which is not repeated here. Checked on a worked example.
+    A keyword in lower case is dropped with a space in it, or unless it is a word letter by letter
+    (one with a capital is never met). Then score_d = sum of the directions in d / N, where N counts
+    all pairs of a keyword and a dimension. In a dimension without directions a pair counts +1; a
+    missing direction makes the score missing. As `scores`, but share is pairs of the dimension / N,
+    ``n`` the distinct keywords with a word, and only a membership that is not 1 is left out as odd.
+    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
+    not here. Checked on a worked example.
     """
     rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
     rows = rows[~rows.word.str.contains(" ")].dropna().drop_duplicates()
@@ -81,9 +73,8 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     """The n dimensions with the greatest score of each group, either way (Figures 4, 7 and 8).
 
-    The rows of `scores` or `released_scores` by group and falling absolute score, equal ones in the
-    order of the dictionary, with ``rank`` from 1 and ``sign`` (``"+"``, ``"-"``, ``"0"``). A
-    dimension that no keyword has, or without a score, is left out, so there may be fewer than n.
+    Rows of `scores` or `released_scores` by group and falling absolute score, ties in the order of
+    the dictionary, with ``rank`` from 1 and ``sign`` ("+", "-", "0"), those with share and score.
     """
     by = table.columns[0]
     rows = table[(table.share > 0) & table.score.notna()]

@@ -3,8 +3,8 @@
 StereoMap (Jeoung et al. 2023), appendices E and L, Tables 13 and 14, Figure 5. Texts are split
 into words as sacrebleu does by default (13a) and lower-cased.
 
-Every function raises ValueError, with one sentence, for a table that is empty or lacks a column, a
-text without words, and an option or confidence that does not exist.
+ValueError for an empty table, a missing column, a text without words, an unknown option or
+confidence.
 """
 
 from collections import Counter
@@ -24,11 +24,9 @@ FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1
 def variation(scores: pd.DataFrame, columns: Sequence[str], ddof: int = 1) -> pd.DataFrame:
     """Coefficient of variation of each group's scores over its rounds, ``cv = sd / mean``.
 
-    Appendix L: standard deviation relative to the mean, "conditioned on each" group. It is without
-    unit, and it depends on where the scale begins: the same spread counts more at a low mean, so
-    scores have to be of a scale above 0. The sd is the sample's, or with `ddof` 0 the population's;
-    the paper does not say which. Returns ``score``, ``group``, ``n`` (rounds), ``mean``, ``sd``,
-    ``cv``; NaN below 2 rounds.
+    Appendix L. It depends on where the scale begins, so scores have to be of a scale above 0. The
+    sd is the sample's, or with `ddof` 0 the population's; the paper does not say which. Returns
+    ``score``, ``group``, ``n`` (rounds), ``mean``, ``sd``, ``cv``; NaN below 2 rounds.
     """
     needs(scores, ("group", *columns), "scores")
     if ddof not in (0, 1):
@@ -47,10 +45,9 @@ def variation(scores: pd.DataFrame, columns: Sequence[str], ddof: int = 1) -> pd
 
 
 def variation_summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Of the table of `variation`, as Table 13 prints it.
+    """The table of `variation` as Table 13 prints it, a row a score.
 
-    ``score``, ``groups``, ``left_out`` (fewer than 2 rounds), ``cv_mean``, ``cv_max`` and the group
-    of the largest, ``group_max`` (the first, if several).
+    ``left_out`` groups have fewer than 2 rounds; ``group_max`` is the first with ``cv_max``.
     """
     needs(table, ("score", "group", "cv"), "the table")
     rows = []
@@ -76,11 +73,10 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         BLEU = min(1, exp(1 - r / c)) * exp(mean over n = 1..order of log p_n)
         p_n = n-grams that a reference has, each at most as often as there / n-grams
 
-    An order without a match counts as 0.1 matches, as their program does; a text shorter than
-    `order` (the longest n-gram; the paper does not say which) is judged by the orders that it has,
-    and one that shares no word with another has 0. Matches are counted once for all texts and
-    scored by sacrebleu, which it was checked against text by text. More texts give more references,
-    and a higher value: compare equal numbers.
+    An order without a match counts as 0.1 matches, as in their program; a text shorter than `order`
+    (the paper names none) is judged by the orders that it has; one that shares no word has 0.
+    Scored by sacrebleu, checked against it text by text. More texts give a higher value: compare
+    equal numbers.
     """
     tokens = _tokens(texts)
     if len(tokens) < 2:
@@ -118,10 +114,9 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
 
         H = -sum over w of F(w) / N * log2(F(w) / N),  N = sum of F(w)
 
-    so that k n-grams that are equally frequent have log2(k), and none has more than log2(N). The
-    paper names no base and no set of texts; its 16.28 for three words would take 12 million n-grams
-    in nats, 80,000 in bits: it must be bits, over all groups. H grows with N: compare equal numbers
-    of texts.
+    at most log2(N). The paper names no base and no set of texts; its 16.28 for three words would
+    take 12 million n-grams in nats, 80,000 in bits: it must be bits, over all groups. H grows with
+    N: compare equal numbers of texts.
     """
     if n < 1:
         raise ValueError(f"n is {n!r}, expected at least 1")
@@ -137,14 +132,11 @@ def reason_diversity(
 ) -> pd.DataFrame:
     """Diversity of the reasons of each prompt: the middle of Table 14.
 
-    `reasons` has ``prompt``, ``group`` and ``text``, one row a reply; without refusals and empty
-    replies. `per_group` takes the first so many replies of each group: entropy and self-BLEU grow
-    with the number of texts, and the paper has ten rounds of its own prompt and five of the others.
-
-    Returns ``prompt``, ``texts``, ``groups``, ``left_out`` (groups with a single text),
-    ``self_bleu`` (mean over groups of that of their texts; NaN if all are left out),
-    ``self_bleu_all`` (each text against all others of the prompt: the paper does not say which),
-    ``entropy_2`` and ``entropy_3`` (bits, of all texts).
+    `reasons` has ``prompt``, ``group`` and ``text``, one row a reply, no refusal. `per_group`
+    takes the first so many of each group: both measures grow with the number of texts, and the
+    paper has ten rounds of its own prompt, five of the others. Returns ``left_out`` (groups with a
+    single text), ``self_bleu`` (mean over groups; NaN if all are left out), ``self_bleu_all`` (each
+    text against all others of the prompt: the paper does not say which), entropies in bits.
     """
     needs(reasons, ("prompt", "group", "text"), "reasons")
     if per_group is not None:
@@ -172,10 +164,9 @@ def refusal_rates(
 ) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5) or prompt (Table 14).
 
-    ``status`` "refused" counts; "failed" (the engine gave no text) is no reply; any other status is
-    a reply that does not refuse. Returns the column `by`, ``n`` (replies), ``refused``, ``failed``,
-    ``rate`` (0 to 1; NaN without a reply) with Wilson's interval ``low`` to ``high``; the highest
-    rate first, ties in the order of `replies`.
+    ``status`` "failed" (the engine gave no text) is no reply. Returns `by`, ``n`` (replies),
+    ``refused``, ``failed``, ``rate`` (0 to 1; NaN without a reply) with Wilson's ``low`` to
+    ``high``; the highest rate first, ties in the order of `replies`.
     """
     needs(replies, (by, "status"), "replies")
     checked_confidence(confidence)

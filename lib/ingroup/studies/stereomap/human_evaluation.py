@@ -2,8 +2,8 @@
 
 Jeoung et al. 2023, appendix K: three people judge five replies of each group by three criteria,
 from 0 (not) to 1 (is so). Relevance: do a reply's ratings go with its reasons? Soundness: do its
-keywords? Both are asked of every reply. Coherence, "across multiple instances", can be seen in
-several replies only and is asked once a group, in its last row; the paper does not say how often.
+keywords? Coherence, "across multiple instances", is asked once a group, in its last row; the paper
+does not say how often.
 """
 
 import hashlib
@@ -36,41 +36,23 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: one line, an apostrophe before = + - and @.
+    """A text that no spreadsheet takes for a formula: an apostrophe before = + - and @.
 
-    Line breaks, tabs and other control characters become spaces; the end is cut off after `CELL`
-    characters.
+    One line, control characters as spaces, at most `CELL` characters.
     """
     return _FORMULA.sub(r"\1\2'", " ".join(_CONTROL.sub(" ", text).split()))[:CELL]
 
 
 def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
-    """Some replies of each group, with blank columns for the criteria.
+    """Some replies of each group, with blank columns for the criteria, all text.
 
-    As coherence is about iterations, a group's replies are those of one prompt, drawn among the
-    prompts with at least `per_group` usable replies; where no prompt has as many, the largest are
-    put together. Groups come in random order, not alphabetically, each with its replies in a row.
-
-    Parameters
-    ----------
-    replies : pandas.DataFrame
-        One row a reply, in any order: `SHOWN` (texts, or missing) and ``status``. Those "refused"
-        or "failed" are not drawn, and a group without any other is left out.
-    rng, per_group : numpy.random.Generator, int
-        What draws; how many replies of a group, where there are as many.
-
-    Returns
-    -------
-    pandas.DataFrame
-        All text: ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
-        `SHOWN`, made `harmless`, and `CRITERIA`, blank; "below" stands for the coherence in all
-        rows of a group but its last.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, a group has a prompt and round twice, no reply can be drawn or
-        `per_group` is below 1.
+    A group's replies are of one prompt (coherence is about iterations), drawn among those with at
+    least `per_group` usable replies; where none has as many, the largest are put together. Groups
+    come in random order. `replies` has `SHOWN` and ``status``, a row a reply in any order; those
+    "refused" or "failed" are not drawn. Returns ``id`` (a hash of the row, so that sheets of two
+    draws are not mixed up), `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the
+    coherence in all rows of a group but its last. ValueError for a missing column, a group's prompt
+    and round twice, no reply to draw, or `per_group` below 1.
     """
     for column in (*SHOWN, "status"):
         if column not in replies:
@@ -103,9 +85,7 @@ def _drawn(part: pd.DataFrame, rng: np.random.Generator, n: int) -> pd.DataFrame
 
 
 def write(table: pd.DataFrame, file: Path) -> None:
-    """A sheet as CSV that a spreadsheet knows to be UTF-8; InputError where the file is
-    there already with judgements, or as something else.
-    """
+    """A sheet as CSV (UTF-8 with its mark); InputError over judgements or another file."""
     if file.exists() and _read(file)[list(CRITERIA)].notna().any(axis=None):
         raise InputError(f"{file} holds judgements already, expected none; move it")
     file.write_text(table.to_csv(index=False), "utf-8-sig")
@@ -114,33 +94,23 @@ def write(table: pd.DataFrame, file: Path) -> None:
 def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
     """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
-    `files` are copies of one sheet, each filled by one person, after whom it is named. A judgement
-    is a number from 0 to 1; a blank cell is none. Rows in any order.
+    `files` are copies of one sheet, rows in any order, each filled by the person that it is named
+    after: a number from 0 to 1, or blank for no judgement. Returns, NaN where not defined:
 
-    Returns
-    -------
-    pandas.DataFrame
-        - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups,
-          with a judgement) and ``n`` (judgements).
-        - ``mean`` and ``sd`` (n - 1) of all judgements. Where they are 0 and 1 the sd says no more
-          than the mean: it is sqrt(mean (1 - mean) n / (n - 1)), as is Table 12's to 0.012.
-        - ``low`` to ``high``, the mean of other replies to the same people. With SE the standard
-          error clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where
-          mean is 0 or 1) count as independent in Wilson's interval, with Student's t for k - 1.
-          Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the 95 % intervals hold the mean,
-          of those that take all judgements for independent 0.74 to 0.96.
-        - ``alpha`` and ``agreement`` in percent: see `agreement`. Where nearly all judgements are
-          1, alpha may be low and agreement high.
+    - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups, with a
+      judgement) and ``n`` (judgements).
+    - ``mean`` and ``sd`` (n - 1) of all judgements. Of 0 and 1 the sd says no more than the mean:
+      it is sqrt(mean (1 - mean) n / (n - 1)), as is Table 12's to 0.012.
+    - ``low`` to ``high``, the mean of other replies to the same people. With SE the standard error
+      clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where mean is 0
+      or 1) count as independent in Wilson's interval, with Student's t for k - 1. Simulated, 3
+      people, 30 to 490 units: 0.92 to 0.98 of the 95 % intervals hold the mean, of those that take
+      all judgements for independent 0.74 to 0.96.
+    - ``alpha`` and ``agreement`` in percent: see `agreement`. Where nearly all judgements are 1,
+      alpha may be low and agreement high.
 
-        NaN where it is not defined: agreement of one person, an interval from one unit.
-
-    Raises
-    ------
-    InputError
-        Naming file, line and column: for a file that is no such sheet, a cell that is no number
-        from 0 to 1, a row too many, too few or of another sheet, two files of one name, or none.
-    ValueError
-        For a confidence that is not between 0 and 1.
+    InputError naming file, line and column for what is no such sheet, number from 0 to 1 or same
+    rows, for two files of one name, or none; ValueError for a confidence not between 0 and 1.
     """
     checked_confidence(confidence)
     files, sheets = list(map(Path, files)), {}
@@ -184,11 +154,10 @@ def _summary(marks: np.ndarray, confidence: float) -> tuple[float, ...]:
 def agreement(marks: ArrayLike) -> tuple[float, float]:
     """Krippendorff's alpha (of intervals), and the percentage of equal pairs of marks in one unit.
 
-    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha is that of the
-    package krippendorff, of 0 and 1 also the nominal one: 1 for full agreement, 0 for that of
-    chance, NaN where all marks are the same. A unit's weight is its number of marks in both. Both
-    are NaN where no two marks share a unit. Checked with the examples of Krippendorff (2011),
-    Computing Krippendorff's alpha-reliability, and pair by pair.
+    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha (of the package
+    krippendorff) is 1 for full agreement, 0 for that of chance, NaN where all marks are the same.
+    A unit's weight is its number of marks; both are NaN where no two marks share a unit. Checked
+    with the examples of Krippendorff (2011) and pair by pair.
     """
     marks = np.asarray(marks, dtype=float)
     marks = marks[np.isfinite(marks).sum(axis=1) > 1]

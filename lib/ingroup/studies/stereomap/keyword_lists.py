@@ -1,7 +1,6 @@
 """Replies that list keywords: each with its reason, or why there are not as many as asked for.
 
-As in `ingroup.parsing`, where readers find it: whatever a reply says, nothing here raises, and
-nothing depends on anything but the text and the number of keywords.
+As in `ingroup.parsing`: no reply raises, and only the text and the number of keywords count.
 """
 
 import re
@@ -17,8 +16,7 @@ TOO_FEW, TOO_MANY = "too few", "too many"
 class Keywords(NamedTuple):
     """Different keywords in lower case, the reason of each ("" where none), status and problem.
 
-    The status is "ok", "too few", "too many", "refused" or "unparsable"; the last two have no
-    keyword. ``problem`` says what is wrong, also that a keyword came twice, and is "" otherwise.
+    The status is "ok", "too few", "too many", or, without a keyword, "refused" or "unparsable".
     """
 
     words: tuple[str, ...]
@@ -41,10 +39,9 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
     4. A repeated keyword is kept once, and `problem` names it.
 
-    `text` is the reply, whole, or None; `n` is how many keywords were asked for (ValueError if
-    below 1), and all different ones of the list are given, be they more or fewer. A reply without a
-    list is "refused" if it has the words of a refusal, else "unparsable". Checked with a table of
-    replies, with those of Tables 1 and 11 of Jeoung et al. (2023), and with random text.
+    `n` keywords were asked for (ValueError if below 1); all different ones of the list are given. A
+    reply without a list is "refused" if it has the words of a refusal, else "unparsable". Checked
+    with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
     """
     if n < 1:
         raise ValueError(f"expected one keyword or more, found n={n!r}")

@@ -55,8 +55,8 @@ def clustered(
 ) -> tuple[pd.DataFrame, pd.Series | str]:
     """What `claims` tests: the scores, and the cluster of each group, or why there are none.
 
-    `rounds` is "same" where the tested ones made the clusters too, "other" where another half of
-    them did; the `seed` of k-means also makes the halves, `starts` are those of k-means.
+    `rounds` is "same" where the tested ones made the clusters, "other" where another half did;
+    `seed` makes halves and k-means, which has `starts`.
     """
     first, second = scores, scores
     try:
@@ -72,8 +72,8 @@ def claims(
 ) -> dict[str, Result]:
     """The cluster of each anchor is warmer than competent (Jeoung et al.), by `axis_tests`.
 
-    `answers` are from `clustered`. Pairs are over the "groups" of the cluster, or over their means
-    in each of the "rounds". `anchors` are groups by which clusters are known; two may share one.
+    `answers` are from `clustered`; pairs over the "groups" of the cluster (`unit`), or their means
+    in each of the "rounds". Two of the `anchors` may share a cluster.
     """
     scores, labels = answers
     if isinstance(labels, str):

@@ -1,9 +1,8 @@
 """The map of the groups: clusters by competence and warmth, and how much of them is steady.
 
-StereoMap (Jeoung et al. 2023), Figures 2 and 6. `means` and `scores` are what `statistics` makes of
-ratings: scores of each group (the index), and of each ``group`` and ``round``. Every function
-raises ValueError, with one sentence, for a table that is empty or lacks a column, and for options
-that no table could meet.
+StereoMap (Jeoung et al. 2023), Figures 2 and 6. `means` (index: group) and `scores` (``group``,
+``round``) are from `statistics`. ValueError for an empty table, a missing column, and options that
+no table could meet.
 """
 
 from collections.abc import Sequence
@@ -58,14 +57,11 @@ def clusters(
 ) -> Clusters:
     """k-means (scikit-learn) of the groups on competence and warmth: Figures 2 and 6.
 
-    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first. The
-    best of `n_init` starts, drawn from `seed`, is kept. The fit sees the groups sorted by position,
-    so that their order in the table changes nothing. Groups without both axes are ``left_out``;
-    ``centroids`` has ``n``, both axes and ``anchor``.
-
-    `anchors` are groups that number clusters: the k-th calls its cluster k, as in the released code
-    (where a second anchor in a cluster overwrites the first and leaves a cluster unnumbered). Here
-    the first counts, and clusters that no anchor numbered share the free numbers as above.
+    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first; the
+    order of the groups changes nothing. Groups without both axes are ``left_out``; ``centroids``
+    has ``n``, both axes and ``anchor``. The k-th of `anchors` calls its cluster k, as in the
+    released code (where a second anchor in a cluster overwrites the first and leaves a cluster
+    unnumbered). Here the first counts, and the other clusters share the free numbers as above.
     """
     needs(means, AXES, "means")
     points = means[[*AXES]].dropna()
@@ -99,8 +95,7 @@ def named_clusters(
 ) -> Clusters | None:
     """`clusters` of a map, numbered by those `ANCHORS` of the version that are in it.
 
-    None where there are fewer different positions than clusters; no anchors where there are more of
-    them than clusters.
+    None with fewer different positions than clusters; no anchors if more than clusters.
     """
     if len(means[[*AXES]].dropna().drop_duplicates()) < n_clusters:
         return None
@@ -117,13 +112,12 @@ def stability(
 ) -> Stability:
     """How much of a clustering would be left with other rounds.
 
-    Each draw takes, for every group, as many of its rounds as it has, with replacement, and
-    clusters their means. The partitions are compared by the adjusted Rand index (Hubert and Arabie
-    1985; 1 is the same, 0 chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of
-    the ``clusters`` (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a
-    draw, averaged (Hennig 2007: stable above 0.75, dissolved at 0.5). The means of a draw vary
-    about means that vary themselves, so that both come out low rather than high. ``fixed`` groups
-    have a single round, which cannot vary.
+    Each draw resamples the rounds of every group with replacement, and clusters their means;
+    partitions are compared by the adjusted Rand index (Hubert and Arabie 1985; 1 is the same, 0
+    chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of the ``clusters``
+    (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a draw, averaged
+    (Hennig 2007: stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary,
+    so both come out low rather than high. ``fixed`` groups have a single round.
     """
     needs(scores, ("group", *AXES), "scores")
     if n_resamples < 1:

@@ -19,13 +19,7 @@ class Position(NamedTuple):
 
 
 class Planted:
-    """What is planted in one model, read from its ``planted.yaml``.
-
-    Parameters
-    ----------
-    file : pathlib.Path
-        ``data/models/<model>/planted.yaml``.
-    """
+    """What is planted in one model; `file` is its ``data/models/<model>/planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["stereomap"]
@@ -37,10 +31,7 @@ class Planted:
     def position(self, group: str) -> Position:
         """Planted cluster, warmth and competence of a group, by a name as in ``groups.csv``.
 
-        Raises
-        ------
-        KeyError
-            For a group that has no place; the control puts them all into one.
+        KeyError for a group that has no place; the control puts them all into one.
         """
         people = stimuli.text(group, form="grammatical")
         if people not in self._place and "elsewhere" in self.table:
@@ -53,10 +44,7 @@ class Planted:
         return pd.DataFrame(places, index=groups).rename(columns=str.capitalize)
 
     def rating(self, group: str, prompt: str, word: str) -> float:
-        """The planted mean of many ratings of a word of a prompt, in [1, 5].
-
-        ``"Rating"`` is the word of the prompt itself.
-        """
+        """Planted mean rating of a word of a prompt, 1 to 5; "Rating" is the prompt's own."""
         asked = stimuli.prompts(prompt.split("/")[0])[prompt]
         by = self.table["ratings"]
         rule = by[word] if word in by else by.get(prompt) or by[asked.construct]

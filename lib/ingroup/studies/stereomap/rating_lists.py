@@ -1,7 +1,6 @@
 """Replies that rate a list of words: a number for each, or why there is none.
 
-As in `ingroup.parsing`, where readers find it: whatever a reply says, nothing here raises, and
-nothing depends on anything but the text, the words and the scale.
+As in `ingroup.parsing`: no reply raises, and only the text, the words and the scale count.
 """
 
 import math
@@ -28,10 +27,7 @@ class Missing(NamedTuple):
 
 
 class Ratings(NamedTuple):
-    """``values`` by word (NaN where there is none), ``status``, and the words without a rating.
-
-    The status is "ok", "incomplete", "refused" or "unparsable"; the last two have no value at all.
-    """
+    """``values`` by word (NaN where there is none), ``status``, and the words without a rating."""
 
     values: dict[str, float]
     status: str
@@ -47,21 +43,17 @@ def parse_ratings(
        "Rating" is that of a rating without a word: "Overall: 4", "I would rate nurses as a 4".
     2. Set aside are mentions of the scale ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
        numbers of list items, amounts ($75), and what counts something ("3 million nurses").
-    3. A label has its number behind it: "Friendly: 4", "| Friendly | 4 |", "**Friendly**\n4/5",
-       "Fight with nurses: 2". So have the columns of a table under a row of labels. A word without
-       such a number has that of a sentence, in either order: "4 for friendly and 3 for sociable",
-       "seen as friendly (4 out of 5)".
-    4. Where a single word is asked for and has none, "4 out of 5" and a line with nothing but a
-       number are read.
+    3. A label has its number behind it: "Friendly: 4", "**Friendly**\n4/5", "Fight with nurses: 2",
+       or below it in a table. A word without has that of a sentence, in either order: "4 for
+       friendly and 3 for sociable", "seen as friendly (4 out of 5)".
+    4. For a single word without, "4 out of 5" and a line with nothing but a number are read.
     5. Of a reply that opens with a refusal only labels are read.
-    6. A range, two different numbers, a number outside the scale, and one out of anything but
-       `high` are no rating.
+    6. A range, two different numbers, one outside the scale or out of anything but `high` are none.
 
-    `text` is the reply, whole (other parts may stand before, between and after), or None. Values
-    are in [`low`, `high`] or NaN, in the order of `words`. A reply without any value is "refused"
-    if it has the words of a refusal, else "unparsable". ValueError if there is no word, one is
-    empty, two are the same, or `low` is not below `high`. Checked with a table of replies, with
-    that of Table 1 of Jeoung et al. (2023), and with random text.
+    `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
+    "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
+    ValueError if no word is given, one is empty, two are the same, or `low` is not below `high`.
+    Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
     different = {word.casefold() for word in words if re.search(r"\w", word)}
     if not words or len(different) < len(words):
@@ -121,7 +113,6 @@ _PLAIN = _Plain(str.maketrans(_SIGNS))
 
 
 def _plain(text: str | None) -> str:
-    """A text without marks of emphasis, its digits and signs in ASCII."""
     return text.translate(_PLAIN) if isinstance(text, str) else ""
 
 
@@ -169,8 +160,7 @@ _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
 def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator[_Pair]:
     """Words with what was read: tier 0 for labels, 1 for sentences, 2 for numbers alone."""
-    header, pending = [], []  # labels that wait for a row of numbers, or for the next line
-    before = []
+    header, pending, before = [], [], []  # labels that wait for a row of numbers or the next line
     for line in text.splitlines():
         line = line[_DECORATION.match(line).end() :].rstrip()
         labels = _line_labels(line, tuple(words))
@@ -244,14 +234,12 @@ def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> li
         if match["value"] is None or match["glue"]:
             continue
         behind = match.end() + (line[match.end() : match.end() + 1] == " ")
-        if not (match["of"] or behind in starts or _CLOSED.match(line, match.end())):
-            continue
-        numbers.append(_Span(*match.span(), _read(match, low, high)))
+        if match["of"] or behind in starts or _CLOSED.match(line, match.end()):
+            numbers.append(_Span(*match.span(), _read(match, low, high)))
     return numbers
 
 
 def _read(match: re.Match[str], low: float, high: float) -> str | float:
-    """The number of a match, or why it is no rating."""
     if match["range"]:
         return RANGE
     if "," in match["value"] or match["value"].count(".") > 1:
@@ -308,6 +296,4 @@ def _told(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pai
 def _neighbours(left: list[_Span], right: list[_Span]) -> Iterator[tuple[_Span, _Span]]:
     """Spans of `left` that are followed by one of `right` without another of `left` between."""
     marked = sorted([(x.start, 0, x) for x in left] + [(x.start, 1, x) for x in right])
-    for (_, side, one), (_, other, two) in pairwise(marked):
-        if (side, other) == (0, 1):
-            yield one, two
+    yield from ((one, two) for (_, a, one), (_, b, two) in pairwise(marked) if a < b)

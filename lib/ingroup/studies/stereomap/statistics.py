@@ -2,12 +2,10 @@
 
 StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F to H. Ratings have a row for each
 ``group`` and ``round`` and a column for each rated word, in points, NaN where there is none;
-`words` is Table 4: ``family``, ``dimension``, ``word``. `scores` is what `round_scores` returns,
-`means` what `group_means` does, `labels` the labels of `clusters`. Intervals have the coverage
-`confidence`, p-values are two-sided unless said, ``p_holm`` takes a table as one family.
-
-Every function raises ValueError, with one sentence, for a table that is empty or lacks a column, a
-(group, round) twice, what is no finite number, and an option or confidence that does not exist.
+`words` is Table 4: ``family``, ``dimension``, ``word``. `scores` are from `round_scores`, `means`
+from `group_means`, `labels` of `clusters`. p-values are two-sided unless said, ``p_holm`` takes a
+table as one family. ValueError for an empty table, a missing column, a (group, round) twice, what
+is no finite number, and an unknown option or confidence.
 """
 
 from collections.abc import Sequence
@@ -40,11 +38,10 @@ def round_scores(
 ) -> pd.DataFrame:
     """Scores of every round: a dimension is the mean of its words, an axis of its dimensions.
 
-    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. Families
-    of `words` beside the two axes (emotions, behaviours) are scores of their own. With `incomplete`
-    "drop" a round that lacks a word of either axis has none of their scores, as in the released
-    code; likewise for every other family, which has a prompt of its own. "mean" is the mean of what
-    is there.
+    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. With
+    `incomplete` "drop" a round that lacks a word of either axis has none of their scores, as in the
+    released code; likewise for every other family (emotions, behaviours), which has a prompt of its
+    own. "mean" is the mean of what is there.
     """
     needs(words, ("family", "dimension", "word"), "words")
     for axis in set(AXES) - set(words["family"]):
@@ -102,15 +99,12 @@ def axis_tests(
 ) -> pd.DataFrame:
     """Competence against warmth over the groups of each cluster, by `paired_test`: Tables 2 and 5.
 
-    With `means` and `labels` of the same rounds, as in the paper, chance alone is significant:
-    k-means cuts even noise into groups with competence above warmth and groups below. Sound are the
-    labels of one half of the rounds and the means of the other (`halves`).
-
-    Index ``cluster``; ``n``, ``Competence`` and ``Warmth`` (the centroid, computed for every
-    cluster: the released code gives one of them its warmth as competence, hence C = W in print),
-    ``difference`` with ``low`` to ``high``, ``statistic``, ``d_z``, ``p``, ``p_holm``, ``sign``
-    (">" or "<" where p < `alpha`, else "=", as printed) and ``sign_holm``. A single group is not
-    tested: NaN and "".
+    With `means` and `labels` of the same rounds, as in the paper, chance alone is significant, as
+    k-means cuts even noise; sound are labels of one half of the rounds, means of the other
+    (`halves`). Index ``cluster``; ``n``, the centroid (the released code gives one cluster its
+    warmth as competence, hence C = W in print), ``difference`` with ``low`` to ``high``,
+    ``statistic``, ``d_z``, ``p``, ``p_holm``, ``sign`` (">" or "<" where p < `alpha`, else "=", as
+    printed) and ``sign_holm``. A single group is not tested: NaN and "".
     """
     rows = {}
     for cluster, points in _of_clusters(means, labels, AXES):
@@ -136,10 +130,8 @@ def correlations(
     """Spearman's correlation, over groups, of each predictor with each outcome: Table 8.
 
     The interval is Fisher's, tanh(atanh(r) -+ z sqrt(v)), with v = (1 + r**2 / 2) / (n - 3) of
-    Bonett and Wright 2000; p by scipy.stats.spearmanr.
-
-    ``predictor``, ``outcome``, ``n`` (groups with both), ``rho``, ``low``, ``high``, ``p`` and
-    ``p_holm``. NaN for a score that all groups share, or with fewer than 4 groups.
+    Bonett and Wright 2000; p by scipy.stats.spearmanr; ``n`` groups have both. NaN for a score that
+    all groups share, or with fewer than 4 groups.
     """
     needs(means, (*predictors, *outcomes), "means")
     rows = [
@@ -162,8 +154,7 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     """The `n` groups with the highest and the lowest mean rating of a word: Table 9.
 
     ``end`` ("highest", "lowest"), ``rank``, ``group``, ``mean`` and ``variance`` (n - 1) over its
-    ``rounds`` with the word, and ``tied``: how many groups have this mean. Ties stand in the order
-    of `ratings`: where they reach beyond the last rank, who is on the list is chance.
+    ``rounds`` with the word; ``tied`` groups have this mean, in the order of `ratings`.
     """
     there = _checked(ratings, [word]).dropna(subset=word)
     table = there.groupby("group", sort=False)[word].agg(mean="mean", variance="var", rounds="size")
@@ -187,14 +178,11 @@ def agreement(
     """A model's map of the groups against people's, over the groups that both have.
 
     `human` has the index ``group`` and both axes: Fiske et al. 2002, in Table 2. There the groups
-    of a cluster share its centroid, so that the intervals are too short.
-
-    ``correlations`` has ``axis``, ``method`` ("pearson", "spearman"), ``n``, ``r``, ``low``,
-    ``high`` (Fisher's; see `correlations`), ``p`` and ``p_holm``. ``distance`` is the disparity of
-    scipy.spatial.procrustes: the share, 0 to 1, of the squared distances that is left after one map
-    is moved, scaled, turned and mirrored onto the other. Maps with their axes exchanged have
-    distance 0; only the correlations see that. ``p`` is the share of permutations of the groups,
-    with the observed order as one of them, whose distance is no larger (Jackson 1995).
+    of a cluster share its centroid, so that the intervals are too short. ``correlations`` has
+    ``axis``, ``method`` ("pearson", "spearman") and the numbers of `correlations`. ``distance`` is
+    the disparity of scipy.spatial.procrustes, 0 to 1; of maps with their axes exchanged it is 0:
+    only the correlations see that. ``p`` is the share of permutations of the groups, the observed
+    order included, whose distance is no larger (Jackson 1995).
     """
     needs(means, AXES, "means")
     needs(human, AXES, "human")

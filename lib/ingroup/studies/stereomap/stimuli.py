@@ -1,8 +1,7 @@
 """Social groups of StereoMap, and the prompts that ask how society views them.
 
-Both are stimuli and stand in ``data/stimuli/stereomap/``: the prompts word for word, the groups
-under the paper's names, some of which are dated or offensive (column ``note``). Whoever wants
-another group adds a line to ``groups.csv`` and nothing else.
+Both stand in ``data/stimuli/stereomap/``, the groups under the paper's names, some of which are
+dated or offensive (column ``note``). Another group is another line of ``groups.csv``.
 """
 
 from collections.abc import Mapping
@@ -25,10 +24,9 @@ _COLUMNS = ["group", "extended", "original", "people", "sets", "table2", "note"]
 class Prompt(NamedTuple):
     """One question, or the few that are asked in one turn, about one group.
 
-    ``name`` is table and question ("EXTENDED/Emotion", "ORIGINAL/friendly"), ``construct`` the type
-    printed beside it. ``parts`` are the texts in their order, out of "keywords", "ratings" and
-    "overall". A reply should rate ``words`` ("Rating" is the one without a word) from ``low`` to
-    ``high`` and give ``n_keywords``: see `parse_ratings` and `parse_keywords`.
+    ``name`` is table and question ("EXTENDED/Emotion"), ``construct`` the type printed beside it,
+    ``parts`` the texts in order, out of "keywords", "ratings" and "overall". A reply should rate
+    ``words`` ("Rating" is the one without a word) and give ``n_keywords``.
     """
 
     name: str
@@ -50,20 +48,11 @@ class Expected(NamedTuple):
 def groups() -> pd.DataFrame:
     """All groups, one row each, with how they stand in a sentence.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``group`` as printed in appendix B or Table 2; ``extended`` and ``original``, the text that
-        the released code puts into the prompts of Table 7 and Table 6 ("" where it asks for no such
-        group); ``people``, a plural that reads right; ``sets`` (see :func:`names`); ``table2``, the
-        group of Table 2, and so of Fiske et al., with which this one can be compared ("" if none;
-        the nearest to Gay is Gay men); ``note``, "dated" or "offensive" or "".
-
-    Raises
-    ------
-    InputError
-        Naming file and line: for a missing column, a group that comes twice, or an empty ``people``
-        or no text at all for the prompts.
+    ``group`` as printed in appendix B or Table 2; ``extended`` and ``original``, as the released
+    code puts it into the prompts of Tables 7 and 6 ("" where it does not ask); ``people``, a plural
+    that reads right; ``sets`` (see `names`); ``table2``, the group of Table 2 (Fiske et al.) to
+    compare with ("" if none; the nearest to Gay is Gay men); ``note``, "dated", "offensive" or "".
+    InputError for a missing column, a group twice, an empty ``people`` or no text for the prompts.
     """
     file = _FOLDER / "groups.csv"
     table = read_table(file, _COLUMNS)
@@ -77,11 +66,10 @@ def groups() -> pd.DataFrame:
 
 
 def names(which: str = "EXTENDED") -> list[str]:
-    """Names of the groups of one set.
+    """Names of a set: "EXTENDED", the 98 of appendix B in its order; of ORIGINAL two.
 
-    ``"EXTENDED"`` are those of appendix B, 98 in its order. The ORIGINAL prompts are asked for the
-    24 of Table 2, ``"paper"``, or the 37 of the code, ``"released"``: which of them made the
-    printed clusters is not stated. InputError for an unknown set.
+    "paper" are the 24 of Table 2, "released" the 37 of the code: which of them made the printed
+    clusters is not stated. InputError for an unknown set.
     """
     table = _groups()
     chosen = table.group[[which in sets.split() for sets in table.sets]].tolist()
@@ -92,11 +80,10 @@ def names(which: str = "EXTENDED") -> list[str]:
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
-    """How a group stands in a prompt (its name, or the table alone).
+    """How a group stands in a prompt (its name, or the table alone); InputError for an unknown one.
 
-    `form` "released" is as the released code inserts it ("blinds"; a group that the code asks only
-    with the other table's prompts has that form), "grammatical" a plural that reads right ("blind
-    people"). InputError for an unknown group or form.
+    `form` "released" is as in the released code ("blinds"; asked only with the other table's
+    prompts, that form), "grammatical" a plural that reads right ("blind people").
     """
     if form not in FORMS:
         raise InputError(f"unknown form {form!r}, expected one out of {', '.join(FORMS)}.")
@@ -119,9 +106,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
         f"{version}/{name}": Prompt(
             name=f"{version}/{name}",
             construct=entry["construct"],
-            parts={
-                part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()
-            },
+            parts={k: asked.replace("{attribute}", name) for k, asked in entry["parts"].items()},
             words=tuple(entry["words"]),
             n_keywords=entry["n_keywords"],
             low=texts["low"],
@@ -135,8 +120,7 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
 def words(version: str = "EXTENDED") -> pd.DataFrame:
     """What scores are made of: ``family``, ``dimension``, ``word``, one row each.
 
-    Of EXTENDED Table 4. Of ORIGINAL the attributes of the two axes, each a prompt of its own; there
-    an axis has a single dimension.
+    Of EXTENDED Table 4; of ORIGINAL the prompts of the two axes, each axis a single dimension.
     """
     if version == "EXTENDED":
         return published.load("stereomap", 4)
@@ -158,24 +142,10 @@ def messages(
 ) -> list[Message]:
     """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
 
-    Parameters
-    ----------
-    group, prompt, ablation : str
-        Names as in :func:`groups`, :func:`prompts` and :func:`ablations`. The paper does not print
-        the three reduced texts; what is left out is described, and can be changed, in
-        ``prompts.yaml``.
-    form : {"released", "grammatical"}
-        "members of blinds", or "members of the group of blind people".
-
-    Raises
-    ------
-    InputError
-        For an unknown group, prompt, ablation or form; for ORIGINAL without its chain of thought,
-        of which it has none.
-
-    Notes
-    -----
-    Checked against the text of Tables 6 and 7 (tests/studies/stereomap).
+    Names as in `groups`, `prompts` and `ablations` (the paper does not print the three reduced
+    texts; ``prompts.yaml`` says what is left out); `form` as in `text`. InputError for an unknown
+    one, or ORIGINAL without the chain of thought, of which it has none. Checked against the text of
+    Tables 6 and 7.
     """
     parts = _parts(group, prompt, ablation, form)
     return [{"role": "user", "content": _templates()["join"].join(parts.values())}]
@@ -186,9 +156,8 @@ def separate_messages(
 ) -> dict[str, list[Message]]:
     """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
 
-    The parts share no context, so no rating sees the keywords, and the chain of thought is lost;
-    the words that differ are those of the released code. Parameters and errors are those of
-    :func:`messages`.
+    No rating sees the keywords, so the chain of thought is lost; the words that differ are those of
+    the released code. Parameters and errors as of `messages`.
     """
     parts = _parts(group, prompt, ablation, form, _templates()["separate"])
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}

@@ -1,0 +1,122 @@
+"""Store, prompts, many engines on Ray, and what the pipeline adds to vLLM."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+from transformers import AutoTokenizer
+
+import scale
+from bench import HERE, row, seconds
+from ingroup import models, paths
+from ingroup.design import Block, Design
+from ingroup.inference import Reply, Sampling, generate, open_store
+from ingroup.inference.cluster import Cluster
+from ingroup.inference.prompts import Prompter
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.design import trials
+
+SETTING, SHARD, N_SHARDS = "P0,S0,T0", 4096, 12
+
+
+def bench_store() -> Iterator[dict]:
+    """49,152 replies with their seal, on disk, against prompts and replies in a TSV file."""
+    design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
+    number = N_SHARDS * SHARD
+    replies = list(islice(scale.made_up(design, 100), number))
+    chats = [[turn["content"] for turn in design[place].messages] for place in range(number)]
+    table = pd.DataFrame(chats, columns=["system_prompt", "user_input"])
+    table["response"] = [reply.text for reply in replies]
+    with tempfile.TemporaryDirectory() as folder:
+        file, times = Path(folder) / "results.tsv", []
+        for turn in range(3):
+            store = open_store(Path(folder) / str(turn), design, scale.MadeUp(), Sampling())
+            begun = time.perf_counter()
+            with store.writing():
+                for shard in range(N_SHARDS):
+                    store.write(shard, replies[slice(*store.bounds(shard))])
+            times.append(time.perf_counter() - begun)
+        assert store.read(0, number).text.astype(str).tolist() == table.response.tolist()
+        baseline = seconds(lambda: table.to_csv(file, sep="\t", index=False), 2)
+        yield row("store_write", min(times), baseline, "DataFrame.to_csv of prompts and replies")
+        size = sum(part.stat().st_size for part in store.folder.glob("part-*")) / 1e6
+        tsv = f"that TSV file, {number:,} trials"
+        yield row("store_size", size, file.stat().st_size / 1e6, tsv, "MB")
+
+
+def bench_render() -> Iterator[dict]:
+    """From a number of the design to token ids, on one core, nothing remembered from before."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    design = trials(stimuli.load_events("sample", 36), [SETTING])
+    tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / models.calibrants()[0])
+    chats = [trial.messages for trial in design]
+    texts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
+    starts = range(0, len(design), SHARD)
+
+    def bare() -> list[list[int]]:
+        batches = (texts[start : start + SHARD] for start in starts)
+        return [x for b in batches for x in tokenizer(b, add_special_tokens=False)["input_ids"]]
+
+    def ours() -> list[list[int]]:
+        prompter = Prompter(tokenizer)
+        parts = (range(start, min(start + SHARD, len(design))) for start in starts)
+        return [x for p in parts for x in prompter.batch([design[i].messages for i in p])]
+
+    assert ours() == bare()
+    took = seconds(ours)
+    yield row(
+        "render", took, seconds(bare), f"the bare tokenizer on the same {len(design):,} prompts"
+    )
+    yield row("render_rate", took, len(design) / 50_000, "50,000 prompts a second")
+
+
+class Sleeper:
+    """Sleeps a hundredth of a second for each token it may write, whatever it is asked."""
+
+    asks_again = False
+
+    def answer(self, conversations, sampling):
+        time.sleep(sampling.max_tokens / 100)
+        return [Reply("3", "stop", 100, 0, 3) for _ in conversations]
+
+    def identity(self):
+        return {"engine": "sleeper"}
+
+    def close(self):
+        pass
+
+
+def bench_ray() -> Iterator[dict]:
+    """Four workers that sleep against one: what is measured is the way there and back."""
+    render = lambda condition: [{"role": "user", "content": str(condition["number"])}]  # noqa: E731
+    design = Design([Block({}, {"number": range(24 * 256)}, render, "")])
+
+    def took(workers: int) -> float:
+        cluster = Cluster(Sleeper, workers)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, tokens in (("warm", 1), ("asked", 100)):
+                begun, sampling = time.perf_counter(), Sampling(max_tokens=tokens)
+                store = open_store(Path(folder) / name, design, cluster, sampling, 256)
+                generate(design, cluster, store, sampling)
+        cluster.close()
+        return time.perf_counter() - begun
+
+    ours = took(4)
+    yield row("ray_scaling", ours, took(1), "one worker instead of 4, 24 shards of 1 s each")
+
+
+def bench_engine() -> Iterator[dict]:
+    """From design to shards with vLLM, against vLLM alone; by the Python that has it."""
+    run = subprocess.run(
+        [sys.argv[1], HERE / "vllm_overhead.py"], stdout=subprocess.PIPE, check=True, text=True
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    baseline = f"LLM.generate of the same {found['trials']:,} prompts as token ids"
+    yield row("engine_overhead", found["ours"], found["baseline"], baseline)
