@@ -24,6 +24,7 @@ KERNEL = {
     "kernel_name": "python3",
     "cwd": str(paths.ROOT),
     "progress_bar": False,
+    "start_timeout": 600,  # seconds; a busy machine may need many
     "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
 }
 
