@@ -206,3 +206,12 @@ def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run()
 def test_an_unknown_profile_names_those_there_are():
     with pytest.raises(InputError, match="no PROFILE 'fast'; there are demo, full"):
         parameters.merged(GAP, "fast", {})
+
+
+def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
+    options = parameters.command_line("").parse_args(["--set", "SEED", "--set", "N_EVENTS=4"])
+    with pytest.raises(InputError, match="--set SEED has no value: write SEED=<value>"):
+        parameters.parameters_of(GAP, options)
+    monkeypatch.setenv("SEED", "7")
+    values = parameters.parameters_of(GAP, options)
+    assert (values["SEED"], values["N_EVENTS"]) == (7, 4)

@@ -139,5 +139,7 @@ def command_line(description: str) -> argparse.ArgumentParser:
 def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
     # A name alone stands for its value in the environment, where no shell has read it.
+    if unset := [p for p in options.set if "=" not in p and p not in os.environ]:
+        raise InputError(f"--set {unset[0]} has no value: write {unset[0]}=<value>")
     given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
     return merged(notebook, options.profile, given, options.run, options.shared)
