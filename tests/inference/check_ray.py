@@ -245,7 +245,9 @@ def test_engines_that_differ_are_refused(tmp_path):
         place.write_text(place.read_text() + "x" if place.exists() else "x")
         return Scribe(tmp_path / "log", crew=2, model=str(len(place.read_text())))
 
-    with pytest.raises(EngineError, match=r"engines differ: model is '[12]' with one and '[12]' with"):
+    with pytest.raises(
+        EngineError, match=r"engines differ: model is '[12]' with one and '[12]' with"
+    ):
         run(tmp_path / "store", Cluster(another, 2))
 
 
