@@ -12,13 +12,13 @@ from ingroup.inference import (
     StoreError,
     ask,
     call,
-    failures,
     find_model,
     generate,
     open_store,
     stored,
     usage,
 )
+from ingroup.inference.generate import notes
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
@@ -149,12 +149,14 @@ def test_tokens_of_a_large_study_do_not_overflow():
 
 
 def test_failures_are_told_with_their_reasons(responses):
-    assert failures([responses]) == "3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"
-    assert failures([responses[:2]]) == ""
-    many = pd.DataFrame({"finish_reason": "failed", "error": [*"aaabbbccddeeeee"]})
+    assert notes([responses], "m") == ["3 of 6 prompts failed (2 x cut; 1 x HTTP 500)"]
+    assert notes([responses[:2]], "m") == []
+    many = pd.DataFrame({"finish_reason": "failed", "error": [*"aaabbbccddeeeee"], "model": ""})
     told = "15 of 15 prompts failed (5 x e; 3 x a; 3 x b; 4 x something else)"
-    assert failures([many]) == told
-    assert failures([many[:4], many[4:]]) == told
+    assert notes([many], "m") == [told]
+    assert notes([many[:8], many[8:]], "m") == [told]
+    named = many.assign(finish_reason="stop", model=["m", "n", *["m"] * 13])
+    assert notes([named], "m") == ["1 of 15 replies name another model (1 x n)"]
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):

@@ -1,14 +1,18 @@
 """The openai engine, against a fake server and through a proxy that spoils calls."""
 
 import asyncio
+import gzip
 import json
 import logging
 import math
+import multiprocessing
+import os
 import signal
 import threading
 import time
 from contextlib import ExitStack
 from email.utils import formatdate
+from functools import partial
 
 import anyio
 import openai
@@ -25,6 +29,7 @@ from ingroup.studies.empathy_gap.stimuli import load_events
 
 GREEDY = Sampling(max_tokens=8)
 LIKELY = Sampling(max_tokens=8, logprobs=3)
+said = partial(Reply, model="fake")  # as the fake server names its model
 KEY = "sk-planted-0123456789abcdefghij"
 
 
@@ -81,7 +86,7 @@ def ok(body):
 def test_replies_stand_in_order_with_their_tokens(serve):
     engine = OpenAIEngine("fake", serve(FakeOpenAI()))
     replies = engine.answer(chats(40), GREEDY)
-    assert replies == [Reply(text_of(chat), "stop", 6, 3, 1) for chat in chats(40)]
+    assert replies == [said(text_of(chat), "stop", 6, 3, 1) for chat in chats(40)]
     assert len({reply.text for reply in replies}) > 20
     assert engine.asks_again is True
     assert engine.answer([], GREEDY) == []
@@ -160,9 +165,9 @@ def plan():
     return empathy_gap_trials(load_events("sample", 4), ["P0,S0,T0"], ["Religion"])
 
 
-def table(plan, folder, url, **options):
+def table(plan, folder, url, shard_size=50, **options):
     engine = OpenAIEngine("fake", url, in_flight=8, **options)
-    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, 50), GREEDY)
+    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, shard_size), GREEDY)
 
 
 @pytest.mark.parametrize("attempts", [1, 6])
@@ -178,9 +183,10 @@ def test_what_is_answered_through_faults_is_what_is_answered_without(
     spoilt = table(plan, tmp_path / "spoilt", serve(proxy), attempts=attempts)
     assert set(proxy.drawn) == {"none", *FAULTS}
     failed = spoilt.finish_reason == "failed"
+    texts = ["text", "finish_reason", "error", "model"]
     pd.testing.assert_frame_equal(
-        spoilt[~failed].astype({"text": str, "finish_reason": str, "error": str}),
-        whole[~failed].astype({"text": str, "finish_reason": str, "error": str}),
+        spoilt[~failed].astype(dict.fromkeys(texts, str)),
+        whole[~failed].astype(dict.fromkeys(texts, str)),
     )
     assert spoilt.text[failed].isna().all()
     assert (spoilt.error[failed].astype(str) != "").all()
@@ -400,6 +406,17 @@ def test_a_short_word_for_a_key_does_not_change_replies(serve, monkeypatch):
     assert reply.text == "10"
 
 
+@pytest.mark.parametrize("key", ["hunter2", "pw1", "1"])
+def test_a_key_of_any_length_is_masked_in_errors(key, serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    answers = [fault(400, f"no access with {key}, sorry"), fault(400, f"key={key}")]
+    answers += [ok(completion(f"My key: {key}."))]
+    (first, second, said), _ = ask_each(answers, serve)
+    assert first.error == "HTTP 400 - no access with [key], sorry"
+    assert second.error == "HTTP 400 - key=[key]"
+    assert (key in said.text) == (len(key) <= 4)
+
+
 def test_identity_names_the_server_and_no_secret(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1/")
     assert OpenAIEngine("m").identity() == {
@@ -451,7 +468,7 @@ def test_odd_answers_that_hold_a_text(serve):
         (completion("a\ud83dz \ud83d\ude00 \x00"), "a\ufffdz \U0001f600 \x00", "stop"),
     ]
     replies, calls = ask_each([ok(body) for body, _, _ in cases], serve)
-    assert replies == [Reply(text, ending) for _, text, ending in cases]
+    assert replies == [said(text, ending) for _, text, ending in cases]
     assert calls == [1] * len(cases)
 
 
@@ -464,7 +481,7 @@ def test_counts_that_the_store_could_not_hold_are_left_out(serve):
         None,
     ]
     replies, _ = ask_each([ok(completion("50") | {"usage": usage}) for usage in usages], serve)
-    assert repr(replies) == repr([Reply("50", "stop")] * 5)  # True == 1, in values
+    assert repr(replies) == repr([said("50", "stop")] * 5)  # True == 1, in values
 
 
 def test_log_probabilities_of_the_first_token(serve):
@@ -480,10 +497,10 @@ def test_log_probabilities_of_the_first_token(serve):
     ]
     answers = [ok(with_logprobs(completion("50"), pairs)) for pairs, _ in cases]
     replies, _ = ask_each(answers, serve, sampling=LIKELY)
-    assert replies == [Reply("50", "stop", top_logprobs=top) for _, top in cases]
+    assert replies == [said("50", "stop", top_logprobs=top) for _, top in cases]
     # Whoever does not ask for them gets none, though a server sends some.
     (reply, *_), _ = ask_each(answers, serve)
-    assert reply == Reply("50", "stop")
+    assert reply == said("50", "stop")
 
 
 def test_log_probabilities_that_are_none_leave_the_answer(serve):
@@ -501,7 +518,7 @@ def test_log_probabilities_that_are_none_leave_the_answer(serve):
         body["choices"][0]["logprobs"] = shape
         answers.append(ok(body))
     replies, calls = ask_each([*answers, ok(completion("50"))], serve, sampling=LIKELY)
-    assert replies == [Reply("50", "stop")] * (len(shapes) + 1)
+    assert replies == [said("50", "stop")] * (len(shapes) + 1)
     assert set(calls) == {1}
 
 
@@ -549,3 +566,74 @@ def test_an_error_that_breaks_the_client_costs_one_trial(serve):
     replies = ask(FakeOpenAI(lambda call, n: odd if call.prompt == "How, 0?" else None), serve, 3)
     assert [reply.finish_reason for reply in replies] == ["failed", "stop", "stop"]
     assert replies[0].error == "UnicodeError: undefined encoding"
+
+
+def test_who_answered_is_kept_and_said(plan, tmp_path, serve, capsys):
+    """A provider that serves another model, or a dated one, under the name that was asked for."""
+
+    def script(call, before):
+        other = completion(text_of(call.request["messages"])) | {"model": "fake-small\ud800"}
+        return ok(other) if len(call.prompt) % 2 else None
+
+    found = table(plan, tmp_path, serve(FakeOpenAI(script)))
+    names = found.model.astype(str).value_counts().to_dict()
+    other = names.pop("fake-small\ufffd")
+    assert names == {"fake": 144 - other}
+    sentence = f"{other} of 144 replies name another model ({other} x fake-small\ufffd)"
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_to_another_server_is_not_followed(status, serve):
+    other = FakeOpenAI()
+    address = serve(other)
+    server = always(status, {"Location": f"{address}/chat/completions"}, b"")
+    with pytest.raises(EngineError, match=r"sends its calls on to http://127\.0\.0\.1:\d+\)"):
+        ask(server, serve, 3, in_flight=1)
+    assert (other.calls, len(server.calls)) == ([], 3)
+
+
+def test_a_body_without_end_is_given_up(serve):
+    """What is too long, or packed, is one failed call: neither read to its end nor asked again."""
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answers = [
+        ok(completion("9" * 2**21)),
+        fault(500, "x" * 2**21),
+        (200, packed, gzip.compress(b" " * 50_000_000)),
+        ok(completion("9" * 2**19)),
+    ]
+    replies, calls = ask_each(answers, serve)
+    assert calls == [1] * 4
+    long = Reply(None, "failed", error="the answer is longer than 1,048,576 bytes")
+    assert replies[:2] == [long, long]
+    assert replies[2].error == "the answer is compressed, which was not asked for"
+    assert len(replies[3].text) == 2**19
+
+
+def run_of_144(folder, url):
+    """A run in a process of its own, with one shard for all."""
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    plan = empathy_gap_trials(load_events("sample", 4), ["P0,S0,T0"], ["Religion"])
+    table(plan, folder, url, shard_size=4096)
+
+
+def test_a_killed_run_costs_no_call_that_was_answered(plan, tmp_path, serve):
+    """Of 144 calls of one shard 100 were made; the second run asks for the rest."""
+    child, folder = None, tmp_path / "store"
+
+    def script(call, before):
+        if len(server.calls) == 100:
+            os.kill(child.pid, signal.SIGKILL)
+
+    server = FakeOpenAI(script)
+    url = serve(server)
+    child = multiprocessing.get_context("spawn").Process(target=run_of_144, args=(folder, url))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    whole = table(plan, folder, url, shard_size=4096)
+    assert len(server.calls) <= 144 + 8  # those that were in flight
+    assert {path.name for path in folder.iterdir()} == {
+        ".lock", "manifest.json", "part-00000.parquet"
+    }  # fmt: skip
+    pd.testing.assert_frame_equal(whole, table(plan, tmp_path / "whole", url, shard_size=4096))

@@ -166,7 +166,7 @@ def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
     manifest = {"trials": 3, "shard_size": 2}
     filled(tmp_path / "a", manifest, [Reply("1", "stop")] * 2)
     (tmp_path / "a" / "manifest.json").write_text("{")
-    with pytest.raises(StoreError, match="not readable as JSON"):
+    with pytest.raises(StoreError, match="cannot be read as JSON"):
         Store(tmp_path / "a", manifest)
     (tmp_path / "a" / "manifest.json").unlink()
     with pytest.raises(StoreError, match=r"shards but no manifest\.json"):
@@ -184,16 +184,16 @@ def test_the_manifest_pins_what_can_change_a_response(plan, tmp_path):
         "prompts": plan.fingerprint,
         "trials": 432,
         "shard_size": 50,
-        "format": 3,
+        "format": 4,
     }
 
 
-@pytest.mark.parametrize("version", [None, 2, 4])
+@pytest.mark.parametrize("version", [None, 3, 5])
 def test_shards_of_another_format_are_refused(plan, tmp_path, version):
     run(plan, tmp_path, Parrot())
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"format": version}))
-    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 3"):
+    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 4"):
         run(plan, tmp_path, Parrot())
 
 

@@ -7,7 +7,7 @@ waits for torch who only reads a store.
 from ingroup.inference.call import Call, ask, stored
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
-from ingroup.inference.generate import failures, fill, generate, manifest, open_store, usage
+from ingroup.inference.generate import fill, generate, manifest, open_store, usage
 from ingroup.inference.store import Store, StoreError, parts
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Store",
     "StoreError",
     "ask",
-    "failures",
     "fill",
     "find_model",
     "generate",

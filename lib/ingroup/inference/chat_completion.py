@@ -7,6 +7,7 @@ from typing import Any
 from ingroup.inference.engine import FAILED, LENGTH, STOP, Reply
 
 COUNTS = ("prompt_tokens", "cached_tokens", "output_tokens")
+MOST_NAME = 100  # characters of the name that a server gives its model
 BROKEN = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
 
 
@@ -14,8 +15,8 @@ class NoCompletion(ValueError):
     """A body that is no chat completion; the message has what it is."""
 
 
-def choice(body: bytes) -> tuple[dict[str, Any], Any]:
-    """The first choice of a completion, with a message, and what stands there as its usage.
+def choice(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first choice of a completion, with a message, and the whole of it.
 
     Raises
     ------
@@ -26,7 +27,8 @@ def choice(body: bytes) -> tuple[dict[str, Any], Any]:
         answer = json.loads(body)
         first = answer["choices"][0]
         first["message"].get("content"), first.get("finish_reason")
-        return first, answer.get("usage")
+        answer.get("usage")
+        return first, answer
     except BROKEN as error:
         found = body.decode("utf8", "replace")
         raise NoCompletion(f"the answer is no chat completion: {found}") from error
@@ -43,8 +45,11 @@ def read(body: bytes, logprobs: int = 0) -> Reply:
         How many of the first tokens were asked for. An answer that lacks them, or whose are
         broken, is an answer all the same.
     """
-    first, usage = choice(body)
-    message, ending, counts = first["message"], str(first.get("finish_reason")), _counts(usage)
+    first, answer = choice(body)
+    message, ending = first["message"], str(first.get("finish_reason"))
+    name = answer.get("model")
+    name = _encodable(name)[:MOST_NAME] if isinstance(name, str) else ""
+    about = _counts(answer.get("usage")) | {"model": name}
     # A refusal by the server or its filter is text as well: what it means is for parsing to say.
     # An empty text is the model's answer, unless a filter emptied it.
     texts = [message.get("content"), message.get("refusal")]
@@ -52,9 +57,9 @@ def read(body: bytes, logprobs: int = 0) -> Reply:
     text = _encodable("\n".join(filter(None, written)))
     if not written or (text == "" and ending == "content_filter"):
         reason = f"the answer holds no text (finish_reason {ending})"
-        return Reply(None, FAILED, **counts, error=reason)
+        return Reply(None, FAILED, **about, error=reason)
     reason = LENGTH if ending == "length" else STOP
-    return Reply(text, reason, **counts, top_logprobs=_top_logprobs(first, logprobs))
+    return Reply(text, reason, **about, top_logprobs=_top_logprobs(first, logprobs))
 
 
 def _encodable(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -76,6 +76,8 @@ class Reply(NamedTuple):
     top_logprobs : tuple of (str, float)
         The most probable first tokens as text, most probable first, each with the natural logarithm
         of its probability (before temperature and top_p); empty unless the sampling asks for them.
+    model : str
+        Who answered, as a server says; empty for an engine that knows.
     """
 
     text: str | None
@@ -85,6 +87,7 @@ class Reply(NamedTuple):
     output_tokens: int = 0
     error: str = ""
     top_logprobs: tuple[tuple[str, float], ...] = ()
+    model: str = ""
 
 
 def trial_seed(seed: int, prompt: Sequence) -> int:
@@ -134,4 +137,18 @@ class LocalEngine(Protocol):
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """One reply a prompt, in the same order."""
+        ...
+
+
+@runtime_checkable
+class Server(Protocol):
+    """An engine whose replies come one by one and may cost money: each is kept at once."""
+
+    def answer_each(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+    ) -> list[Reply]:
+        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes."""
         ...

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from tqdm import tqdm
 
 from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
-from ingroup.inference.engine import FAILED, Engine, LocalEngine, Reply, Sampling
+from ingroup.inference.engine import FAILED, Engine, LocalEngine, Reply, Sampling, Server
+from ingroup.inference.journal import Journal
 from ingroup.inference.store import Store, parts
 
 SHARD_SIZE = 4096
@@ -77,13 +79,14 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
             with tqdm(
                 total=store.trials, initial=done, desc=title, unit=" prompts", mininterval=5
             ) as progress:
-                for place, replies in _replies(design, todo, engine, sampling):
+                journal = store.journal()
+                ask = partial(_replies, design, engine=engine, sampling=sampling, journal=journal)
+                for place, replies in ask(todo, progress):
                     store.write(lacks.missing[place], replies)
-                    progress.update(len(replies))
-                for place, replies in _replies(design, again, engine, sampling):
+                for place, replies in ask(again, progress):
                     store.write_again(again[place], replies)
-                    progress.update(len(replies))
-    if sentence := failures(parts(store, columns=["error"])):
+                journal.drop(list(journal.kept))  # what a kill left of parts that were written
+    for sentence in notes(parts(store, columns=["error", "model"]), store.manifest.get("model")):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
 
 
@@ -107,17 +110,30 @@ def batches(trials: Iterable[int], size: int) -> list[list[int]]:
 
 
 def _replies(
-    design: Design, todo: Sequence[Sequence[int]], engine: Engine, sampling: Sampling
+    design: Design,
+    todo: Sequence[Sequence[int]],
+    progress: tqdm,
+    engine: Engine,
+    sampling: Sampling,
+    journal: Journal,
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """The place of a part of the trials and its replies, each part once.
-
-    A cluster answers them in any order. One engine takes one after another: while it computes a
-    part, a thread makes the prompts of the next, as token ids where the engine takes them: a GPU
-    does not wait for a chat template.
-    """
-    if isinstance(engine, Cluster):
-        yield from engine.replies(design, todo, sampling)
+    """The place of a part of the trials and its replies, each part once."""
+    if isinstance(engine, Server):
+        yield from _from_server(design, todo, progress, engine, sampling, journal)
         return
+    ask = engine.replies if isinstance(engine, Cluster) else partial(_ahead, engine)
+    for place, replies in ask(design, todo, sampling):
+        progress.update(len(replies))
+        yield place, replies
+
+
+def _ahead(
+    engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
+) -> Iterator[tuple[int, list[Reply]]]:
+    """While the engine computes a part, a thread makes the prompts of the next.
+
+    As token ids, where the engine takes them: a GPU does not wait for a chat template.
+    """
     local = isinstance(engine, LocalEngine)
     ask = engine.complete if local else engine.answer
 
@@ -133,21 +149,48 @@ def _replies(
             yield place, ask(prompts, sampling)
 
 
-def failures(responses: Iterable[pd.DataFrame]) -> str:
-    """How many calls failed and the three most frequent reasons, as a sentence; empty if none.
+def _from_server(
+    design: Design,
+    todo: Sequence[Sequence[int]],
+    progress: tqdm,
+    engine: Server,
+    sampling: Sampling,
+    journal: Journal,
+) -> Iterator[tuple[int, list[Reply]]]:
+    """Each reply is kept as it comes, and nothing that is kept is asked again."""
+    for place, numbers in enumerate(todo):
+        rest = [number for number in numbers if number not in journal.kept]
+        progress.update(len(numbers) - len(rest))
 
+        def keep(index: int, reply: Reply, rest: Sequence[int] = rest) -> None:
+            journal.add(rest[index], reply)
+            progress.update()
+
+        asked = engine.answer_each([design[n].messages for n in rest], sampling, keep)
+        found = journal.kept | dict(zip(rest, asked, strict=True))
+        yield place, [found[number] for number in numbers]
+        journal.drop(numbers)  # whoever took them has written them
+
+
+def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
+    """Sentences: how many calls failed, and how many replies name another model than was asked.
+
+    Each with its three most frequent reasons or names; without either there is no sentence.
     ``responses`` come in parts, as from :func:`ingroup.inference.store.parts`.
     """
-    prompts, counts = 0, Counter()
+    prompts, errors, models = 0, Counter(), Counter()
     for part in responses:
         prompts += len(part)
-        counts.update(part.error[part.finish_reason == FAILED].astype(str))
-    if not counts:
-        return ""
-    reasons = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
-    others = counts.total() - sum(count for _, count in counts.most_common(3))
-    reasons += [f"{others:,} x something else"] if others else []
-    return f"{counts.total():,} of {prompts:,} prompts failed ({'; '.join(reasons)})"
+        errors.update(part.error[part.finish_reason == FAILED].astype(str))
+        models.update(part.model[~part.model.isin(["", model])].astype(str))
+    found = []
+    for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
+        most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
+        others = counts.total() - sum(count for _, count in counts.most_common(3))
+        most += [f"{others:,} x something else"] if others else []
+        if counts:
+            found.append(f"{counts.total():,} of {prompts:,} {what} ({'; '.join(most)})")
+    return found
 
 
 def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0) -> pd.DataFrame:

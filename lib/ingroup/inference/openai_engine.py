@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,12 +19,40 @@ OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Status or code of an error that no other prompt would mend.
 COMMON = {401, 402, 403, 404, "insufficient_quota", "unsupported_parameter", "unsupported_value"}
-REASON_LENGTH, SECRET_LENGTH = 200, 16  # characters
+REASON_LENGTH, WORD_LENGTH = 200, 4  # characters
 PATIENCE = 16  # trials
+MOST_BYTES = 2**20  # of an answer's body; the longest reply that a study asks for has some thousand
 
 
 class BrokenBody(httpx2.RemoteProtocolError):
     """A body that is no chat completion: for the client a broken connection, tried again."""
+
+
+class Refused(openai.OpenAIError):
+    """An answer that would not be better the next time: the client does not try it again."""
+
+
+class Elsewhere(Refused):
+    """A redirect to another server, which was not chosen to see the prompts."""
+
+
+class Capped(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is longer than any answer."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream):
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The body's bytes, at most ``MOST_BYTES``."""
+        size = 0
+        async for chunk in self._stream:
+            if (size := size + len(chunk)) > MOST_BYTES:
+                raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """End the stream below."""
+        await self._stream.aclose()
 
 
 class OpenAIEngine:
@@ -112,10 +140,19 @@ class OpenAIEngine:
         ------
         EngineError
             Where the first 16 trials to end (or all, where there are fewer) failed for a cause
-            that is not theirs: a wrong key, no such model, no credit, no server. Any other failure
-            is a reply that says why.
+            that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
+            another one. Any other failure is a reply that says why.
         """
-        replies, stopped = _in_thread(self._answer_all(conversations, sampling))
+        return self.answer_each(conversations, sampling, lambda place, reply: None)
+
+    def answer_each(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+    ) -> list[Reply]:
+        """:meth:`answer`, and ``keep`` gets each reply with its place as soon as it is there."""
+        replies, stopped = _in_thread(self._answer_all(conversations, sampling, keep))
         if stopped:
             raise EngineError(
                 f"{self.identity()['base_url']} does not answer for the model {self.model!r} "
@@ -124,13 +161,16 @@ class OpenAIEngine:
         return replies
 
     async def _answer_all(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
     ) -> tuple[list[Reply], str]:
         slots, patience = asyncio.Semaphore(self.in_flight), min(PATIENCE, len(conversations))
         ended: list[bool] = []
         stopped = ""
 
-        async def one(messages: Sequence[Message]) -> Reply:
+        async def one(place: int, messages: Sequence[Message]) -> Reply:
             nonlocal stopped
             # A trial that waits keeps its slot: a server that asks for patience gets it.
             async with slots:
@@ -138,19 +178,34 @@ class OpenAIEngine:
                     return Reply(None, FAILED, error=stopped)
                 reply, common = await self._ask(client, self._request(messages, sampling))
             reply = self._without_key(reply)
+            keep(place, reply)
             ended.append(common)
             if len(ended) == patience and all(ended):
                 stopped = reply.error
             return reply
 
+        hooks = {"request": [self._stay], "response": [_look]}
         async with openai.AsyncOpenAI(
             api_key=self._key() or "none",
             base_url=self.base_url,
             max_retries=self.attempts - 1,
             timeout=self.timeout,
-            http_client=openai.DefaultAsyncHttpx2Client(event_hooks={"response": [_look]}),
+            default_headers={"Accept-Encoding": "identity"},  # small bodies may unpack to gigabytes
+            http_client=openai.DefaultAsyncHttpx2Client(event_hooks=hooks),
         ) as client:
-            return await asyncio.gather(*map(one, conversations)), stopped
+            asked = [asyncio.ensure_future(one(*chat)) for chat in enumerate(conversations)]
+            try:
+                return await asyncio.gather(*asked), stopped
+            finally:
+                for task in asked:
+                    task.cancel()
+
+    async def _stay(self, request: httpx2.Request) -> None:
+        """Refuse a request that a redirect made for another server."""
+        asked = httpx2.URL(self.base_url)
+        if (request.url.scheme, request.url.netloc) != (asked.scheme, asked.netloc):
+            there = f"{request.url.scheme}://{request.url.netloc.decode()}"
+            raise Elsewhere(f"the server sends its calls on to {there}")
 
     def _request(self, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
         # OpenAI's newer models refuse the name that every other server knows.
@@ -179,6 +234,8 @@ class OpenAIEngine:
         except openai.APIStatusError as error:
             common = not COMMON.isdisjoint((error.status_code, error.code))
             reason = error.message.replace("Error code:", "HTTP", 1)
+        except Refused as error:
+            reason, common = str(error), isinstance(error, Elsewhere)
         except Exception as error:
             # Whatever a server makes the client raise must not cost the other answers of this
             # shard. The cause is the transport's.
@@ -190,16 +247,19 @@ class OpenAIEngine:
 
     def _without_key(self, reply: Reply) -> Reply:
         """The reply as it may be stored: servers are known to repeat the key in their errors."""
-        key, text, error, tokens = self._key(), reply.text, reply.error, reply.top_logprobs
-        # A short key is a word for a server that wants none, and may well stand in a reply.
-        if len(key) >= SECRET_LENGTH:
-            text = text and text.replace(key, "[key]")
+        key, error = self._key(), reply.error
+        # A word of up to four letters is masked in errors alone, where it stands by itself: as a
+        # key for a server that wants none it may well be the answer, or a part of it.
+        if len(key) > WORD_LENGTH:
+            masked = [text and text.replace(key, "[key]") for text in (reply.text, reply.model)]
+            top = [(token.replace(key, "[key]"), number) for token, number in reply.top_logprobs]
+            reply = reply._replace(text=masked[0], model=masked[1], top_logprobs=tuple(top))
             error = error.replace(key, "[key]")
-            tokens = tuple((token.replace(key, "[key]"), number) for token, number in tokens)
-        error = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", error)
+        elif key:
+            error = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", error)
+        error = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", error)[: 10 * REASON_LENGTH]
         error = "".join(letter if letter.isprintable() else " " for letter in error)
-        error = " ".join(error.split())[:REASON_LENGTH]
-        return reply._replace(text=text, error=error, top_logprobs=tokens)
+        return reply._replace(error=" ".join(error.split())[:REASON_LENGTH])
 
     def close(self) -> None:
         """Nothing stays open between calls."""
@@ -207,6 +267,9 @@ class OpenAIEngine:
 
 async def _look(response: httpx2.Response) -> None:
     """Say to the client what else it should try again, and what not."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise Refused("the answer is compressed, which was not asked for")
+    response.stream = Capped(response.stream)
     body = await response.aread()
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"

@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         ("cached_tokens", pa.int32()),
         ("output_tokens", pa.int32()),
         ("error", TEXT),
+        ("model", TEXT),
         ("top_logprobs", pa.list_(pa.struct([("token", pa.string()), ("logprob", pa.float32())]))),
     ]
 )

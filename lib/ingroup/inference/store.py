@@ -26,9 +26,10 @@ from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
 from ingroup.inference.engine import FAILED, Reply
+from ingroup.inference.journal import Journal
 from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
 
-FORMAT = 3  # what the files look like
+FORMAT = 4  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
@@ -48,8 +49,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
     """What a store's ``manifest.json`` says; a StoreError where it is no JSON object."""
     try:
         return dict(json.loads(file.read_text("utf8")))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise StoreError(f"{file} is not readable as JSON; move its folder away") from error
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise StoreError(f"{file} cannot be read as JSON; move its folder away") from error
 
 
 class Store:
@@ -146,6 +147,10 @@ class Store:
             yield state
         finally:
             lock.release()
+
+    def journal(self) -> Journal:
+        """Finished calls that no shard holds yet, inside :meth:`writing`."""
+        return Journal(self.folder / "journal.jsonl", self._hash)
 
     @property
     def shards(self) -> int:
