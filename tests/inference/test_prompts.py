@@ -5,7 +5,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ingroup import paths
-from ingroup.inference import EngineError
+from ingroup.inference import EngineError, prompts
 from ingroup.inference.prompts import Prompter, fold_system
 from ingroup.studies.empathy_gap import stimuli
 
@@ -148,6 +148,14 @@ def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
 def test_a_model_without_a_chat_template_is_one_sentence(tokenizer):
     tokenizer.chat_template = None
     with pytest.raises(EngineError, match="has no chat template; an instruction-tuned model"):
+        Prompter(tokenizer)
+
+
+def test_a_template_that_does_not_end_is_one_sentence(tokenizer, monkeypatch):
+    loop = "{% for a in range(2000) %}{% for b in range(2000) %}{% endfor %}{% endfor %}"
+    tokenizer.chat_template = loop + tokenizer.chat_template
+    monkeypatch.setattr(prompts, "LONGEST", 1e-3)
+    with pytest.raises(EngineError, match="does not render a chat of three words within"):
         Prompter(tokenizer)
 
 

@@ -1,5 +1,6 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
+import json
 import math
 import shutil
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from ingroup import paths
@@ -161,6 +163,43 @@ def test_the_identity_pins_every_file_that_is_read(engine, tmp_path):
         assert Weights(str(copy)).identity()["revision"] != own["revision"], name
         (copy / name).write_bytes(before)
     assert Weights(str(copy)).identity() == own
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+
+
+def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, copy):
+    odd = {"num_beams": 3, "min_new_tokens": 6, "repetition_penalty": 9.0, "do_sample": True}
+    file = copy / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | odd))
+    other = TransformersEngine(str(copy))
+    greedy, warm = Sampling(max_tokens=8), Sampling(temperature=1.0, max_tokens=8)
+    assert other.answer(chats[:10], greedy) == engine.answer(chats[:10], greedy)
+    assert other.answer(chats[:10], warm) == engine.answer(chats[:10], warm)
+
+
+@pytest.mark.parametrize("what", ["missing", "unexpected", "mismatched", "truncated"])
+def test_weights_that_do_not_fit_are_refused(what, copy):
+    """transformers fills what is missing with random numbers and says so in a log."""
+    file = copy / "model.safetensors"
+    tensors = load_file(file)
+    name = next(name for name in tensors if "layers.0" in name)
+    if what == "missing":
+        del tensors[name]
+    elif what == "unexpected":
+        tensors[name.replace("layers.0", "layers.99")] = tensors[name].clone()
+    elif what == "mismatched":
+        tensors[name] = torch.zeros(3, 5)
+    save_file(tensors, file, {"format": "pt"})
+    if what == "truncated":
+        file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(EngineError, match=r"cannot be loaded|do not fit") as error:
+        TransformersEngine(str(copy)).answer([[{"role": "user", "content": "?"}]], Sampling())
+    assert "\n" not in str(error.value)
+    if what in ("missing", "unexpected"):
+        assert f"{what} tensor" in str(error.value)
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):

@@ -4,10 +4,12 @@ import hashlib
 import re
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 from jinja2 import TemplateError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 SystemRole = Literal["keep", "fold"]
 Bos = Literal["template", "released"]
 
+LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
 MOST_TURNS = 200_000  # under 300 MB where a turn has 200 tokens
 
 _PROBE = [
@@ -94,10 +97,27 @@ class Prompter:
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
                 "needed (its name often ends in -Instruct or -it)"
             )
+        self._check_speed()
         if system == "keep" and not self._has_system_role():
             raise EngineError(
                 f"the chat template of {tokenizer.name_or_path} has no system role; set "
                 "SYSTEM=fold to put the persona before the task in the user turn"
+            )
+
+    def _check_speed(self) -> None:
+        """Refuse a template whose loops do not end: it is a program, and comes from anywhere."""
+
+        def render() -> None:
+            with suppress(Exception):  # a template may refuse this chat
+                self._rendered([_PROBE[1:]])
+
+        thread = Thread(target=render, daemon=True)
+        thread.start()
+        thread.join(LONGEST)
+        if thread.is_alive():
+            raise EngineError(
+                f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
+                f"three words within {LONGEST} s"
             )
 
     def _has_system_role(self) -> bool:

@@ -7,13 +7,7 @@ from functools import cached_property
 
 import torch
 import transformers
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    DynamicCache,
-    LogitsProcessorList,
-    PreTrainedModel,
-)
+from transformers import AutoTokenizer, DynamicCache, LogitsProcessorList, PreTrainedModel
 
 from ingroup.design import Message
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
@@ -68,11 +62,7 @@ class TransformersEngine:
 
     @cached_property
     def _model(self) -> PreTrainedModel:
-        model = self.weights.load(
-            AutoModelForCausalLM.from_pretrained,
-            dtype=getattr(torch, self.dtype),
-            use_safetensors=True,
-        )
+        model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
     def identity(self) -> dict[str, str]:
@@ -138,12 +128,6 @@ class TransformersEngine:
             max_new_tokens=sampling.max_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
             logits_processor=LogitsProcessorList(listeners),
-            # Settings of the model's own, which the other engines do not apply.
-            do_sample=False,
-            temperature=None,
-            top_p=None,
-            top_k=None,
-            repetition_penalty=1.0,
         )
         written = output[:, ids.shape[1] :].tolist()
         top = first.top or [[]] * len(prompts)

@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from ingroup.inference.engine import EngineError
 
@@ -44,12 +44,36 @@ class Weights:
         """
         try:
             return loader(self.model, trust_remote_code=False, **options)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # files of each kind have errors of their own
             reason = str(error).strip().split("\n")[0]
             here = "" if Path(self.model).is_dir() else ", and there is no such folder"
             raise EngineError(
                 f"the model {self.model!r} cannot be loaded{here}: {reason}"
             ) from error
+
+    def causal_model(self, **options) -> PreTrainedModel:
+        """The model, every tensor from its files and of its generation defaults the end tokens.
+
+        What else stands there (beams, penalties, a least length) the other engines do not apply.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`load`, and where the files lack a tensor, which would then be random, hold
+            one that the model has no place for, or one of another shape.
+        """
+        loader = partial(AutoModelForCausalLM.from_pretrained, output_loading_info=True)
+        model, found = self.load(loader, use_safetensors=True, **options)
+        for what in ("missing", "unexpected", "mismatched"):
+            if keys := sorted(map(str, found[f"{what}_keys"])):
+                more = f" and {len(keys) - 1:,} more" if keys[1:] else ""
+                raise EngineError(
+                    f"the files of the model {self.model!r} do not fit its config.json: {what} "
+                    f"tensor {keys[0]}{more}; fetch it again"
+                )
+        ends = model.generation_config.eos_token_id
+        model.generation_config = GenerationConfig(eos_token_id=ends)
+        return model
 
     def identity(self) -> dict[str, str]:
         """Model, and its commit on the hub or the hash of a folder's files."""
