@@ -46,7 +46,7 @@ endef
 slug   = $(subst $(newline),,$(call without,$(SIGNS),$(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(1)))))))
 PARTS := $(filter-out demo,$(PROFILE)) $(foreach v,$(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(v)-$(call slug,$($(v))))
 RUN   ?= $(or $(subst $(space),_,$(strip $(PARTS))),default)
-$(foreach v,RUN PROFILE,$(if $(call without,$(SAFE),$($(v)))$(findstring ..,$($(v))),$(error \
+$(foreach v,PROFILE RUN,$(if $(call without,$(SAFE),$($(v)))$(findstring ..,$($(v))),$(error \
 	$(v) is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, without two dots: give another, make $(MAKECMDGOALS) $(v)=<name>, not $($(v)))))
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks

@@ -12,11 +12,18 @@ from ingroup import paths
 
 PROJECT = tomllib.loads((paths.ROOT / "pyproject.toml").read_text("utf8"))
 DECLARED = {r.name: r for r in map(Requirement, PROJECT["project"]["dependencies"])}
-LOCKED = [
-    Requirement(line)
-    for line in (paths.ROOT / "requirements.lock").read_text("utf8").splitlines()
-    if re.match(r"[a-z0-9]", line)
-]
+LOCKS = [paths.ROOT / "requirements.lock", *sorted((paths.ROOT / "locks").glob("*.lock"))]
+
+
+def pinned(lock):
+    """The requirements of a lock, each with how many hashes stand below it."""
+    parts = re.split(r"^(?=[a-z0-9])", lock.read_text("utf8"), flags=re.MULTILINE)[1:]
+    return [
+        (Requirement(part.split("\\")[0].strip()), part.count("--hash=sha256:")) for part in parts
+    ]
+
+
+LOCKED = [requirement for requirement, _ in pinned(LOCKS[0])]
 CONDA = yaml.safe_load((paths.ROOT / "environment.yml").read_text("utf8"))["dependencies"]
 CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
 ENVIRONMENTS = [
@@ -39,6 +46,22 @@ def test_the_lock_pins_one_version_that_is_declared(name, environment):
     assert pin.version in DECLARED[name].specifier
 
 
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_every_package_of_a_lock_has_its_version_and_hashes(lock):
+    for requirement, hashes in pinned(lock):
+        assert hashes > 0, requirement
+        assert [one.operator for one in requirement.specifier] == ["=="], requirement
+        assert requirement.name != "torch"
+    declared = PROJECT["project"]["optional-dependencies"].get(lock.stem, [])
+    assert set(map(Requirement, declared)) <= {requirement for requirement, _ in pinned(lock)}
+
+
+def test_what_builds_is_pinned():
+    (hatchling,) = PROJECT["build-system"]["requires"]
+    assert {hatchling} < set(PROJECT["dependency-groups"]["build"])
+    assert set(PROJECT["dependency-groups"]["build"]) <= set(map(str, LOCKED))
+
+
 def test_torch_stands_apart():
     """pip installs it, from the build that fits the machine; the lock must not bring another."""
     assert [r.name for r in LOCKED if re.match("torch|triton|nvidia", r.name)] == []
@@ -56,5 +79,6 @@ def test_conda_gets_the_same_environment():
 
 
 def test_no_file_names_a_registry():
-    for name in ("requirements.lock", "pyproject.toml", "environment.yml", "Makefile"):
-        assert "://" not in (paths.ROOT / name).read_text("utf8")
+    names = ("pyproject.toml", "environment.yml", "Makefile")
+    for file in (*LOCKS, *(paths.ROOT / name for name in names)):
+        assert "://" not in file.read_text("utf8")

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -36,14 +37,15 @@ def done(tmp_path_factory):
     return root
 
 
+def make(root, *arguments, check=True):
+    command = ["make", "-C", str(root), *arguments]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    return subprocess.run(command, capture_output=True, text=True, check=check, env=environment)
+
+
 def runs(root, *arguments):
     """The notebooks that make would run, in order."""
-    command = ["make", "-n", "-C", str(root), *arguments]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    shown = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment
-    ).stdout
-    return re.findall(r"ingroup\.commands\.run (\S+)", shown)
+    return re.findall(r"ingroup\.commands\.run (\S+)", make(root, "-n", *arguments).stdout)
 
 
 def test_where_nothing_changed_nothing_runs(done):
@@ -86,11 +88,40 @@ def test_alone_the_synthesis_takes_what_is_there(done):
     assert runs(done, "00") == ["00_map"]
 
 
-def test_a_value_reaches_the_program_through_the_environment(done):
-    shown = subprocess.run(
-        ["make", "-n", "-C", str(done), "10", "CORPUS=/home/o'brien/R&D; touch x.tsv"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    (line,) = [line for line in shown.splitlines() if "commands.run" in line]
-    assert "--set 'CORPUS'" in line
-    assert "R&D" not in line.split("--set")[1]
+HOSTILE = [
+    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
+    "$$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_parameter_arrives_exactly_as_it_was_given(done, tmp_path, value):
+    """In place of Python stands a program that writes down what it gets."""
+    stub = tmp_path / "stub"
+    stub.write_text(
+        f"#!{sys.executable}\nimport os, sys\nassert sys.argv[-2:] == ['--set', 'CORPUS']\n"
+        f"open({str(tmp_path / 'got')!r}, 'w').write(os.environ['CORPUS'])\n"
+    )
+    stub.chmod(0o755)
+    make(done, "-s", "10", f"RUN_PY={stub}", "RUN_READY=", "RUN=x", f"CORPUS={value}", check=False)
+    assert (tmp_path / "got").read_text() == value.replace("$$", "$")
+    assert not [*done.rglob("PWNED"), *tmp_path.rglob("PWNED")]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("MODEL=$(shell touch PWNED)", "MODEL holds a dollar sign"),
+        ("RUN=../..", "RUN is the name of a folder"),
+        ("RUN=a b", "RUN is the name of a folder"),
+        ("PROFILE=/etc/passwd", "PROFILE is the name of a folder or file"),
+        ("CORPUS=\u00e9", "RUN is the name of a folder"),
+        ("OPENAI_API_KEY=sk-1", "a key belongs in the environment"),
+        ("A';touch=1", "a parameter's name has letters, digits and _"),
+    ],
+)
+def test_what_make_cannot_pass_on_is_refused(done, given, sentence):
+    refused = make(done, "10", given, check=False)
+    assert refused.returncode == 2
+    assert sentence in refused.stderr
+    assert not [*done.rglob("PWNED")]
