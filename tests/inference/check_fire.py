@@ -1,28 +1,41 @@
-"""The store under fire: runs that are killed, run out of disk, or meet another run.
+"""Under fire: kills, flipped bytes, lost and swapped files, full disks, other runs, bad servers.
 
-Runs are real processes. They are forked from a server that has imported everything and used
+Each trial ends in the right answers or in one sentence. `make test-fire` runs them. Runs are real
+processes. Those of a store alone are forked from a server that has imported everything and used
 nothing of it, so that a run starts in milliseconds.
 """
 
 import ctypes
+import gzip
+import json
 import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from contextlib import contextmanager
+from itertools import permutations
 from pathlib import Path
 
+import openai
 import pandas as pd
+import psutil
 import pytest
 
+from fake_openai import FakeOpenAI, completion, fault, text_of
+from fault_proxy import FaultProxy
+from ingroup import paths
 from ingroup.design import Block, Design
 from ingroup.inference import Reply, Sampling, Store, StoreError, generate, open_store
+from ingroup.inference.openai_engine import OpenAIEngine
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["ingroup.inference", "pytest"])
+FORKS.set_forkserver_preload(["ingroup.inference.openai_engine", "fake_openai", "psutil", "pytest"])
 
 SAMPLING = Sampling()
 MANY, FEW, SHARD = 240, 32, 4  # trials: sixty shards, eight, and what one holds
@@ -366,3 +379,241 @@ def test_a_finished_store_in_a_read_only_folder_is_read(tmp_path, read_only):
     engine.log.unlink()
     assert told(folder, engine, tell_without_privilege) == "done"
     assert calls(engine.log) == []
+
+
+# --- bytes that change
+
+
+LITTLE = 16  # trials: four shards
+
+
+@pytest.fixture(scope="module")
+def burnt(tmp_path_factory):
+    """A store with supplements and a journal, and the answers to all of its trials."""
+    place = tmp_path_factory.mktemp("burnt")
+    folder, engine, design = place / "store", Scribe(place / "log", 1), plan(LITTLE)
+    table = finish(folder, engine, LITTLE)
+    store = open_store(folder, design, engine, SAMPLING, SHARD)
+    with store.writing():
+        journal = store.journal()
+        for trial in range(8, 12):
+            journal.add(trial, Reply(f"reply {trial % 11}", "stop", trial, 0, 1))
+    store.path(2).unlink()  # what the journal holds
+    return folder, table
+
+
+def survives(folder, table, log):
+    """Whether a run finds what happened to a store: the right answers, or one sentence."""
+    try:
+        found = finish(folder, Scribe(log, 1), LITTLE)
+    except StoreError as error:
+        sentence = str(error)
+    else:
+        pd.testing.assert_frame_equal(found, table)
+        return "right"
+    assert str(folder) in sentence
+    assert "\n" not in sentence
+    return "refused"
+
+
+def files_of(folder):
+    return sorted(file for file in folder.iterdir() if file.name != ".lock")
+
+
+@pytest.mark.parametrize("how", ["flip", "cut"])
+def test_a_byte_that_changes_anywhere_is_found(burnt, tmp_path, how):
+    """Twenty places of every file and more: what is read is right, or is asked again."""
+    folder, table = burnt
+    outcomes = Counter()
+    for file in files_of(folder):
+        content = file.read_bytes()
+        step = max(1, len(content) // 24)
+        for place in range(0, len(content), step):
+            copy = shutil.copytree(folder, tmp_path / f"{file.name} {place}")
+            spoilt = bytearray(content[:place] if how == "cut" else content)
+            if how == "flip":
+                spoilt[place] ^= 1 << place % 8
+            (copy / file.name).write_bytes(spoilt)
+            outcomes[file.name, survives(copy, table, tmp_path / "log")] += 1
+            shutil.rmtree(copy)
+    assert outcomes.total() > 200
+    # A manifest is not mended; nor is the supplement of a shard that is lost, by the first run.
+    refused = {name for name, outcome in outcomes if outcome == "refused"}
+    assert refused <= {"manifest.json", "part-00002.again-1.parquet"}
+    assert ("manifest.json", "right") not in outcomes
+
+
+def test_files_that_changed_places_are_found(burnt, tmp_path):
+    """Every pair of files of a store, and every file of the store of another engine."""
+    folder, table = burnt
+    design, other = plan(LITTLE), tmp_path / "other"
+    engine = Scribe(tmp_path / "other log", 1)
+    engine.identity = lambda: {"engine": "another"}
+    for _ in range(2):
+        generate(design, engine, open_store(other, design, engine, SAMPLING, SHARD), SAMPLING)
+    swaps = random.Random(SEED).sample(list(permutations(files_of(folder), 2)), 50)
+    swaps += [(other / file.name, file) for file in files_of(folder) if file.suffix != ".jsonl"]
+    outcomes = Counter()
+    for number, (source, target) in enumerate(pair for pair in swaps if pair[0].exists()):
+        copy = shutil.copytree(folder, tmp_path / str(number))
+        shutil.copy(source, copy / target.name)
+        outcomes[survives(copy, table, tmp_path / "log")] += 1
+        shutil.rmtree(copy)
+    assert outcomes["right"] > 30
+    assert outcomes["refused"] > 3  # where the manifest or shard 2's supplement went
+
+
+# --- disks
+
+
+@pytest.mark.parametrize("limit", ["size=128k", "nr_inodes=8"])
+def test_a_disk_without_room_keeps_what_is_whole(tmp_path, whole, limit):
+    """A real file system of that size, in a name space of its own (Linux)."""
+    script = (
+        "import sys; from pathlib import Path; import check_fire as f\n"
+        "folder, log = Path(sys.argv[1]), Path(sys.argv[2])\n"
+        "try:\n f.run(folder, f.Scribe(log), f.MANY); print('done')\n"
+        "except f.StoreError as error:\n print(error)\n"
+        "import shutil; shutil.copytree(folder, sys.argv[3])"
+    )
+    small, kept = tmp_path / "small", tmp_path / "kept"
+    small.mkdir()
+    inner = f'mount -t tmpfs -o {limit} none {small} && exec {sys.executable} -c "$0" $1 $2 $3'
+    space = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inner]
+    arguments = [script, str(small / "store"), str(tmp_path / "log"), str(kept)]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([*sys.path, str(Path(__file__).parent)])
+    }
+    done = subprocess.run([*space, *arguments], capture_output=True, text=True, env=environment)
+    assert "No space left on device; all shards that are there are whole" in done.stdout, done
+    before = len(calls(tmp_path / "log"))
+    assert before > 0
+    pd.testing.assert_frame_equal(run(kept, Scribe(tmp_path / "log"), MANY), whole[MANY])
+    assert len(calls(tmp_path / "log")) - before <= MANY // SHARD - before + 1
+
+
+# --- servers
+
+
+def answer_of(call, **changes):
+    body = completion(text_of(call.request["messages"])) | {"model": "fake"}
+    return 200, {"Content-Type": "application/json"}, json.dumps(body | changes).encode()
+
+
+JSON = {"Content-Type": "application/json"}
+FAULTS = {
+    "overloaded": lambda call: fault(429, "slow down", Retry_After="0.01"),
+    "broken": lambda call: fault(500),
+    "gateway": lambda call: (502, {"Content-Type": "text/html"}, b"<html>bad gateway</html>"),
+    "too early": lambda call: fault(409),
+    "refused": lambda call: fault(400, "the prompt is not allowed"),
+    "empty": lambda call: (200, JSON, b""),
+    "half": lambda call: (200, JSON, answer_of(call)[2][:40]),
+    "page": lambda call: (200, {"Content-Type": "text/html"}, b"<html>log in first</html>"),
+    "error in 200": lambda call: (200, JSON, b'{"error": {"message": "provider down"}}'),
+    "no text": lambda call: (200, JSON, json.dumps(completion(None)).encode()),
+    "bomb": lambda call: (200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**7))),
+    "endless": lambda call: (200, JSON, b" " * 2**21),
+    "redirect": lambda call: (307, {"Location": "http://127.0.0.1:9/v1/chat/completions"}, b""),
+    "other model": lambda call: answer_of(call, model="cheaper"),
+    "odd charset": lambda call: (400, {"Content-Type": "text/plain; charset=undefined"}, b"x"),
+}
+LASTING = {"refused", "no text", "bomb", "endless", "redirect", "odd charset"}  # not tried again
+
+
+def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_path, monkeypatch):
+    """Each prompt meets one fault at its first call, and a proxy spoils a third of all calls."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr(openai._base_client, "MAX_RETRY_DELAY", 0.05)
+    names = [*FAULTS, "none"]
+
+    def script(call, before):
+        name = names[int(call.prompt) % len(names)]
+        return FAULTS[name](call) if name in FAULTS and before == 0 else None
+
+    design, server = plan(MANY), FakeOpenAI(script)
+    with server.running() as upstream, FaultProxy(upstream, 0.3, 1).running() as address:
+        engine = OpenAIEngine("fake", address + "/v1", attempts=12)
+        store = open_store(tmp_path, design, engine, SAMPLING, 64)
+        first = generate(design, engine, store, SAMPLING)
+        second = generate(design, engine, store, SAMPLING)
+    right = [text_of(design[number].messages) for number in range(MANY)]
+    for table in (first, second):
+        answered = table.finish_reason == "stop"
+        assert table.text[answered].tolist() == [right[n] for n in table.trial[answered]]
+        assert (table.error.astype(str) == "").tolist() == answered.tolist()
+    met = first.trial.map(lambda number: names[number % len(names)])
+    assert set(met[first.finish_reason == "failed"]) == LASTING
+    assert set(met[first.model == "cheaper"]) == {"other model"}
+    assert (second.finish_reason == "stop").all()
+
+
+# --- a whole study: make, its program and the kernel
+
+
+def tree(folder):
+    """The project, without what was built; the environment is this one."""
+    for name in ("lib", "data", "notebooks", "Makefile", "pyproject.toml"):
+        source = paths.ROOT / name
+        ignored = shutil.ignore_patterns("raw", "__pycache__")
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, folder / name, **({"ignore": ignored} if source.is_dir() else {}))
+    return folder
+
+
+def make(folder):
+    """A small run of the first study, with its own copy of everything."""
+    small = ["N_EVENTS=2", "SETTINGS=P0,S0,T0", "N_RESAMPLES=50", "RUN=fire"]
+    python = [f"RUN_PY={sys.executable}", "RUN_READY="]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    return subprocess.Popen(
+        ["make", "-C", str(folder), "10", *small, *python],
+        env=environment | {"PYTHONPATH": str(folder / "lib")},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+VICTIMS = ["all", "kernel", "program", "kernel"]
+
+
+def written(folder):
+    return sum(file.is_file() for file in (folder / "build").rglob("*"))
+
+
+def test_a_killed_make_or_kernel_goes_on_where_it_was(tmp_path):
+    """Killed once so many files are there: all of it, make's program alone, or the kernel alone."""
+    draw = random.Random(SEED)
+    whole, folder = tree(tmp_path / "whole"), tree(tmp_path / "fire")
+    first = make(whole)
+    said, _ = first.communicate()
+    assert first.returncode == 0, said
+    most = written(whole)
+    for number, victim in enumerate(VICTIMS):
+        after = draw.randint(most * number // len(VICTIMS), most * (number + 1) // len(VICTIMS) - 1)
+        child = make(folder)
+        while written(folder) <= after and child.poll() is None:
+            time.sleep(0.01)
+        family = psutil.Process(child.pid).children(recursive=True)
+        kernels = [p for p in family if "ipykernel_launcher" in p.cmdline()]
+        programs = [p for p in family if "ingroup.commands.run" in p.cmdline()]
+        for process in {"all": family, "kernel": kernels, "program": programs}[victim]:
+            process.kill()
+        said, _ = child.communicate(timeout=300)
+        assert child.returncode != 0, said
+        for process in family:
+            if process.is_running():
+                process.kill()
+        assert not [*(folder / "build").rglob("10_empathy_gap.ipynb")]
+    last = make(folder)
+    said, _ = last.communicate()
+    assert last.returncode == 0, said
+    here, there = (
+        {
+            file.relative_to(root): file.read_bytes()
+            for file in (root / "build").rglob("*")
+            if file.suffix in (".csv", ".png", ".pdf", ".parquet") and file.name != "usage.csv"
+        }
+        for root in (whole, folder)
+    )
+    assert here == there
