@@ -91,6 +91,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        # Two events of a corpus may have the same text, and then the same prompt has two answers.
-        return ReplayEngine(recordings, model, designs=designs, repeats="in order")
+        return ReplayEngine(recordings, model, designs=designs)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(ENGINES)}")

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,9 @@ class ReplayEngine:
 
     A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone. Of
     prompts only hashes are kept, and each distinct response once. Sampling is ignored, as the
-    recordings were drawn long ago.
+    recordings were drawn long ago. Where a prompt stands more than once, each asking gets the next
+    recording behind the one given last, from the start again where there is none: asked in the
+    order of the recordings, each trial gets its own. Of several stores no two may differ.
 
     Parameters
     ----------
@@ -57,11 +59,6 @@ class ReplayEngine:
     designs : sequence of ingroup.design.Design
         The whole designs that stores answered, as shards hold trials and no prompts; stores of
         other designs are left out. Other recordings do not use them.
-    repeats : {"refuse", "in order"}
-        What happens where a prompt stands more than once, with different responses: an error, or
-        each asking gets the next recording behind the one given last, from the start again where
-        there is none. Asked in the order of the recordings, each trial then gets its own; a store
-        is always read so, but two of them must not differ.
 
     Raises
     ------
@@ -75,19 +72,12 @@ class ReplayEngine:
     asks_again = False
 
     def __init__(
-        self,
-        recordings: str | Path,
-        model: str | None = None,
-        *,
-        designs: Sequence[Design] = (),
-        repeats: Literal["refuse", "in order"] = "refuse",
+        self, recordings: str | Path, model: str | None = None, *, designs: Sequence[Design] = ()
     ):
-        self.path, self.model, self.repeats = Path(recordings), model, repeats
-        if repeats not in ("refuse", "in order"):
-            raise EngineError(f"repeats is {repeats!r}, expected 'refuse' or 'in order'")
+        self.path, self.model = Path(recordings), model
         self._stores = _stores(self.path, designs)
         for store, _ in self._stores:
-            self.repeats, found = "in order", store.manifest.get("model")
+            found = store.manifest.get("model")
             self.model = self.model or found
             if found != self.model:
                 raise EngineError(
@@ -108,11 +98,9 @@ class ReplayEngine:
         unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
         self._order, self._replies = np.argsort(unsorted, kind="stable"), list(replies)
         self._keys = unsorted[self._order]
-        if self.repeats == "refuse" or len(self._stores) > 1:
+        if len(self._stores) > 1:
             prompts = np.unique(unsorted, return_inverse=True)[1]
-            self._refuse_repeats(
-                pd.DataFrame({"prompt": prompts, "code": codes, "source": sources})
-            )
+            self._check_stores(pd.DataFrame({"prompt": prompts, "code": codes, "source": sources}))
 
     def _recordings(self) -> Iterator[tuple[int, Recording]]:
         """Each with the number of its store, 0 where there is none."""
@@ -121,21 +109,19 @@ class ReplayEngine:
         for number, (store, design) in enumerate(self._stores):
             yield from ((number, recording) for recording in _stored(store, design))
 
-    def _refuse_repeats(self, there: pd.DataFrame) -> None:
-        """No prompt may have two responses; in order, none that several stores answer."""
-        differs = there.groupby("prompt").code.transform("nunique") > 1
-        if self.repeats == "in order":
-            differs &= there.groupby("prompt").source.transform("nunique") > 1
+    def _check_stores(self, there: pd.DataFrame) -> None:
+        """No prompt that several stores answer may have two responses."""
+        answers = there.groupby("prompt")[["code", "source"]].transform("nunique")
+        differs = (answers > 1).all(axis=1)
         if not differs.any():
             return
         same = there[there.prompt == there.prompt[differs.idxmax()]]
         numbers = same.index[0], (same.code != same.code.iloc[0]).idxmax()
         first, other = (next(islice(self._recordings(), n, None))[1] for n in numbers)
-        way_out = "of all stores" if self._stores else "(or repeats='in order')"
         old, new = (reprlib.repr(recording.reply.text) for recording in (first, other))
         raise EngineError(
             f"{other.where}: found the response {new} to the prompt that {first.where} answers "
-            f"with {old}, expected one response a prompt {way_out}"
+            f"with {old}, expected one response a prompt of all stores"
         )
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
@@ -186,7 +172,7 @@ class ReplayEngine:
         )
 
     def identity(self) -> dict[str, str]:
-        """Engine, model, files, SHA-256 over their contents, and what happens to repeats."""
+        """Engine, model, files and SHA-256 over their contents."""
         digest = hashlib.sha256()
         for file in self._files:
             with file.open("rb") as stream:
@@ -197,7 +183,6 @@ class ReplayEngine:
             "model": self.model,
             "files": ", ".join(names) if len(names) < 9 else f"{names[0]} to {names[-1]}",
             "revision": digest.hexdigest(),
-            "repeats": self.repeats,
         }
 
     def close(self) -> None:
