@@ -6,13 +6,7 @@ from ingroup.inference.engine import EngineError
 
 
 def address(url: str) -> SplitResult:
-    """The parts of a base URL.
-
-    Raises
-    ------
-    EngineError
-        Where it is none, or holds a user, password or query; it is not repeated in the message.
-    """
+    """The parts of a base URL; an EngineError where it is none, or holds a user or a query."""
     try:
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

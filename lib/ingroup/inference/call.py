@@ -17,33 +17,23 @@ from ingroup.inference.generate import fill, open_store
 from ingroup.inference.store import Store, StoreError, read_manifest
 
 # Parameters of a notebook that are options of an engine, under their names in `make_engine`.
-OPTIONS = {
+OPTIONS = {"workers": "ENGINE_WORKERS"} | {
     name: name.upper()
     for name in (
-        *("batch_size", "system", "bos", "dtype", "gpus", "base_url", "in_flight", "recordings"),
-        *("ray_address",),
+        *("batch_size", "system", "bos", "dtype", "gpus"),
+        *("ray_address", "base_url", "in_flight", "recordings"),
     )
-} | {"workers": "ENGINE_WORKERS"}
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
     """What is asked of whom, and where the answers are.
 
-    Attributes
-    ----------
-    study, source : str
-        E.g. ``"empathy_gap"``, ``"sample-8"``: what is asked about, and how much of it.
-    model, engine : str
-        Names as in the parameters ``MODEL`` and ``ENGINE``.
-    part : str
-        What of the study this store answers, e.g. ``"P0,S0,T0"``.
-    design : Design
-    sampling : Sampling
-    labels : mapping
-        Columns that tell this call's rows from those of others, e.g. ``{"setting": "P0,S0,T0"}``.
-    settled : bool
-        False where texts of the design are still to be written, so that it can only be planned.
+    ``source`` says how much of what is asked about (``"sample-8"``), ``part`` what of the study
+    this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
+    those of others. It is not ``settled`` where texts of the design are still to be written, so
+    that it can only be planned.
     """
 
     study: str
@@ -81,12 +71,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> None:
 
     One engine a model, closed when its calls are done; recordings belong to one design each.
 
-    Parameters
-    ----------
-    calls : iterable of Call
-        From a study's ``calls``.
-    parameters : mapping
-        The notebook's; ``ENGINE`` and the engine's options are taken from it.
+    The engine's options are taken from the notebook's ``parameters``.
 
     Raises
     ------
@@ -127,10 +112,8 @@ def stored(call: Call) -> Store:
     if not file.exists():
         raise StoreError(f"{call.folder} holds no answers; run the study again")
     manifest = read_manifest(file)
-    if (manifest.get("prompts"), manifest.get("trials")) != (
-        call.design.fingerprint,
-        len(call.design),
-    ):
+    here = call.design.fingerprint, len(call.design)
+    if (manifest.get("prompts"), manifest.get("trials")) != here:
         raise StoreError(
             f"{call.folder} holds answers to other prompts than the study would ask now; run it "
             "again"

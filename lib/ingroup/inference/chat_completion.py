@@ -16,13 +16,7 @@ class NoCompletion(ValueError):
 
 
 def choice(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first choice of a completion, with a message, and the whole of it.
-
-    Raises
-    ------
-    NoCompletion
-        Where there is none.
-    """
+    """The first choice of a completion, with a message, and the whole of it; or NoCompletion."""
     try:
         answer = json.loads(body)
         first = answer["choices"][0]
@@ -35,15 +29,10 @@ def choice(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def read(body: bytes, logprobs: int = 0) -> Reply:
-    """The reply in a chat completion.
+    """The reply in a chat completion for which :func:`choice` raises nothing.
 
-    Parameters
-    ----------
-    body : bytes
-        For which :func:`choice` raises nothing.
-    logprobs : int
-        How many of the first tokens were asked for. An answer that lacks them, or whose are
-        broken, is an answer all the same.
+    An answer without the ``logprobs`` that were asked for, or with broken ones, is one all the
+    same.
     """
     first, answer = choice(body)
     message, ending = first["message"], str(first.get("finish_reason"))

@@ -43,22 +43,10 @@ class Worker:
 class Cluster:
     """Engines of one kind on a Ray cluster; itself an engine, that holds none.
 
-    Parameters
-    ----------
-    factory : callable
-        Makes an engine; called in each worker, e.g. a ``functools.partial`` of ``make_engine``.
-    workers : int
-        How many.
-    address : str
-        Of the cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines; empty for
-        this machine alone.
-    gpus : int
-        For each worker, on one machine; without effect where the cluster has none.
-
-    Raises
-    ------
-    EngineError
-        Where Ray is not installed, the address cannot be reached or the GPUs are too few.
+    Each of the ``workers`` calls ``factory`` for its engine and has ``gpus`` on one machine, where
+    there are any. ``address`` is the cluster's head, ``"host:6379"``, or ``"auto"`` on one of its
+    machines; empty for this machine alone. EngineError where Ray is not installed, the address
+    cannot be reached or the GPUs are too few.
     """
 
     asks_again = False
@@ -106,11 +94,8 @@ class Cluster:
     ) -> Iterator[tuple[int, list[Reply]]]:
         """Each part's place and the replies to its trials, once, in the order in which they come.
 
-        Raises
-        ------
-        EngineError
-            Where an engine gives up, two engines are not the same, or a part was lost each time
-            that it was asked.
+        EngineError where an engine gives up, two engines are not the same, or a part was lost each
+        time that it was asked.
         """
         crew, (ray, _) = self._crew(), _connect(self._address)
         from ray.util import ActorPool

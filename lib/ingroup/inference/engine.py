@@ -20,19 +20,10 @@ class EngineError(RuntimeError):
 class Sampling:
     """How replies are drawn.
 
-    Attributes
-    ----------
-    temperature : float
-        0 is greedy decoding (appendix B of Hou et al.).
-    top_p : float
-        Nucleus; without effect at temperature 0.
-    max_tokens : int
-        Longest reply; 128 in the released code of Hou et al.
-    seed : int
-        Without effect at temperature 0; above it every prompt has one of its own, from this one.
-    logprobs : int
-        How many of the most probable first tokens a reply brings along; 0 for none. Servers give
-        20 at most.
+    Temperature 0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have
+    no effect; above it every prompt has a seed of its own, from this one. A reply has at most
+    ``max_tokens`` (128 in the released code of Hou et al.) and brings along its ``logprobs`` (0 to
+    20) most probable first tokens. ValueError for a number out of range.
     """
 
     temperature: float = 0.0
@@ -63,21 +54,12 @@ class Sampling:
 class Reply(NamedTuple):
     """One raw reply.
 
-    Attributes
-    ----------
-    text : str or None
-        What the model wrote, special tokens left out; None where the call failed.
-    finish_reason : str
-        ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens) or ``"failed"``.
-    prompt_tokens, cached_tokens, output_tokens : int
-        Tokens of the prompt, those of them that did not have to be computed again, tokens written.
-    error : str
-        Why the call failed; empty otherwise.
-    top_logprobs : tuple of (str, float)
-        The most probable first tokens as text, most probable first, each with the natural logarithm
-        of its probability (before temperature and top_p); empty unless the sampling asks for them.
-    model : str
-        Who answered, as a server says; empty for an engine that knows.
+    ``text`` is what the model wrote without special tokens, None where the call failed;
+    ``finish_reason`` is ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens) or
+    ``"failed"``, and ``error`` says why. ``cached_tokens`` are those of the prompt that did not
+    have to be computed again. ``top_logprobs`` are the most probable first tokens as text, most
+    probable first, each with the natural logarithm of its probability before temperature and top_p;
+    empty unless the sampling asks for them. ``model`` is who answered, as a server says.
     """
 
     text: str | None
@@ -103,11 +85,8 @@ def trial_seed(seed: int, prompt: Sequence) -> int:
 class Engine(Protocol):
     """Anything that answers chats.
 
-    Attributes
-    ----------
-    asks_again : bool
-        Whether a call that failed may succeed when a later run asks again: true of a server, not
-        of recordings or of a prompt that is too long.
+    It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
+    and a prompt that is too long do not.
     """
 
     asks_again: bool

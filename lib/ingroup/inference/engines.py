@@ -44,17 +44,9 @@ def make_engine(
     model : str
         A folder of ``data/models``, another folder, a name on the hub, a server's name of a model,
         or the name of the model that gave the recorded answers.
-    batch_size : int
-        transformers: prompts computed together.
-    system, bos
-        transformers, vllm: see :class:`ingroup.inference.prompts.Prompter`.
-    dtype : str
-        transformers, vllm: e.g. "bfloat16"; "auto" for the engine's own choice.
-    gpus : int
-        vllm: GPUs that share the model.
-    workers, ray_address
-        transformers, vllm: engines on a Ray cluster; one without an address is made here. See
-        :class:`ingroup.inference.cluster.Cluster`.
+    batch_size, system, bos, dtype, gpus, workers, ray_address
+        For an engine that loads the model; dtype "auto" is the engine's own choice. Several workers
+        are a :class:`ingroup.inference.cluster.Cluster`, made here if it has no address.
     base_url, in_flight
         openai: the server's address, empty for ``OPENAI_BASE_URL`` or OpenAI; most calls at once.
     recordings, designs

@@ -50,18 +50,8 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
     standard error says how many and why. A :class:`ingroup.inference.cluster.Cluster` asks many
     engines at once; the shards are written here, in the order in which they come.
 
-    Parameters
-    ----------
-    design : Design
-        All trials; its fingerprint is the store's.
-    engine : Engine
-        Asked only for what is missing.
-    store : Store
-        From :func:`open_store`; held alone while anything is asked.
-    sampling : Sampling
-        As in the store's manifest.
-    title : str
-        Stands before the progress bar.
+    The store is from :func:`open_store` and held alone while anything is asked; ``title`` stands
+    before the progress bar.
 
     Raises
     ------
@@ -200,18 +190,9 @@ def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0
     filled the store, is too much where cached tokens are cheaper, and leaves out the calls that
     broke off or failed before others took their place.
 
-    Parameters
-    ----------
-    responses : pandas.DataFrame
-        From :func:`ingroup.inference.store.parts` or :func:`generate`.
-    price_in, price_out : float
-        Per million tokens of prompt and of reply.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row: ``prompts``, ``prompt_tokens``, ``cached_tokens``, ``output_tokens``, ``failed``
-        (calls), ``cost``.
+    One row: ``prompts``, ``prompt_tokens``, ``cached_tokens``, ``output_tokens``, ``failed``
+    (calls) and ``cost``. ``responses`` are those of :func:`ingroup.inference.store.parts`; prices
+    are per million tokens of prompt and of reply.
     """
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6

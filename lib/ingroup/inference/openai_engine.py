@@ -69,14 +69,12 @@ class OpenAIEngine:
         Up to and with ``/v1``; else ``OPENAI_BASE_URL``, else OpenAI's own.
     in_flight : int
         Most calls at once.
-    timeout : float
-        Seconds that a server may be silent in one call.
+    timeout, budget_seconds : float
+        For how long a server may be silent in one call; for all calls of a trial and their waits.
     attempts : int
         Most calls for one trial. The client tries status 408, 409, 429 and 5xx, timeouts, broken
         connections and broken answers again, after the time that the server names (a trial fails
         at once where that is above two minutes) or waits of 0.5 to 8 s.
-    budget_seconds : float
-        For one trial: all its calls and the waits between them.
 
     Raises
     ------
@@ -132,16 +130,11 @@ class OpenAIEngine:
         }
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
+        """One reply a conversation, in order; an interrupt cancels the calls.
 
-        Runs in a thread of its own, below Jupyter's event loop too; an interrupt cancels the calls.
-
-        Raises
-        ------
-        EngineError
-            Where the first 16 trials to end (or all, where there are fewer) failed for a cause
-            that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
-            another one. Any other failure is a reply that says why.
+        EngineError where the first 16 trials to end (or all, where there are fewer) failed for a
+        cause that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
+        another one. Any other failure is a reply that says why.
         """
         return self.answer_each(conversations, sampling, lambda place, reply: None)
 

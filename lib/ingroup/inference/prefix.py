@@ -33,14 +33,10 @@ def tokens(
     """Prompt tokens of a design, estimated from a random sample of its trials.
 
     ``size`` trials are drawn without replacement, at least 2, all of a smaller design; ``rng`` is
-    one for all parts of a plan: with a seed for each they would draw the same trials.
-
-    Returns
-    -------
-    dict
-        ``tokens``, N times the sample's mean; ``error``, its standard error
-        N s sqrt((1 - n/N) / n), with s^2 the sample variance (Cochran 1977, section 2.6; 0 where
-        all trials were drawn); ``saved``, N times the mean of :func:`savable`.
+    one for all parts of a plan: with a seed for each they would draw the same trials. ``tokens`` is
+    N times the sample's mean; ``error`` its standard error N s sqrt((1 - n/N) / n), with s^2 the
+    sample variance (Cochran 1977, section 2.6; 0 where all were drawn); ``saved`` N times the mean
+    of :func:`savable`.
     """
     number = len(asked)
     drawn = rng.choice(number, min(size, number), replace=False)

@@ -65,9 +65,8 @@ class Prompter:
     Parameters
     ----------
     tokenizer : transformers.PreTrainedTokenizerBase
-        With a chat template.
     system : {"keep", "fold"}
-        What happens to the system turn. "keep" needs a template that has a system role.
+        What happens to the system turn; see :func:`fold_system`.
     bos : {"template", "released"}
         "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
         text and lets the tokenizer add its special tokens once more, as the released script of
@@ -76,8 +75,8 @@ class Prompter:
     Raises
     ------
     EngineError
-        Without a chat template, or where "keep" meets a template that refuses or drops the system
-        turn.
+        Without a chat template, where it does not end, or where "keep" meets one that refuses or
+        drops the system turn.
     """
 
     def __init__(

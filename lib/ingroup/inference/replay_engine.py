@@ -55,10 +55,9 @@ class ReplayEngine:
         answer the call had failed). An empty cell is an empty answer. A folder with
         ``manifest.json``, here or further down, is a store of this project, finished or not.
     model : str, optional
-        The model that gave the answers, e.g. its name on the hub; a store knows its own.
+        Who gave the answers; a store knows its own.
     designs : sequence of ingroup.design.Design
-        The whole designs that stores answered, as shards hold trials and no prompts; stores of
-        other designs are left out. Other recordings do not use them.
+        What stores answered, as shards hold trials and no prompts; other stores are left out.
 
     Raises
     ------
@@ -125,14 +124,11 @@ class ReplayEngine:
         )
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
+        """One reply a conversation, in order.
 
-        Raises
-        ------
-        EngineError
-            Where nothing of this call has a recording and nothing had one before; the message
-            shows where the nearest recording departs from the first prompt. Where the sampling
-            asks for log-probabilities.
+        EngineError where the sampling asks for log-probabilities, and where nothing of this call
+        has a recording and nothing had one before: the message shows where the nearest recording
+        departs from the first prompt.
         """
         if sampling.logprobs:
             raise EngineError(

@@ -55,13 +55,7 @@ class DamagedError(StoreError):
 
 
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
-    """Write the replies to some ascending trials, bound to a manifest's hash: whole or not at all.
-
-    Raises
-    ------
-    StoreError
-        Where the disk does not take them; see :func:`replace`.
-    """
+    """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
     columns: dict[str, Sequence] = {
         field: [getattr(reply, field) for reply in replies] for field in Reply._fields
     }
@@ -103,16 +97,9 @@ def read(
     """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
 
     It has to be bound to ``manifest`` (a hash) and to its name, and to hold all ``trials`` of its
-    shard, or some of them if it need not be ``whole``.
-
-    Checked by flipping every single bit of a shard: each flip is found.
-
-    Raises
-    ------
-    DamagedError
-        Where a byte is not as it was written, or the file belongs elsewhere or holds other trials.
-    StoreError
-        Where it cannot be read.
+    shard, or some of them if it need not be ``whole``. DamagedError where it is not, or where a
+    byte is not as it was written; StoreError where it cannot be read. Checked by flipping every
+    single bit of a shard: each flip is found.
     """
     try:
         content = path.read_bytes()
@@ -149,10 +136,7 @@ def latest(tables: Sequence[pa.Table], start: int) -> pa.Table:
 def replace(target: Path, content: bytes) -> None:
     """Write a temporary file, rename it, and sync both: whole or not at all, and there to stay.
 
-    Raises
-    ------
-    StoreError
-        Where the disk is full or does not allow it; the temporary file is removed.
+    StoreError where the disk is full or does not allow it; the temporary file is removed.
     """
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:

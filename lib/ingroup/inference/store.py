@@ -56,17 +56,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
 class Store:
     """The responses of one model to one design; nothing is written before :meth:`writing`.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        A call's.
-    manifest : mapping
-        Everything that can change a response, and ``trials`` and ``shard_size``.
-
-    Raises
-    ------
-    StoreError
-        Where the folder already holds answers to something else, or shards of another format.
+    The ``manifest`` holds everything that can change a response, and ``trials`` and ``shard_size``.
+    StoreError where the folder holds answers to something else, or shards of another format.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
@@ -113,13 +104,8 @@ class Store:
         """Hold the store alone, write its manifest, clear it up, and see what it lacks.
 
         What killed runs left half written is removed; a damaged file is moved aside as
-        ``*.damaged``, so that its trials are asked again.
-
-        Raises
-        ------
-        StoreError
-            At once where another run or thread is writing to it, it answers another manifest by
-            now, or the disk takes no files.
+        ``*.damaged``, so that its trials are asked again. StoreError, at once, where another run or
+        thread is writing to it, it answers another manifest by now, or the disk takes no files.
         """
         lock = FileLock(self.folder / ".lock", blocking=False)
         try:
@@ -216,8 +202,8 @@ class Store:
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
 
-        A StoreError where the replies are not as many as its trials, it is there already, or the
-        disk does not take it.
+        StoreError where the replies are not as many as its trials, it is there already, or the disk
+        does not take it.
         """
         trials = range(*self.bounds(shard))
         if len(replies) != len(trials):
@@ -244,26 +230,12 @@ class Store:
     def read(
         self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Responses to trials ``start`` to ``stop``, ordered; ``trial`` counts from ``start``.
+        """Responses to trials ``start`` up to ``stop``, ordered; ``trial`` counts from ``start``.
 
-        Parameters
-        ----------
-        start, stop : int
-            First trial, and the one behind the last; all unless given.
-        columns : sequence of str
-            Which of ``SCHEMA`` to read beside ``trial`` and ``finish_reason``; all unless given.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns of ``SCHEMA`` in its order; ``text``, ``finish_reason`` and ``error`` are
-            categories, ``text`` is missing where a call failed. ``top_logprobs`` is there only
-            where the sampling asked for it, and stays an Arrow column.
-
-        Raises
-        ------
-        StoreError
-            Where a shard of this range is missing or damaged.
+        With these columns of ``SCHEMA`` (all unless given) beside ``trial`` and ``finish_reason``.
+        Texts are categories, ``text`` is missing where a call failed; ``top_logprobs`` is there
+        only where the sampling asked for it, and stays an Arrow column. StoreError where a shard of
+        this range is missing or damaged.
         """
         stop = self.trials if stop is None else stop
         needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)

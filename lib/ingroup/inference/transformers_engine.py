@@ -22,22 +22,10 @@ transformers.utils.logging.disable_progress_bar()
 class TransformersEngine:
     """Batched generation with transformers; weights are loaded at the first question.
 
-    Parameters
-    ----------
-    model : str
-        A folder, or a model's name on the hub. Code from the hub is never run, and only
-        safetensors weights are read.
-    batch_size : int
-        Prompts computed together.
-    system, bos
-        See :class:`ingroup.inference.prompts.Prompter`.
-    dtype : str, optional
-        bfloat16 on the first GPU where there is one, else float32 on the CPU.
-
-    Raises
-    ------
-    EngineError
-        Where the model cannot be found or its chat template does not fit.
+    The model is a folder or a name on the hub: code from there is never run, and only safetensors
+    weights are read. Its dtype is bfloat16 on the first GPU where there is one, else float32 on the
+    CPU. ``system`` and ``bos`` are those of :class:`ingroup.inference.prompts.Prompter`.
+    EngineError where the model cannot be found or its chat template does not fit.
     """
 
     asks_again = False
@@ -76,7 +64,7 @@ class TransformersEngine:
         }
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`."""
+        """One reply a conversation, in order."""
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:

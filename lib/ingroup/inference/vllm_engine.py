@@ -44,11 +44,8 @@ class VLLMEngine:
 
     Parameters
     ----------
-    model : str
-        A folder, or a model's name on the hub. Code from the hub is never run, and only
-        safetensors weights are read.
-    system, bos
-        See :class:`ingroup.inference.prompts.Prompter`.
+    model, system, bos
+        As in :class:`ingroup.inference.transformers_engine.TransformersEngine`.
     tensor_parallel_size : int
         GPUs that share the model.
     dtype : str
@@ -127,14 +124,9 @@ class VLLMEngine:
             ) from error
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; see :class:`ingroup.inference.engine.Engine`.
+        """One reply a conversation, in order; a prompt that is too long for the model fails alone.
 
-        A prompt that is too long for the model fails alone.
-
-        Raises
-        ------
-        EngineError
-            Where vLLM cannot start.
+        EngineError where vLLM cannot start.
         """
         return self.complete(self.prompter.batch(conversations), sampling)
 
@@ -217,19 +209,13 @@ def _has_gpu() -> bool:
 
 
 def _import(on_cpu: bool) -> ModuleType:
-    """vLLM, with the environment set that it reads at import.
-
-    Raises
-    ------
-    EngineError
-        Where it is missing, or broken: that raises RuntimeError and OSError as well.
-    """
+    """vLLM, with the environment set that it reads at import; EngineError where it is missing."""
     for name, value in (ENVIRONMENT | (CPU_ENVIRONMENT if on_cpu else {})).items():
         os.environ.setdefault(name, value)
     try:
         import vllm
         from vllm import LLM, SamplingParams, TokensPrompt  # noqa: F401 (loads all of it)
-    except (ImportError, OSError, RuntimeError) as error:
+    except (ImportError, OSError, RuntimeError) as error:  # or broken
         raise EngineError(
             f"the vllm engine needs vLLM, which cannot be imported here ({_reason(error)}): with a "
             "GPU install the extra, .venv/bin/uv pip install -e '.[vllm]'; without one make "

@@ -15,18 +15,7 @@ READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
 
 
 class Weights:
-    """A model in a folder or on the hub. Code from the hub is never run.
-
-    Parameters
-    ----------
-    model : str
-        A folder, or a model's name on the hub.
-
-    Raises
-    ------
-    EngineError
-        Where the model cannot be found.
-    """
+    """A model in a folder or on the hub, or an EngineError. Code from the hub is never run."""
 
     def __init__(self, model: str):
         if Path(model).is_absolute() and not Path(model).is_dir():
@@ -35,13 +24,7 @@ class Weights:
         self.config = self.load(AutoConfig.from_pretrained)
 
     def load(self, loader: Callable, **options) -> Any:
-        """What a ``from_pretrained`` of transformers makes of these files.
-
-        Raises
-        ------
-        EngineError
-            Where it cannot be loaded; the message has the first line of the reason.
-        """
+        """What a ``from_pretrained`` of transformers makes of these files, or an EngineError."""
         try:
             return loader(self.model, trust_remote_code=False, **options)
         except Exception as error:  # files of each kind have errors of their own
@@ -55,12 +38,8 @@ class Weights:
         """The model, every tensor from its files and of its generation defaults the end tokens.
 
         What else stands there (beams, penalties, a least length) the other engines do not apply.
-
-        Raises
-        ------
-        EngineError
-            As :meth:`load`, and where the files lack a tensor, which would then be random, hold
-            one that the model has no place for, or one of another shape.
+        EngineError where the files lack a tensor, which would then be random, hold one that the
+        model has no place for, or one of another shape.
         """
         loader = partial(AutoModelForCausalLM.from_pretrained, output_loading_info=True)
         model, found = self.load(loader, use_safetensors=True, **options)
