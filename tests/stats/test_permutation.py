@@ -28,8 +28,8 @@ def gap_of(matrix, same, rows, columns):
     return arranged[same].mean() - arranged[~same].mean()
 
 
-def null_moments(matrix, same):
-    """Mean and variance of delta over all row and column orders, in closed form.
+def null_variance(matrix, same):
+    """Variance of delta over all row and column orders, in closed form.
 
     delta is a sum of weights W times cells M. Both split into a mean, row effects, column effects
     and interaction, which give three uncorrelated parts of delta. With sums of squares over all
@@ -43,7 +43,7 @@ def null_moments(matrix, same):
         parts = np.broadcast_arrays(rows, columns, cells - rows - columns)
         squares.append([np.sum(part**2) for part in parts])
     row, column, interaction = np.prod(squares, axis=0)
-    return 0.0, float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
+    return float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
 
 
 def all_gaps(matrix, same):
@@ -58,31 +58,22 @@ def as_often(few, many):
 
 
 @pytest.mark.parametrize(
-    ("groups", "n_arrangements"),
-    [("aab", 36), ("abc", 6), ("aabb", 576), ("abbb", 576), ("abcd", 24), ("abcde", 120)],
+    ("groups", "roll", "n_arrangements"),
+    [
+        *[("aab", 0, 36), ("abc", 0, 6), ("aabb", 0, 576), ("abbb", 0, 576), ("abcd", 0, 24)],
+        ("abcd", 2, 24),  # in-group cells off the diagonal
+    ],
 )
-def test_exact_null_is_the_null_of_all_arrangements(groups, n_arrangements):
-    matrix, same = random_matrix(len(groups), 1), same_group(groups)
+def test_exact_null_is_the_null_of_all_arrangements(groups, roll, n_arrangements):
+    matrix, same = random_matrix(len(groups), 1), np.roll(same_group(groups), roll, axis=1)
     result = permutation_test(matrix, same)
-    assert result.exact
     assert len(result.null_distribution) == n_arrangements
     slow = all_gaps(matrix, same)
     np.testing.assert_allclose(*as_often(result.null_distribution, slow), atol=1e-12)
     observed = gap_of(matrix, same, range(len(matrix)), range(len(matrix)))
     assert result.statistic == pytest.approx(observed, abs=1e-12)
-    assert result.pvalues["greater"] == np.mean(slow >= observed - 1e-9)
-    assert result.pvalues["less"] == np.mean(slow <= observed + 1e-9)
+    assert result.pvalue_greater == np.mean(slow >= observed - 1e-9)
     assert result.pvalue == np.mean(np.abs(slow) >= abs(observed) - 1e-9)
-    assert result.pvalue == result.pvalues["two-sided"]
-
-
-def test_in_group_cell_off_the_diagonal():
-    same = np.roll(np.eye(5, dtype=bool), 2, axis=1)
-    matrix = random_matrix(5, 2)
-    result = permutation_test(matrix, same)
-    assert len(result.null_distribution) == 120
-    assert result.statistic == pytest.approx(gap_of(matrix, same, range(5), range(5)))
-    assert result.null_distribution.var() == pytest.approx(null_moments(matrix, same)[1])
 
 
 @pytest.mark.parametrize("groups", [RACE, range(21), range(6), "aabcddd", "ab" * 7])
@@ -94,7 +85,6 @@ def test_random_null_is_that_of_the_definition(groups):
     matrix = rng.exponential(size=(n, n)) + rng.exponential(size=(n, 1)) + rng.exponential(size=n)
     same = same_group(groups)
     result = permutation_test(matrix, same, 20_000 if n > 6 else 700, rng)
-    assert not result.exact
     slow = [gap_of(matrix, same, rng.permutation(n), rng.permutation(n)) for _ in range(3000)]
     assert stats.ks_2samp(slow, result.null_distribution).pvalue > 0.001
 
@@ -103,9 +93,9 @@ def test_random_null_is_that_of_the_definition(groups):
 def test_random_null_has_the_closed_mean_and_variance(groups):
     same = same_group(groups)
     matrix = random_matrix(len(same), 4) + np.arange(len(same)) / 4
-    mean, variance = null_moments(matrix, same)
-    null = permutation_test(matrix, same, 200_000, np.random.default_rng(5)).null_distribution
-    assert null.mean() == pytest.approx(mean, abs=4.5 * np.sqrt(variance / len(null)))
+    variance = null_variance(matrix, same)
+    null = permutation_test(matrix, same, 100_000, np.random.default_rng(5)).null_distribution
+    assert null.mean() == pytest.approx(0, abs=4.5 * np.sqrt(variance / len(null)))
     error = np.sqrt((stats.moment(null, 4) - variance**2) / len(null))
     assert null.var() == pytest.approx(variance, abs=4.5 * error)
 
@@ -122,10 +112,8 @@ def test_closed_moments_are_those_of_all_arrangements(seed, groups, lopsided):
         return
     matrix = random_matrix(len(groups), seed)
     gaps = all_gaps(matrix, same)
-    mean, variance = null_moments(matrix, same)
-    assert mean == 0
     assert gaps.mean() == pytest.approx(0, abs=1e-12)
-    assert gaps.var() == pytest.approx(variance, abs=1e-12)
+    assert gaps.var() == pytest.approx(null_variance(matrix, same), abs=1e-12)
     null = permutation_test(matrix, same, 600).null_distribution
     np.testing.assert_allclose(*as_often(null, gaps), atol=1e-12)
 
@@ -138,7 +126,7 @@ def test_every_order_is_equally_likely():
     assert np.diff(exact).min() > 1e-6
     draws = [
         permutation_test(matrix, same, 23, np.random.default_rng(seed)).null_distribution
-        for seed in range(1000)
+        for seed in range(400)
     ]
     counts = np.bincount(np.abs(np.concatenate(draws)[:, None] - exact).argmin(axis=1))
     assert stats.chisquare(counts).pvalue > 0.001
@@ -151,48 +139,46 @@ def test_large_matrix_needs_wider_numbers():
         result = permutation_test(matrix, same, 500, np.random.default_rng(6))
         observed = gap_of(matrix, same, range(n), range(n))
         assert result.statistic == pytest.approx(observed, abs=1e-12)
-        ratio = result.null_distribution.var() / null_moments(matrix, same)[1]
+        ratio = result.null_distribution.var() / null_variance(matrix, same)
         assert ratio == pytest.approx(1, abs=4.5 * np.sqrt(2 / 500))
 
 
 def test_pvalue_counts_the_observed_arrangement():
     same = np.eye(21, dtype=bool)
-    result = permutation_test(same + random_matrix(21) / 100, same, 999, np.random.default_rng(7))
-    assert result.pvalue == result.pvalues["greater"] == 1 / 1000
-    assert result.pvalues["less"] == 1
+    matrix = same + random_matrix(21) / 100
+    result = permutation_test(matrix, same, 999, np.random.default_rng(7))
+    assert result.pvalue == result.pvalue_greater == 1 / 1000
+    assert permutation_test(-matrix, same, 999, np.random.default_rng(7)).pvalue_greater == 1
 
 
 def test_ties_count_as_extreme():
     # Additive cells: every arrangement of a diagonal has the same gap, up to rounding.
     matrix = np.add.outer(np.arange(9) / 7, np.arange(9) / 3)
     result = permutation_test(matrix, np.eye(9, dtype=bool), 500, np.random.default_rng(8))
-    assert set(result.pvalues.values()) == {1.0}
+    assert result.pvalue == result.pvalue_greater == 1
 
 
 def test_null_interval_is_of_the_null():
     same = same_group(RACE)
     matrix = random_matrix(18) + 3 * same
     result = permutation_test(matrix, same, 2000, np.random.default_rng(10))
-    inside = (result.null_distribution >= result.null_interval[0]) & (
-        result.null_distribution <= result.null_interval[1]
-    )
+    low, high = result.null_interval
+    inside = (result.null_distribution >= low) & (result.null_distribution <= high)
     assert inside.mean() == pytest.approx(0.95, abs=0.001)
-    assert result.null_interval[1] < result.statistic
+    assert high < result.statistic
 
 
 # SciPy pairs one sample with a permuted other: the orders of columns against rows.
 def test_diagonal_against_scipy():
     matrix, same = random_matrix(5, 11) + np.eye(5), np.eye(5, dtype=bool)
-    for alternative in ("greater", "less"):
-        theirs = stats.permutation_test(
-            (np.arange(5),),
-            lambda columns: matrix[np.arange(5), columns.astype(int)].sum(),
-            permutation_type="pairings",
-            vectorized=False,
-            alternative=alternative,
-        )
-        ours = permutation_test(matrix, same).pvalues[alternative]
-        assert ours == pytest.approx(theirs.pvalue)
+    theirs = stats.permutation_test(
+        (np.arange(5),),
+        lambda columns: matrix[np.arange(5), columns.astype(int)].sum(),
+        permutation_type="pairings",
+        vectorized=False,
+        alternative="greater",
+    )
+    assert permutation_test(matrix, same).pvalue_greater == pytest.approx(theirs.pvalue)
 
 
 def test_same_generator_same_null():
@@ -203,9 +189,6 @@ def test_same_generator_same_null():
     )
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    permutation_test(matrix, same, 100)
-    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
 
 
 @settings(max_examples=30, deadline=None)
@@ -214,7 +197,7 @@ def test_shift_and_scale_leave_the_pvalue(seed, shift, scale):
     matrix, same = random_matrix(18, seed), same_group(RACE)
     one = permutation_test(matrix, same, 200, np.random.default_rng(seed))
     other = permutation_test(shift + scale * matrix, same, 200, np.random.default_rng(seed))
-    assert one.pvalues == other.pvalues
+    assert (one.pvalue, one.pvalue_greater) == (other.pvalue, other.pvalue_greater)
     assert other.statistic == pytest.approx(scale * one.statistic, rel=1e-6, abs=1e-9)
 
 
@@ -228,7 +211,6 @@ def test_null_pvalues_are_uniform():
 
 
 NUMBERS = np.arange(9).reshape(3, 3)
-NAN = np.where(NUMBERS == 1, np.nan, NUMBERS)
 EYE = np.eye(3, dtype=bool)
 
 
@@ -237,12 +219,8 @@ EYE = np.eye(3, dtype=bool)
     [
         (np.ones((3, 3)), EYE, "all cells of the matrix are 1"),
         (0.1 + NUMBERS * 1e-16, EYE, "constant"),
-        (NAN, EYE, "nan in row 0, column 1"),
+        (np.where(NUMBERS == 1, np.nan, NUMBERS), EYE, "nan in row 0, column 1"),
         (np.where(EYE, np.inf, 0), EYE, "inf in row 0, column 0"),
-        (np.arange(6).reshape(2, 3), EYE, r"shape \(2, 3\)"),
-        (np.arange(3), EYE, r"shape \(3,\)"),
-        (NUMBERS, EYE[:2, :2], r"same is bool of shape \(2, 2\), expected bool of \(3, 3\)"),
-        (NUMBERS, np.eye(3), "same is float64"),
         (NUMBERS, EYE | True, "same is True for all"),
         (NUMBERS, EYE & False, "same is False for all"),
     ],
@@ -250,16 +228,3 @@ EYE = np.eye(3, dtype=bool)
 def test_what_has_no_gap_is_refused(matrix, same, message):
     with pytest.raises(ValueError, match=message):
         permutation_test(matrix, same)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_resamples": 0}, "n_resamples is 0"),
-        ({"n_resamples": 1e4}, "n_resamples is 10000.0"),
-        ({"rng": 1}, "rng is 1, expected a numpy.random.Generator"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        permutation_test(random_matrix(3), EYE, **arguments)
