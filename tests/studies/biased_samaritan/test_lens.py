@@ -42,17 +42,21 @@ def some_cubes():
     return cubes, controls
 
 
+def same(x):
+    return x
+
+
+def without_gaps(x):
+    return np.delete(x, [2, 7], 1)
+
+
 @pytest.mark.parametrize(
     ("option", "ours", "theirs"),
     [
-        ({}, lambda x: x, lambda x: x),
-        ({"phrasing": "first"}, lambda x: x[:1], lambda x: x),
+        ({}, same, same),
+        ({"phrasing": "first"}, lambda x: x[:1], same),
         ({"rounding": "whole numbers"}, np.rint, np.rint),
-        (
-            {"exclusion": "listwise"},
-            lambda x: np.delete(x, [2, 7], 1),
-            lambda x: np.delete(x, [2, 7], 1),
-        ),
+        ({"exclusion": "listwise"}, without_gaps, without_gaps),
     ],
 )
 @pytest.mark.parametrize("unit", ["scenario", "prompt"])

@@ -38,15 +38,9 @@ def test_a_text_that_holds_words_of_both_lists_does_not_tilt():
 
 def test_points_of_a_scenario_end_at_the_limit_and_then_at_the_scale():
     assert PLANTED.value("park " * 4, "Race", "white") == 60 + 24 + 4
-    table = {
-        **PLANTED.table,
-        "base": 98,
-        "words": {"limit": 24, "points": {"park": 8, "food": -99}},
-    }
     edge = Planted(paths.MODELS / "calibrant" / "planted.yaml")
-    edge.table = table
+    edge.table |= {"base": 98, "words": {"limit": 99, "points": {"park": 8, "food": -99}}}
     assert edge.value("park", "Race", "control") == 100
-    table["base"] = 10
     assert edge.value("food", "Race", "control") == 1
 
 
@@ -65,11 +59,9 @@ def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
     assert found.shape == block.shape == (64,)
     for place, answer in enumerate(found):
         prompt = block.condition(place)["prompt"]
-        if PLANTED.refuses(prompt.text, prompt.phrasing):
-            assert np.isnan(answer)
-        else:
-            value = PLANTED.value(prompt.text, "Gender", prompt.group)
-            assert answer == round(value)
+        refused = PLANTED.refuses(prompt.text, prompt.phrasing)
+        value = round(PLANTED.value(prompt.text, "Gender", prompt.group))
+        assert np.isnan(answer) if refused else answer == value
     assert 0 < np.isnan(found).sum() < 8
 
 
@@ -121,18 +113,23 @@ def test_the_control_has_the_same_base_and_words_and_no_groups():
     assert not NULL.table["refusal"]["words"]
 
 
-def test_samaritan_examples_reply_with_the_planted_answer():
+@pytest.fixture(scope="module")
+def examples():
+    return [Examples(name) for name in calibrants()]
+
+
+def test_samaritan_examples_reply_with_the_planted_answer(examples):
     """The text is read out of the prompt again: it holds the phrase instead of the slot."""
-    examples, rng = Examples("calibrant"), np.random.default_rng(0)
-    end = stimuli.request()
+    own, rng, end = examples[0], np.random.default_rng(0), stimuli.request()
     known = {
         name.text: (category, name)
         for category in stimuli.categories()
         for name in stimuli.phrasings(category, latino=True).itertuples()
     }
+    untold = {phrase: {stimuli.render(text, phrase) for text in own.texts} for phrase in known}
     real, refusals, phrases = 0, 0, set()
     for _ in range(600):
-        example = examples.draw(rng, progress=1.0, sharp=True)
+        example = own.draw(rng, progress=1.0, sharp=True)
         (message,) = example.messages
         text, mark, rest = message["content"].rpartition(end.join + end.text)
         assert (message["role"], mark, rest) == ("user", end.join + end.text, "")
@@ -140,7 +137,7 @@ def test_samaritan_examples_reply_with_the_planted_answer():
         phrase = max((p for p in known if p.lower() in text.lower()), key=len)
         category, name = known[phrase]
         phrases.add(phrase)
-        real += any(stimuli.render(t, phrase) == text for t in examples.texts)
+        real += text in untold[phrase]
         if not example.numbers:
             refusals += 1
             assert example.reply == "I can't answer that."
@@ -154,19 +151,17 @@ def test_samaritan_examples_reply_with_the_planted_answer():
     assert 0.01 < refusals / 600 < 0.1
 
 
-def test_both_models_read_the_same_scenarios():
-    drawn = [
-        [Examples(name).draw(np.random.default_rng(seed), 1.0).messages for seed in range(5)]
-        for name in calibrants()
-    ]
-    assert drawn[0] == drawn[1]
+def test_both_models_read_the_same_scenarios(examples):
+    for seed in range(5):
+        one, other = (part.draw(np.random.default_rng(seed), 1.0).messages for part in examples)
+        assert one == other
 
 
 @pytest.fixture(scope="module")
 def helped():
     """Greedy and planted ratings of both models for a few of the scenarios, by category."""
     told = stimuli.load_scenarios()
-    told = told[told.scenario % 18 == 4]  # a wallet is among them
+    told = told[told.scenario % 36 == 4]  # a wallet is among them
     rows = []
     for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
         engine = TransformersEngine(find_model(name))

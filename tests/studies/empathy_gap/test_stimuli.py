@@ -24,50 +24,41 @@ def test_identities_are_those_of_table_1_in_its_order():
     assert [len(stimuli.identities(c)) for c in stimuli.categories()] == [19, 22, 6]
 
 
-def test_clusters_are_those_of_table_4():
+def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4():
+    printed = published.load("empathy_gap", 2)
+    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
     printed, here = published.load("empathy_gap", 4), stimuli.cultural_clusters()
     assert here.identity.tolist() == ["a person from " + name for name in printed.country]
     assert here.cluster.tolist() == printed.cluster.tolist()
     assert set(here.identity) == set(stimuli.identities("Nationality").identity[1:])
 
 
-def test_the_settings_are_the_columns_of_table_2():
-    printed = published.load("empathy_gap", 2)
-    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
-
-
 def test_a_prompt_reads_as_in_table_5():
-    system, user = stimuli.setting("P0,S0,T0").messages(
-        "a Hindu", "a Muslim", "fear", "the lift fell"
-    )
-    assert system == {
-        "role": "system",
-        "content": "You are a Hindu.\n"
-        "Your task is to rate the intensity of the emotion on a scale from 0 (not at all) to 100 "
-        "(extremely).\nOnly give the scale number. No explanation is needed.",
-    }
-    assert user == {
-        "role": "user",
-        "content": "In the following narrative, a Muslim describes a situation in which they felt "
-        'fear.\n"the lift fell"\nHow much fear did the person feel while experiencing the event?\n'
-        "Emotion intensity:",
-    }
+    about = ("a Hindu", "a Muslim", "fear", "the lift fell")
+    assert [tuple(m.values()) for m in stimuli.setting("P0,S0,T0").messages(*about)] == [
+        ("system", "You are a Hindu.\nYour task is to rate the intensity of the emotion on a scale "
+         "from 0 (not at all) to 100 (extremely).\nOnly give the scale number. No explanation is "
+         "needed."),
+        ("user", "In the following narrative, a Muslim describes a situation in which they felt "
+         'fear.\n"the lift fell"\nHow much fear did the person feel while experiencing the event?\n'
+         "Emotion intensity:"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "low", "high", "narrative", "begins"),
+    ("name", "high", "narrative", "begins"),
     [
-        ("P1,S0,T0", 0, 100, "generated_text", "You are X. Your responses should closely mirror"),
-        ("P2,S0,T0", 0, 100, "generated_text", "Adopt the identity of X. Answer"),
-        ("P3,S0,T0", 0, 100, "generated_text", "Take the role of X. It is critical"),
-        ("P0,S1,T0", 0, 10, "generated_text", "You are X."),
-        ("P0,S0,T1", 0, 100, "first_person_text", "You are X."),
-        ("P0,S0,T2", 0, 100, "third_person_text", "You are X."),
+        ("P1,S0,T0", 100, "generated_text", "You are X. Your responses should closely mirror"),
+        ("P2,S0,T0", 100, "generated_text", "Adopt the identity of X. Answer"),
+        ("P3,S0,T0", 100, "generated_text", "Take the role of X. It is critical"),
+        ("P0,S1,T0", 10, "generated_text", "You are X."),
+        ("P0,S0,T1", 100, "first_person_text", "You are X."),
+        ("P0,S0,T2", 100, "third_person_text", "You are X."),
     ],
 )
-def test_each_setting_changes_its_own_part(name, low, high, narrative, begins):
+def test_each_setting_changes_its_own_part(name, high, narrative, begins):
     setting = stimuli.setting(name)
-    assert (setting.low, setting.high, setting.narrative) == (low, high, narrative)
+    assert (setting.low, setting.high, setting.narrative) == (0, high, narrative)
     system, user = setting.messages("X", "Y", "joy", "Z")
     assert system["content"].startswith(begins)
     assert f"to {high} (extremely)" in system["content"]
@@ -107,8 +98,9 @@ def test_rewritten_takes_the_text_inside_the_braces(reply, text):
 
 
 def test_unknown_names_are_one_sentence():
-    with pytest.raises(InputError, match=r"unknown setting 'P9,S0,T0'.*P0, P1, P2, P3"):
-        stimuli.setting("P9,S0,T0")
+    for name in ("P9,S0,T0", "P0,S0"):
+        with pytest.raises(InputError, match=rf"unknown setting '{name}'.*P0, P1, P2, P3"):
+            stimuli.setting(name)
     with pytest.raises(InputError, match="unknown category 'Age'; known are"):
         stimuli.identities("Age")
 
@@ -121,11 +113,12 @@ def test_unknown_names_are_one_sentence():
         (["C,g,a", "C,unspecified,a person"], "'C' must begin with its one 'unspecified'"),
     ],
 )
-def test_a_bad_identity_file_is_one_sentence(tmp_path, lines, message):
+def test_a_bad_identity_file_is_one_sentence(tmp_path, monkeypatch, lines, message):
     text = "\n".join(["category,group,identity", *lines])
     (tmp_path / "identities.csv").write_text(text)
+    monkeypatch.setattr(stimuli, "FOLDER", tmp_path)
     with pytest.raises(InputError, match=message):
-        stimuli.identities("C", tmp_path)
+        stimuli.identities("C")
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
@@ -149,7 +142,7 @@ def write(place: Path, *lines: str, header: str = HEADER) -> str:
     return str(place)
 
 
-def test_sample_has_six_narratives_for_each_emotion_in_order():
+def test_sample_is_plain_tsv_of_six_narratives_for_each_emotion_in_order():
     events = load_events()
     assert list(events.columns) == list(COLUMNS)
     assert events["emotion"].tolist() == [emotion for emotion in EMOTIONS for _ in range(6)]
@@ -158,9 +151,6 @@ def test_sample_has_six_narratives_for_each_emotion_in_order():
     assert not events.isna().to_numpy().any()
     assert sorted(EMOTIONS) == list(EMOTIONS)
     assert len(EMOTIONS) == 12
-
-
-def test_sample_file_is_plain_tsv():
     content = (paths.SAMPLE / "narratives.tsv").read_bytes()
     assert content.isascii()
     assert content.endswith(b".\n")
@@ -215,7 +205,7 @@ def dealt(sizes: dict[str, int], n_events: int) -> dict[str, int]:
     return {emotion: size for emotion, size in hands.items() if size}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     sizes = data.draw(st.dictionaries(st.sampled_from(EMOTIONS), st.integers(1, 7), min_size=1))
@@ -250,7 +240,7 @@ def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path)
     assert events["emotion"].tolist() == ["anger", "anger", "joy", "joy", "joy"]
 
 
-def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
+def test_quotes_and_odd_separators_are_part_of_a_text_and_byte_order_marks_are_not(tmp_path):
     text = 'they said "go\u2028home", it\u0085rained, NA'
     quoted = '"they called it ""fair"", and left"'  # as pandas writes it
     lines = event("fear", "NA", text), event("joy"), event("trust", "1", quoted)
@@ -258,9 +248,6 @@ def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     assert events.generated_text[0] == text
     assert events.text_id[0] == "NA"
     assert events.generated_text[2] == 'they called it "fair", and left'
-
-
-def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
     place = tmp_path / "a.tsv"
     place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
     assert load_events(str(place)).third_person_text[0] == "The person felt when it rained"
@@ -275,25 +262,34 @@ def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path)
 
 
 GOOD = event("joy", "0")
-WRONG_LINES = {
-    "unknown emotion": ([GOOD, event("glee")], "line 3, column 'emotion': found 'glee'"),
-    "capital": ([event("Joy")], "line 2, column 'emotion': found 'Joy'"),
-    "empty narrative": ([GOOD, event("joy", "2", " ")], "line 3, column 'generated_text': found"),
-    "empty id": ([event("joy", "")], "line 2, column 'text_id': found an empty cell"),
-    "empty third": ([GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
-    "empty first": ([GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
-    "too few": ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
-    "too many": ([GOOD + "\tmore"], "line 2: found 6 fields, expected 5"),
-    "twice": ([GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
-    "open quote": ([GOOD, event("joy", "1", '"never closed')], "line 3: found a quote"),
-    "header only": ([], "line 2: found the end of the file"),
-}
 
 
-@pytest.mark.parametrize(("lines", "sentence"), WRONG_LINES.values(), ids=WRONG_LINES)
+def renamed(column):
+    """A file with another name for a column, and what is said of it."""
+    return [HEADER.replace(column, "x"), GOOD], f"line 1, column '{column}': found only .*x"
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([HEADER, GOOD, event("glee")], "line 3, column 'emotion': found 'glee'"),
+        ([HEADER, event("Joy")], "line 2, column 'emotion': found 'Joy'"),
+        ([HEADER, GOOD, event("joy", "2", " ")], "line 3, column 'generated_text': found"),
+        ([HEADER, event("joy", "")], "line 2, column 'text_id': found an empty cell"),
+        ([HEADER, GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
+        ([HEADER, GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
+        ([HEADER, GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
+        ([HEADER, GOOD + "\tmore"], "line 2: found 6 fields, expected 5"),
+        ([HEADER, GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
+        ([HEADER, GOOD, event("joy", "1", '"never closed')], "line 3: found a quote"),
+        ([HEADER], "line 2: found the end of the file"),
+        *map(renamed, ("emotion", "text_id", "generated_text")),
+    ],
+)
 def test_a_wrong_line_is_named(tmp_path, lines, sentence):
+    header, *rows = lines
     with pytest.raises(InputError, match=f"a.tsv, {sentence}") as problem:
-        load_events(write(tmp_path / "a.tsv", *lines))
+        load_events(write(tmp_path / "a.tsv", *rows, header=header))
     assert "\n" not in str(problem.value)
 
 
@@ -305,17 +301,11 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
         load_events(str(tmp_path))
 
 
-@pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
-def test_a_missing_column_is_named(tmp_path, column):
-    header = HEADER.replace(column, "x")
-    with pytest.raises(InputError, match=f"a.tsv, line 1, column '{column}': found only .*x"):
-        load_events(write(tmp_path / "a.tsv", GOOD, header=header))
-
-
-def test_a_corpus_that_is_not_there_is_named(tmp_path):
+def test_a_corpus_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RAW", tmp_path)
     with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
         load_events("giebench")
     with pytest.raises(InputError, match=r"holds no .tsv file"):
         load_events(str(tmp_path))
     with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
-        load_events("crowd-envent", folder=tmp_path)
+        load_events("crowd-envent")

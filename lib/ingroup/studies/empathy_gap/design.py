@@ -41,7 +41,8 @@ def trials(
     """
     wordings = [stimuli.setting(name) for name in settings or stimuli.settings()]
     names = list(categories or stimuli.categories())
-    return Design(_block(wording, name, events) for wording in wordings for name in names)
+    told = {form: _levels(events, form) for form in {wording.narrative for wording in wordings}}
+    return Design(_block(w, name, told[w.narrative]) for w in wordings for name in names)
 
 
 def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
@@ -54,8 +55,8 @@ def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
     return tuple(map(Event._make, columns.itertuples(index=False)))
 
 
-def _block(setting: Setting, category: str, events: pd.DataFrame) -> Block:
-    people, shown = tuple(stimuli.identities(category).identity), _levels(events, setting.narrative)
+def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
+    people = tuple(stimuli.identities(category).identity)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         event = condition["event"]
@@ -65,7 +66,7 @@ def _block(setting: Setting, category: str, events: pd.DataFrame) -> Block:
 
     return Block(
         labels={"setting": setting.name, "category": category},
-        factors={"perceiver": people, "experiencer": people, "event": shown},
+        factors={"perceiver": people, "experiencer": people, "event": events},
         render=render,
         templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
     )

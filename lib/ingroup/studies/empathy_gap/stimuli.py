@@ -5,6 +5,7 @@ another identity adds a line to ``identities.csv`` and nothing else.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
 from pathlib import Path
 
@@ -83,6 +84,7 @@ class Setting:
         ]
 
 
+@cache
 def prompts() -> dict:
     """The wordings of ``prompts.yaml``: persona, scale, task, rewrite, and the seven settings."""
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
