@@ -122,10 +122,8 @@ def test_a_bad_identity_file_is_one_sentence(tmp_path, monkeypatch, lines, messa
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    for file in (paths.STIMULI / "empathy_gap").iterdir():
-        for line in file.read_text("utf8").split("\n"):
-            assert line == line.rstrip()
-            assert "\t" not in line
+    for file in stimuli.FOLDER.iterdir():
+        assert not re.search(r"\t|[^\S\n]$", file.read_text("utf8"), re.MULTILINE), file
 
 
 # --- events
@@ -240,7 +238,7 @@ def test_files_of_a_folder_are_read_by_name_whatever_was_written_first(tmp_path)
     assert events["emotion"].tolist() == ["anger", "anger", "joy", "joy", "joy"]
 
 
-def test_quotes_and_odd_separators_are_part_of_a_text_and_byte_order_marks_are_not(tmp_path):
+def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     text = 'they said "go\u2028home", it\u0085rained, NA'
     quoted = '"they called it ""fair"", and left"'  # as pandas writes it
     lines = event("fear", "NA", text), event("joy"), event("trust", "1", quoted)
@@ -248,9 +246,6 @@ def test_quotes_and_odd_separators_are_part_of_a_text_and_byte_order_marks_are_n
     assert events.generated_text[0] == text
     assert events.text_id[0] == "NA"
     assert events.generated_text[2] == 'they called it "fair", and left'
-    place = tmp_path / "a.tsv"
-    place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
-    assert load_events(str(place)).third_person_text[0] == "The person felt when it rained"
 
 
 def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
@@ -279,10 +274,7 @@ def renamed(column):
         ([HEADER, GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
         ([HEADER, GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
         ([HEADER, GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
-        ([HEADER, GOOD + "\tmore"], "line 2: found 6 fields, expected 5"),
         ([HEADER, GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
-        ([HEADER, GOOD, event("joy", "1", '"never closed')], "line 3: found a quote"),
-        ([HEADER], "line 2: found the end of the file"),
         *map(renamed, ("emotion", "text_id", "generated_text")),
     ],
 )
