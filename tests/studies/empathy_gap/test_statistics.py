@@ -1,10 +1,8 @@
 """From ratings to matrices and the gap: by hand on 2 x 2 x 3, against loops, NumPy and SciPy."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
@@ -29,18 +27,6 @@ NAN = np.nan
 VALUES = np.array([[[10, 20, 30], [40, NAN, 60]], [[NAN, 80, 90], [100, NAN, NAN]]])
 
 
-def test_exclusion_by_hand():
-    # Event 0 is whole, event 1 has no rating in cell (0, 1), event 2 none in cell (1, 1).
-    values = np.array([[[10, 20, 30], [40, NAN, 60]], [[70, 80, 90], [100, 110, NAN]]])
-    strict, loose = exclude(values), exclude(values, "pairwise")
-    np.testing.assert_array_equal(strict, values[:, :, :1])
-    np.testing.assert_array_equal(loose, values)
-    np.testing.assert_array_equal(cell_means(strict), [[10, 40], [70, 100]])
-    np.testing.assert_array_equal(cell_means(loose), [[20, 50], [80, 105]])
-    values[:, :, 1] = NAN  # pairwise loses an event that no cell has
-    np.testing.assert_array_equal(exclude(values, "pairwise"), values[:, :, [0, 2]])
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     hnp.arrays(
@@ -50,28 +36,22 @@ def test_exclusion_by_hand():
     )
 )
 def test_exclusion_equals_a_loop_over_events(values):
-    whole = [k for k in range(values.shape[2]) if not np.isnan(values[:, :, k]).any()]
-    if whole:
-        np.testing.assert_array_equal(exclude(values, "listwise"), values[:, :, whole])
-    else:
-        with pytest.raises(ValueError, match="event"):
-            exclude(values, "listwise")
-    if not np.isnan(values).all():
-        loose = exclude(values, "pairwise")
-        assert np.isfinite(loose).sum() == np.isfinite(values).sum()
+    there = [~np.isnan(values[:, :, k]) for k in range(values.shape[2])]
+    for rule, kept in (("listwise", np.all), ("pairwise", np.any)):
+        events = [k for k, ratings in enumerate(there) if kept(ratings)]
+        if events:
+            np.testing.assert_array_equal(exclude(values, rule), values[:, :, events])
+        else:
+            with pytest.raises(ValueError, match="events"):
+                exclude(values, rule)
 
 
-@pytest.mark.parametrize(
-    ("values", "rule", "sentence"),
-    [
-        (VALUES, "listwise", "every one of the 3 events is lost listwise: use 'pairwise'"),
-        (VALUES * NAN, "listwise", "none of the 3 events has a rating in any cell"),
-        (VALUES * NAN, "pairwise", "none of the 3 events has a rating in any cell"),
-    ],
-)
-def test_what_leaves_no_event_is_an_error(values, rule, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        exclude(values, rule)
+def test_what_leaves_no_event_is_an_error():
+    with pytest.raises(ValueError, match="every one of the 3 events is lost listwise: use 'pairw"):
+        exclude(VALUES)
+    for rule in ("listwise", "pairwise"):
+        with pytest.raises(ValueError, match="none of the 3 events has a rating in any cell"):
+            exclude(VALUES * NAN, rule)
 
 
 def test_cell_means_by_hand():
@@ -88,10 +68,7 @@ def test_cell_means_by_hand():
 @settings(max_examples=60, deadline=None)
 @given(hnp.arrays(float, (3, 4), elements=st.integers(0, 10_000).map(lambda n: n / 100)))
 def test_zscore_equals_the_formula(matrix):
-    if np.ptp(matrix) == 0:
-        with pytest.raises(ValueError, match="cells that differ"):
-            zscore(matrix)
-        return
+    assume(np.ptp(matrix) > 0)
     expected = (matrix - np.mean(matrix)) / np.std(matrix)
     np.testing.assert_allclose(zscore(matrix), expected, atol=1e-9)
 
@@ -128,40 +105,18 @@ def test_gap_matrix_keeps_the_unspecified_identity_in_the_zscore():
 
 
 def test_the_released_way_of_gap_matrix():
-    """Loops over named pairs: events excluded without "a person", means of two decimals."""
+    """Named pairs lack event 1 alone; means of two decimals; the two steps part from it."""
     values = block()
-    refused = set()
-    for i, j in itertools.product(range(1, 4), repeat=2):
-        refused |= {k for k in range(8) if np.isnan(values[i, j, k])}
-    assert refused == {1}
-    expected = np.zeros((3, 3))
-    for i, j in itertools.product(range(3), repeat=2):
-        kept = [values[i + 1, j + 1, k] for k in range(8) if k not in refused]
-        expected[i, j] = round(sum(kept) / len(kept), 2)
-    expected = (expected - np.mean(expected)) / np.std(expected)
+    kept = np.delete(values[1:, 1:], 1, axis=2)
+    means = [[round(sum(cell) / len(cell), 2) for cell in row] for row in kept.tolist()]
+    expected = (means - np.mean(means)) / np.std(means)
     np.testing.assert_allclose(gap_matrix(values, **RELEASED), expected, rtol=1e-12)
-
-
-def test_the_two_steps_of_the_released_way_part_from_it():
-    values = block()
     released, paper = gap_matrix(values, **RELEASED), gap_matrix(values)
     unrounded, joint = gap_matrix(values, separate=True), gap_matrix(values, decimals=2)
     assert 0 < abs(unrounded - released).max() < 1e-3
     np.testing.assert_allclose(joint, paper, atol=1e-3)
     assert abs(joint - paper).max() > 0
     assert abs(released - paper).max() > 0.1
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        (block()[:, :, :2], "every one of the 2 events is lost"),
-        (np.full((3, 3, 2), 50), "found 50 in all of them"),
-    ],
-)
-def test_a_block_without_a_gap_is_an_error(values, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        gap_matrix(values)
 
 
 # By hand: in-group cells 1, 2, 3, 4, 9 with mean 3.8; out-group 5, 6, 7, 8 with mean 6.5.
