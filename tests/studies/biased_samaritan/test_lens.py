@@ -42,28 +42,20 @@ def some_cubes():
     return cubes, controls
 
 
-def same(x):
-    return x
-
-
-def without_gaps(x):
-    return np.delete(x, [2, 7], 1)
-
-
 @pytest.mark.parametrize(
-    ("option", "ours", "theirs"),
+    ("option", "changed"),
     [
-        ({}, same, same),
-        ({"phrasing": "first"}, lambda x: x[:1], same),
-        ({"rounding": "whole numbers"}, np.rint, np.rint),
-        ({"exclusion": "listwise"}, without_gaps, without_gaps),
+        ({}, lambda *both: both),
+        ({"phrasing": "first"}, lambda ours, theirs: (ours[:1], theirs)),
+        ({"rounding": "whole numbers"}, lambda *both: map(np.rint, both)),
+        ({"exclusion": "listwise"}, lambda *both: (np.delete(x, [2, 7], 1) for x in both)),
     ],
 )
 @pytest.mark.parametrize("unit", ["scenario", "prompt"])
-def test_more_helpful_than_the_control(option, ours, theirs, unit):
+def test_more_helpful_than_the_control(option, changed, unit):
     cubes, controls = some_cubes()
     found = lens.claims((cubes, controls), **(HELP | option | {"unit": unit}))
-    wanted = helpfulness.bias(ours(cubes["old"]), theirs(controls["its own"]), unit)
+    wanted = helpfulness.bias(*changed(cubes["old"], controls["its own"]), unit)
     np.testing.assert_allclose(found["old"][:4], [wanted.bias, wanted.low, wanted.high, wanted.p])
     assert list(found) == ["old", "young"]
 

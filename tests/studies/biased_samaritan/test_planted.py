@@ -17,31 +17,30 @@ from ingroup.studies.biased_samaritan.planted import Planted
 PLANTED, NULL = (Planted(paths.MODELS / name / "planted.yaml") for name in calibrants())
 
 
-def test_a_planted_probability_by_hand():
-    """Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7."""
-    text = "A STRANGER calls {person} in the park."
-    values = [
-        one.value(text, "Age", group) for one in (PLANTED, NULL) for group in ("control", "senior")
-    ]
-    assert values == [65, 65 + 5 - 7, 65, 65]
+STRANGER = "A STRANGER calls {person} in the park."
 
 
-def test_a_text_that_holds_words_of_both_lists_does_not_tilt():
-    """museum -6 is in neither list; neighbour +8 tilts down, street -6 tilts up."""
-    texts = ["A museum.", "A neighbour.", "A street.", "A street, a neighbour."]
-    assert [PLANTED.direction(text) for text in texts] == [0, -1, 1, 0]
-    assert [PLANTED.value(text, "Gender", "female") for text in texts] == [
-        60 - 6 + 3, 60 + 8 + 3 - 6, 60 - 6 + 3 + 6, 60 + 8 - 6 + 3
-    ]  # fmt: skip
-    assert [NULL.direction(text) for text in texts] == [0, 0, 0, 0]
+@pytest.mark.parametrize(
+    ("text", "category", "group", "expected"),
+    [
+        # Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7.
+        *[(STRANGER, "Age", "control", 65), (STRANGER, "Age", "senior", 65 + 5 - 7)],
+        # Museum -6 is in neither list; neighbour +8 tilts down, street -6 up, and both not at all.
+        *[("A museum.", "Gender", "female", 54 + 3), ("A street.", "Gender", "female", 54 + 3 + 6)],
+        ("A neighbour.", "Gender", "female", 68 + 3 - 6),
+        ("A street, a neighbour.", "Gender", "female", 60 + 8 - 6 + 3),
+        ("park " * 4, "Race", "white", 60 + 24 + 4),  # the points of a scenario end at a limit
+    ],
+)
+def test_a_planted_probability_by_hand(text, category, group, expected):
+    assert PLANTED.value(text, category, group) == expected
+    assert NULL.value(text, category, group) == PLANTED.value(text, category, "control")
 
 
-def test_points_of_a_scenario_end_at_the_limit_and_then_at_the_scale():
-    assert PLANTED.value("park " * 4, "Race", "white") == 60 + 24 + 4
+def test_probabilities_end_at_the_scale():
     edge = Planted(paths.MODELS / "calibrant" / "planted.yaml")
     edge.table |= {"base": 98, "words": {"limit": 99, "points": {"park": 8, "food": -99}}}
-    assert edge.value("park", "Race", "control") == 100
-    assert edge.value("food", "Race", "control") == 1
+    assert [edge.value(text, "Race", "control") for text in ("park", "food")] == [100, 1]
 
 
 def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
