@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from ingroup.stats import effects as standardised
@@ -104,17 +102,6 @@ def test_agreement_of_four_groups_by_hand():
     assert nothing.p_holm.isna().all()
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.permutations(range(6)), st.floats(0.1, 10))
-def test_agreement_knows_only_ranks(order, power):
-    effects = pd.DataFrame({"x": np.arange(1.0, 7), "y": np.array(order, dtype=float)})
-    draws = {"x": effects[["x"]].T, "y": effects[["y"]].T}
-    bent = effects.assign(x=effects.x**power)
-    one, other = (standardised.agreement(t, draws, seeded(), 50) for t in (effects, bent))
-    pd.testing.assert_frame_equal(one, other)
-    assert one.rho[0] == pytest.approx(stats.spearmanr(effects.x, effects.y).statistic)
-
-
 # --- the interval of the empathy gap
 
 
@@ -171,12 +158,6 @@ def test_draws_meet_a_cell_without_rating():
     # A given event is missing from a draw of ten with probability 0.9**10 = 0.349.
     assert 1000 - len(result.draws) == pytest.approx(349, abs=60)
     assert np.isfinite([result.low, result.high, *result.draws]).all()
-
-
-def test_more_events_more_precise():
-    ratings = some_ratings(events=1600)
-    few, many = (bootstrap_interval(ratings[:, :, :n], EYE, 500, seeded(6)) for n in (100, 1600))
-    assert (few.high - few.low) / (many.high - many.low) == pytest.approx(4, rel=0.25)
 
 
 def test_the_unspecified_identity_counts_in_the_spread_alone():

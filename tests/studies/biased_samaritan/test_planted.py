@@ -56,8 +56,7 @@ def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
     block = trials(table, "Gender").blocks[0]
     found = PLANTED.answers(block)
     assert found.shape == block.shape == (64,)
-    for place, answer in enumerate(found):
-        prompt = block.condition(place)["prompt"]
+    for prompt, answer in zip(block.factors["prompt"], found, strict=True):
         refused = PLANTED.refuses(prompt.text, prompt.phrasing)
         value = round(PLANTED.value(prompt.text, "Gender", prompt.group))
         assert np.isnan(answer) if refused else answer == value
@@ -120,11 +119,8 @@ def examples():
 def test_samaritan_examples_reply_with_the_planted_answer(examples):
     """The text is read out of the prompt again: it holds the phrase instead of the slot."""
     own, rng, end = examples[0], np.random.default_rng(0), stimuli.request()
-    known = {
-        name.text: (category, name)
-        for category in stimuli.categories()
-        for name in stimuli.phrasings(category, latino=True).itertuples()
-    }
+    names = {c: stimuli.phrasings(c, latino=True).itertuples() for c in stimuli.categories()}
+    known = {name.text: (category, name) for category in names for name in names[category]}
     untold = {phrase: {stimuli.render(text, phrase) for text in own.texts} for phrase in known}
     real, refusals, phrases = 0, 0, set()
     for _ in range(600):
@@ -136,15 +132,11 @@ def test_samaritan_examples_reply_with_the_planted_answer(examples):
         phrase = max((p for p in known if p.lower() in text.lower()), key=len)
         category, name = known[phrase]
         phrases.add(phrase)
-        real += text in untold[phrase]
-        if not example.numbers:
-            refusals += 1
-            assert example.reply == "I can't answer that."
-            assert PLANTED.refuses(text, name.phrasing)
-        else:
-            value = PLANTED.value(text, category, name.group)
-            assert example.numbers == (value,)
-            assert example.reply == str(round(value))
+        refused = PLANTED.refuses(text, name.phrasing)
+        real, refusals = real + (text in untold[phrase]), refusals + refused
+        value = PLANTED.value(text, category, name.group)
+        assert example.numbers == (() if refused else (value,))
+        assert example.reply == ("I can't answer that." if refused else str(round(value)))
     assert phrases == set(known)
     assert 0.35 < real / 600 < 0.65
     assert 0.01 < refusals / 600 < 0.1

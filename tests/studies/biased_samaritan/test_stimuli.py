@@ -261,7 +261,6 @@ WHOLE = "expected a whole number from 1."
         ([A, "1,One,2, "], "3, column 'text': found nothing, expected a value"),
         (["1,,1,{person}."], "2, column 'title': found nothing, expected a value"),
         ([A, B, A], "4, column 'wording': found scenario 1, wording 1 again, expected it once; it"),
-        ([A, "1,One,2,{PERSON}"], "3, column 'text': found 0 slots"),
         ([A, "1,One,2,{person}  SINGS."], "3, column 'text': found the text of line 2 again, exp"),
         ([A, B.replace("One", "Two")], "3, column 'title': found 'Two', expected 'One' as in line "
          "2, which is scenario 1 too."),

@@ -57,12 +57,6 @@ def test_a_setting_without_its_narrative_is_refused(events):
     assert len(trials(events, ["P0,S0,T1"], ["Religion"])) == 432
 
 
-def test_rewriting_asks_once_an_event(events):
-    plan = rewriting(events)
-    assert len(plan) == 12
-    assert events.first_person_text[7] in plan[7].messages[0]["content"]
-
-
 def rewritten(events):
     return "The person " + events.first_person_text.str.removeprefix("I ")
 
@@ -74,7 +68,10 @@ def replies(events, error=None):
     return pd.DataFrame({"text": texts, "error": error, "finish_reason": reason})
 
 
-def test_a_corpus_without_third_person_texts_is_rewritten(events):
+def test_a_corpus_without_third_person_texts_is_rewritten_once_an_event(events):
+    plan = rewriting(events)
+    assert len(plan) == 12
+    assert events.first_person_text[7] in plan[7].messages[0]["content"]
     done = with_rewrites(events.assign(third_person_text=np.nan), replies(events))
     assert done.third_person_text.tolist() == rewritten(events).tolist()
     assert len(trials(done, ["P0,S0,T2"], ["Religion"])) == 432

@@ -16,6 +16,8 @@ from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.planted import Planted, recovery
 
 DEFAULT = "P0,S0,T0"
+PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
+EVERY = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +25,11 @@ def planted():
     return {name: Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
 
 
-def test_a_planted_value_by_hand(planted):
-    """fear 65, very +3, daughter +3; Palestine -4, Israel -2, the pair -18: 47."""
-    value = planted["calibrant"].value(
-        DEFAULT, "Nationality", "a person from Palestine", "a person from Israel", "fear",
-        "My DAUGHTER was very late",
-    )  # fmt: skip
-    assert value == 65 + 3 + 3 - 4 - 2 - 18
-
-
 @pytest.mark.parametrize(
     ("about", "expected"),
     [
+        # fear 65, very +3, daughter +3; Palestine -4, Israel -2, the pair -18
+        ((*PAIR, "fear", "My DAUGHTER was very late"), 65 + 3 + 3 - 4 - 2 - 18),
         # joy 66, Hindu -1 and -0.5, and 8 points within the group, 1.35 times that in P2
         ((DEFAULT, "Religion", "a Hindu", "a Hindu", "joy", ""), 66 - 1.5 + 8),
         (("P2,S0,T0", "Religion", "a Hindu", "a Hindu", "joy", ""), 66 - 1.5 + 10.8),
@@ -46,7 +41,7 @@ def test_a_planted_value_by_hand(planted):
         ((DEFAULT, "Religion", "a person", "a person", "joy", "a bit"), 66 - 5),
     ],
 )
-def test_groups_settings_and_words_by_hand(planted, about, expected):
+def test_a_planted_value_by_hand(planted, about, expected):
     assert planted["calibrant"].value(*about) == pytest.approx(expected)
 
 
@@ -69,13 +64,10 @@ def test_planted_ratings_are_values_rounded_to_the_scale(planted):
         array = planted["calibrant"].ratings(block)
         for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
             number = int(np.ravel_multi_index(place, block.shape))
-            _, _, perceiver, experiencer, event = block.condition(number).values()
-            if planted["calibrant"].refuses(experiencer, event.narrative):
-                assert np.isnan(array[place])
-            else:
-                about = (perceiver, experiencer, event.emotion, event.narrative)
-                value = planted["calibrant"].value(setting, "Religion", *about)
-                assert array[place] == round(value * high / 100)
+            *about, event = block.condition(number).values()
+            value = planted["calibrant"].value(*about, event.emotion, event.narrative)
+            refused = planted["calibrant"].refuses(about[-1], event.narrative)
+            assert np.isnan(array[place]) if refused else array[place] == round(value * high / 100)
 
 
 def test_every_identity_has_its_effects_and_no_other_name_does(planted):
@@ -103,13 +95,11 @@ def engines():
 
 
 def answered(engine, category):
-    """Two sample narratives in the default setting: block, its answers, which pairs share a group.
+    """Two sample narratives in the default setting, pairs of one in `EVERY` identities.
 
-    Every pair among a third of the countries, half of the races, all religions.
+    The block, its answers, and which pairs share a group.
     """
-    people = stimuli.identities(category).iloc[
-        :: {"Nationality": 3, "Religion": 1}.get(category, 2)
-    ]
+    people = stimuli.identities(category).iloc[:: EVERY[category]]
     (block,) = trials(stimuli.load_events("sample", 2), [DEFAULT], [category]).blocks
     both = dict.fromkeys(("perceiver", "experiencer"), tuple(people.identity))
     block = replace(block, factors={**block.factors, **both})
