@@ -22,12 +22,6 @@ def test_as_many_paths_as_the_product_of_the_options(sizes):
     assert all(list(path) == list(choices) for path in found)
 
 
-def test_paths_that_make_no_sense_are_left_out():
-    choices = {"unit": ["a", "b"], "rounding": [0, 2]}
-    found = multiverse.paths(choices, lambda unit, rounding: unit == "a" or rounding == 0)
-    assert [tuple(path.values()) for path in found] == [("a", 0), ("a", 2), ("b", 0)]
-
-
 def test_corrections_are_those_of_statsmodels():
     p = np.random.default_rng(0).uniform(size=12) ** 3
     with_gap = np.insert(p, 4, np.nan)

@@ -179,12 +179,3 @@ def test_mask_counts_the_cells_that_were_tested():
     assert (expected <= holm).all()
     assert (released.sum(), expected.sum(), holm.sum()) == (37, 38, 41)
     assert np.diag(released).all()
-
-
-def test_no_difference_is_seldom_shown():
-    rng = np.random.default_rng(3)
-    shown = [
-        significant_cells(paired_cells(rng.standard_normal((5, 5, 20)))).sum() > 13
-        for _ in range(200)
-    ]
-    assert np.mean(shown) <= 0.05

@@ -1,4 +1,4 @@
-"""The permutation test against its definition, closed forms, enumeration and SciPy."""
+"""The permutation test against its definition, closed forms, enumeration and properties."""
 
 from itertools import permutations
 
@@ -143,19 +143,6 @@ def test_null_interval_is_of_the_null():
     inside = (result.null_distribution >= low) & (result.null_distribution <= high)
     assert inside.mean() == pytest.approx(0.95, abs=0.001)
     assert high < result.statistic
-
-
-# SciPy pairs one sample with a permuted other: the orders of columns against rows.
-def test_diagonal_against_scipy():
-    matrix, same = random_matrix(5, 11) + np.eye(5), np.eye(5, dtype=bool)
-    theirs = stats.permutation_test(
-        (np.arange(5),),
-        lambda columns: matrix[np.arange(5), columns.astype(int)].sum(),
-        permutation_type="pairings",
-        vectorized=False,
-        alternative="greater",
-    )
-    assert permutation_test(matrix, same).pvalue_greater == pytest.approx(theirs.pvalue)
 
 
 @settings(max_examples=30, deadline=None)

@@ -150,9 +150,9 @@ def test_both_models_read_the_same_scenarios(examples):
 
 @pytest.fixture(scope="module")
 def helped():
-    """Greedy and planted ratings of both models for two wordings of six scenarios, by category."""
+    """Greedy and planted ratings of both models for a wording of six scenarios, by category."""
     told = stimuli.load_scenarios()
-    told = told[(told.scenario % 18 == 4) & told.wording.isin([2, 3])]  # a wallet is among them
+    told = told[(told.scenario % 18 == 4) & (told.wording == 3)]  # a wallet is among them
     rows = []
     for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
         engine = TransformersEngine(find_model(name))

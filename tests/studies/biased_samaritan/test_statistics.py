@@ -98,15 +98,16 @@ def test_phrasings_by_hand():
     assert bias(ratings, [[50, 52], [61, 63]]).bias == (1 + 2) / 2
     excess = excess_over_brittleness(ratings, [[50, 52], [61, 63]], 0, "averaged")
     assert excess.mean == 1.5 - 1
+    # Thirds round differently from mean to mean, which is no bias.
+    control = np.arange(80).reshape(20, 4) / 3
+    assert bias(np.array([control, control, control]), control).p == 1
 
 
 # Prompts 52, 50; 60, 67; none; 40, 44. Within phrasings: deviations 2 of the second; 3 of the
 # first; none; 2 and 2.
-SOME = [
-    [[50, NAN], [60, 66], [NAN, NAN], [40, 44]],
-    [[54, 50], [NAN, 68], [NAN, NAN], [40, 44]],
-]
+SOME = [[[50, NAN], [60, 66], [NAN, NAN], [40, 44]], [[54, 50], [NAN, 68], [NAN, NAN], [40, 44]]]
 THEIRS = [[50, 50], [60, 62], [70, 70], [NAN, NAN]]
+FEW = [[90, NAN], [40, 44], [40, 44]]
 
 
 @pytest.mark.parametrize(
@@ -117,12 +118,7 @@ THEIRS = [[50, 50], [60, 62], [70, 70], [NAN, NAN]]
         (brittleness(SOME, ddof=0, phrasings="averaged"), (1 + 3.5 + 2) / 3, 3, 1),
         (excess_over_brittleness(SOME, THEIRS, ddof=0), 1.75 - 2.5, 2, 2),
         # The first scenario has no spread, so that its difference of 40 does not decide the sign.
-        (
-            excess_over_brittleness(
-                [[90, NAN], [40, 44], [40, 44]], [[50, 50], [43, 43], [43, 43]], ddof=0
-            ),
-            *(1 - 2, 2, 1),
-        ),
+        (excess_over_brittleness(FEW, [[50, 50], [43, 43], [43, 43]], ddof=0), 1 - 2, 2, 1),
         # A single rating has no spread, not a spread of 0.
         (brittleness([[50, NAN], [50, 54], [50, 58]], ddof=0), 3, 2, 1),
     ],
@@ -159,16 +155,6 @@ def test_brittleness_against_numpy(phrasings, ddof):
     result = brittleness(ratings, ddof)
     interval = stats.ttest_1samp(spreads, 0).confidence_interval()
     np.testing.assert_allclose([result.mean, result.low, result.high], [spreads.mean(), *interval])
-
-
-def test_differences_without_spread():
-    # Thirds and tenths round differently from rating to rating.
-    control = np.arange(80).reshape(20, 4) / 3
-    same = bias(np.array([control, control, control]), control)
-    assert (same.bias, same.low, same.high) == (0, 0, 0)
-    assert (same.statistic, same.p, same.d_z) == (0, 1, 0)
-    apart = bias(control - 0.1, control, "prompt")
-    assert (apart.statistic, apart.p, apart.d_z) == (-np.inf, 0, -np.inf)
 
 
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))

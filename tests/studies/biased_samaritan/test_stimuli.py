@@ -23,16 +23,13 @@ CATEGORIES = stimuli.categories()
 PHRASES = sorted({text for name in CATEGORIES for text in phrasings(name, latino=True).text})
 HEADER = "scenario,title,wording,text"
 
-GENDERED = re.compile(
+# What a scenario may not name or lean on: gender, strength, care of children, technical skill, age,
+# work, family, school, faith, crime, sport, looks, drink, driving, origin.
+STEREOTYPED = re.compile(
     r"\b(?:s?he|him|his|himself|hers?|herself|(?:gentle|wo)?m[ae]n|boys?|girls?|guys?|lady|ladies"
     r"|sir|madam|mr|mrs|ms|(?:fe)?males?|(?:grand)?(?:fa|mo)ther|dad|mum|son|daughter|brother"
-    r"|sister|uncle|aunt|fellow|king|queen|waitress|hostess|actress)\b",
-    re.IGNORECASE,
-)
-# What a scenario may not lean on: strength, care of children, technical skill, age, work, family,
-# school, faith, crime, sport, looks, drink, driving, origin.
-STEREOTYPED = re.compile(
-    r"\b(?:strong|strength|heavy|muscles?|lift(?:s|ing)?|athletic|bab(?:y|ies)|toddlers?"
+    r"|sister|uncle|aunt|fellow|king|queen|waitress|hostess|actress"
+    r"|strong|strength|heavy|muscles?|lift(?:s|ing)?|athletic|bab(?:y|ies)|toddlers?"
     r"|child(?:ren)?|kids?|prams?|computers?|laptops?|software|apps?|old(?:er)?|young(?:er)?|youth"
     r"|aged?|retired|pension(?:er)?|grandchild(?:ren)?|jobs?|work(?:s|ing)?|boss|career|salary|wife|husband"
     r"|spouse|married|partner|schools?|pupils?|students?|teachers?|university|exams?|homework"
@@ -91,7 +88,6 @@ def test_no_scenario_names_a_gender_a_group_or_a_stereotype():
     for row in SCENARIOS.itertuples():
         text = row.text.replace("{person}", "")
         assert not set(re.findall(r"[a-zé]+", text.lower())) & groups, text
-        assert not GENDERED.search(text), text
         # The lift of scenario 3 is an elevator.
         assert {found.lower() for found in STEREOTYPED.findall(text)} <= (
             {"lift"} if row.scenario == 3 else set()

@@ -1,6 +1,7 @@
 """Prompts and identities against the paper; the sample as written; a corpus and its sentences."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -192,16 +193,6 @@ def uneven(folder: Path, sizes: dict[str, int]) -> str:
     return write(folder / "events.tsv", *lines)
 
 
-def dealt(sizes: dict[str, int], n_events: int) -> dict[str, int]:
-    """Cards dealt one by one, as slowly as at a table."""
-    hands = dict.fromkeys(sorted(sizes), 0)
-    while sum(hands.values()) < n_events:
-        for emotion in hands:
-            if hands[emotion] < sizes[emotion] and sum(hands.values()) < n_events:
-                hands[emotion] += 1
-    return {emotion: size for emotion, size in hands.items() if size}
-
-
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
@@ -211,7 +202,9 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     events = load_events(corpus, n_events)
     assert events.index.tolist() == list(range(n_events))
     assert events["emotion"].is_monotonic_increasing
-    assert events.groupby("emotion").size().to_dict() == dealt(sizes, n_events)
+    turns = sorted((turn, emotion) for emotion, size in sizes.items() for turn in range(size))
+    dealt = Counter(emotion for _, emotion in turns[:n_events])
+    assert events.groupby("emotion").size().to_dict() == dealt
     for _, own in events.groupby("emotion"):
         assert own["text_id"].tolist() == [str(i) for i in range(len(own))]
 

@@ -72,10 +72,7 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
 
 
 def bias_table(
-    groups: Mapping[str, ArrayLike],
-    control: ArrayLike,
-    unit: str = "scenario",
-    alpha: float = 0.01,
+    groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str = "scenario", alpha: float = 0.01
 ) -> pd.DataFrame:
     """`bias` of every group of a category, which is one family for Holm's correction.
 
