@@ -57,15 +57,14 @@ def test_shares_by_hand():
             return {"claim": multiverse.attempt(helpfulness.bias, [[1]], [[2]])}
         return {"claim": Result(side * 1.5, 0, 0, 0.001 if way == "sure" else 0.5)}
 
-    choices = {"way": ["none", "sure", "unsure"], "side": [1, -1]}
-    reading, others = {"way": choices["way"]}, {"side": choices["side"]}
+    reading, others = {"way": ["none", "sure", "unsure"]}, {"side": [1, -1]}
     table = multiverse.evaluate(reading, lambda way: way, others, claims, 0.05)
     row = multiverse.shares(table).loc["claim"]
     assert row[["paths", "undefined"]].tolist() == [6 * 4, 2 * 4]  # in four corrections
     assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
     assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
     assert "expected at least 2" in table.reason[0]
-    options = multiverse.by_option(table, choices).stands["claim"]
+    options = multiverse.by_option(table, [*reading, *others]).stands["claim"]
     assert options.loc["way"].to_dict() == {"none": 0, "sure": 50, "unsure": 0}
     assert options.loc["side"].to_dict() == pytest.approx({"1": 100 / 3, "-1": 0})
     assert options.loc["correction"].to_dict() == pytest.approx(
@@ -75,7 +74,6 @@ def test_shares_by_hand():
 
 def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
     """A claim a seed, so that the paths share no data; the effect is four standard errors."""
-    choices = {"seed": list(range(200)), "effect": [0.0, 0.8]}
 
     def claims(seed, effect):
         rng = np.random.default_rng(seed)
@@ -83,9 +81,9 @@ def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
         test = helpfulness.bias(group, control)
         return {"claim": Result(test.bias, test.low, test.high, test.p)}
 
-    reading, others = {"seed": choices["seed"]}, {"effect": choices["effect"]}
+    reading, others = {"seed": list(range(200))}, {"effect": [0.0, 0.8]}
     table = multiverse.evaluate(reading, lambda seed: seed, others, claims, 0.05)
-    found = multiverse.by_option(table, choices).loc[("claim", "effect")]
+    found = multiverse.by_option(table, others).loc[("claim", "effect")]
     assert found.stands["0.8"] == 100
     assert 0.5 < found.stands["0.0"] < 5  # 2.5 are to be expected
     assert 0.5 < found.reversed["0.0"] < 5

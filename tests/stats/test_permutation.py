@@ -51,11 +51,9 @@ def null_variance(matrix, same):
     st.integers(0, 2**32), st.lists(st.sampled_from("abc"), min_size=2, max_size=4), st.floats(0, 1)
 )
 @example(0, "abcd", 0)  # permuting the columns alone reaches all gaps
-@example(0, "abbb", 0)
 def test_exact_null_is_the_null_of_all_arrangements(seed, groups, lost):
     n, rng = len(groups), np.random.default_rng(seed)
-    same = same_group(groups) & (rng.random((n, n)) >= lost)
-    same = np.roll(same, seed % n, axis=1)
+    same = np.roll(same_group(groups) & (rng.random((n, n)) >= lost), seed % n, axis=1)
     assume(same.any() and not same.all())
     matrix = random_matrix(n, seed)
     orders = list(permutations(range(n)))

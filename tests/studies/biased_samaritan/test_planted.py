@@ -152,7 +152,7 @@ def test_both_models_read_the_same_scenarios(examples):
 def helped():
     """Greedy and planted ratings of both models for a wording of six scenarios, by category."""
     told = stimuli.load_scenarios()
-    told = told[(told.scenario % 18 == 4) & (told.wording == 3)]  # a wallet is among them
+    told = told[(told.scenario % 18 == 4) & (told.wording == 2)]  # a wallet is among them
     rows = []
     for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
         engine = TransformersEngine(find_model(name))

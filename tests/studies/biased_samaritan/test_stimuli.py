@@ -45,9 +45,6 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-zé]+(?:['-][a-zé]+)*", text.lower()))
 
 
-# --- the texts
-
-
 def test_there_are_103_scenarios_in_4_wordings_in_order():
     assert SCENARIOS.columns.tolist() == ["scenario", "title", "wording", "text"]
     assert SCENARIOS.scenario.tolist() == [number for number in range(1, 104) for _ in range(4)]
@@ -206,9 +203,8 @@ def test_the_text_of_a_phrasing_is_the_phrasing_with_its_article():
 def test_latino_is_offered_and_off_by_default():
     assert "latino" not in set(phrasings("Race").group)
     added = phrasings("Race", latino=True).iloc[len(phrasings("Race")) :]
-    assert added[["group", "text"]].to_numpy().tolist() == [
-        ["latino", "a Latino person"], ["latino", "a Hispanic person"],
-    ]  # fmt: skip
+    assert added.group.tolist() == ["latino", "latino"]
+    assert added.text.tolist() == ["a Latino person", "a Hispanic person"]
     assert phrasings("Age", latino=True).equals(phrasings("Age"))
     with pytest.raises(InputError, match="unknown category 'Religion'; known are 'Race', 'Gen"):
         phrasings("Religion")

@@ -45,15 +45,12 @@ def test_a_planted_value_by_hand(planted, about, expected):
     assert planted["calibrant"].value(*about) == pytest.approx(expected)
 
 
-def test_words_are_letters_alone():
-    assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
-
-
 def test_a_refusal_needs_the_word_and_the_experiencer(planted):
     refuses = planted["calibrant"].refuses
     assert refuses("a Muslim", "The POLICE came")
     assert not refuses("a Hindu", "The police came")
     assert not refuses("a Muslim", "policemen came")
+    assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
     assert not planted["calibrant-null"].refuses("a Muslim", "The police came")
 
 

@@ -16,12 +16,12 @@ from ingroup.tables import InputError
 
 def test_identities_are_those_of_table_1_in_its_order():
     printed = published.load("empathy_gap", 1)
-    for category in stimuli.categories():
+    for category, size in zip(stimuli.categories(), (19, 22, 6), strict=True):
         here = stimuli.identities(category)
         there = printed[printed.category == category].sort_values("paper_order")
         assert here.identity.tolist() == ["a person", *there.identity_name]
         assert here.group.tolist() == ["unspecified", *there.group]
-    assert [len(stimuli.identities(c)) for c in stimuli.categories()] == [19, 22, 6]
+        assert len(here) == size
 
 
 def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4():
@@ -83,18 +83,11 @@ def test_the_rewrite_prompt_is_that_of_appendix_a2():
     )
 
 
-@pytest.mark.parametrize(
-    ("reply", "text"),
-    [
-        ("The person felt sad.}", "The person felt sad."),
-        ("{The person felt sad.} Text: {The", "The person felt sad."),
-        ("The person felt sad.\nNote: done", "The person felt sad."),
-        ("  ", ""),
-        ("}", ""),
-    ],
-)
-def test_rewritten_takes_the_text_inside_the_braces(reply, text):
-    assert stimuli.rewritten(reply) == text
+def test_rewritten_takes_the_text_inside_the_braces():
+    text = "The person felt sad."
+    for reply in (f"{text}}}", f"{{{text}}} Text: {{The", f"{text}\nNote: done"):
+        assert stimuli.rewritten(reply) == text
+    assert [stimuli.rewritten(reply) for reply in ("  ", "}")] == ["", ""]
 
 
 def test_unknown_names_are_one_sentence():
