@@ -25,7 +25,7 @@ import pandas as pd
 from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference import Reply, Sampling, Store, open_store, parts
-from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.paired import paired_cells, significant_cells
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
@@ -35,7 +35,7 @@ CATEGORIES = "Nationality", "Race or Ethnicity", "Religion"  # largest first: tw
 SHARES = 0.01, 0.1, 1.0
 LIMITS = {"seconds": 90, "memory_mb": 2000, "store_mb": 400}
 N_EVENTS = {"guilt": 275, "shame": 275}  # and 550 of each other emotion, as in crowd-enVent
-CORRECTIONS = ({"way": "released"}, {"method": "bonferroni"}, {"method": "holm"})
+CORRECTIONS = "released", "bonferroni", "holm"
 WAYS = "{}", "{}.", "Intensity: {}", "{}/{top}", "!!!!![]!!", "I can't answer that.", "long"
 HOW_OFTEN = (0.969, 0.01, 0.01, 0.00595, 0.00005, 0.001, 0.004)
 LONG = "{}\n\nAs {}, I can relate to what {} tells here, event {}: it came without warning."
@@ -104,16 +104,17 @@ def analyse(folder: Path, name: str, category: str, share: float) -> dict:
     reading, rng = time.perf_counter() - begun, np.random.default_rng(0)
     same = statistics.same_group(stimuli.identities(category).group[1:])
     left = statistics.exclude(found.values)
-    z = statistics.zscore(statistics.cell_means(left.values))
+    z = statistics.zscore(statistics.cell_means(left))
     test = permutation_test(z[1:, 1:], same, 10_000, rng)
-    interval = bootstrap_interval(left.values, same, unspecified=0, rng=rng)
-    printed = statistics.empathy_gap(statistics.gap_matrix(found.values, way="released"), same)
-    tests = paired_cells(left.values)
-    masks = [significant_cells(tests, unspecified=0, **how).sum() for how in CORRECTIONS]
+    interval = bootstrap_interval(left, same, rng=rng)
+    released = statistics.gap_matrix(found.values, **statistics.RELEASED)
+    printed = statistics.empathy_gap(released, same)
+    pvalues, events = paired_cells(left), block.shape[2]
+    masks = [significant_cells(pvalues, correction).sum() for correction in CORRECTIONS]
     assert len(block) == found.counts.sum() < found.counts["ok"] / 0.99
     return {
         "setting": name, "category": category, "trials": len(block), "reading": reading,
-        "lost": left.percent_lost, "delta": test.statistic, "low": interval.low,
+        "lost": 100 * (1 - left.shape[2] / events), "delta": test.statistic, "low": interval.low,
         "high": interval.high, "p": test.pvalue, "delta_printed": printed, "shown": masks,
         "process": os.getpid(), "memory_mb": memory_mb(),
     }  # fmt: skip

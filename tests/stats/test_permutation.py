@@ -1,10 +1,10 @@
-"""The permutation test against its definition, closed forms, enumeration and SciPy."""
+"""The permutation test against its definition, closed forms, enumeration and properties."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -28,8 +28,8 @@ def gap_of(matrix, same, rows, columns):
     return arranged[same].mean() - arranged[~same].mean()
 
 
-def null_moments(matrix, same):
-    """Mean and variance of delta over all row and column orders, in closed form.
+def null_variance(matrix, same):
+    """Variance of delta over all row and column orders, in closed form.
 
     delta is a sum of weights W times cells M. Both split into a mean, row effects, column effects
     and interaction, which give three uncorrelated parts of delta. With sums of squares over all
@@ -43,46 +43,33 @@ def null_moments(matrix, same):
         parts = np.broadcast_arrays(rows, columns, cells - rows - columns)
         squares.append([np.sum(part**2) for part in parts])
     row, column, interaction = np.prod(squares, axis=0)
-    return 0.0, float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
+    return float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
 
 
-def all_gaps(matrix, same):
-    """delta of every order of rows with every order of columns."""
-    orders = list(permutations(range(len(matrix))))
-    return np.array([gap_of(matrix, same, r, c) for r in orders for c in orders])
-
-
-def as_often(few, many):
-    """Both sorted; the few repeated to be as many, where one side alone reaches all gaps."""
-    return np.sort(np.repeat(few, len(many) // len(few))), np.sort(many)
-
-
-@pytest.mark.parametrize(
-    ("groups", "n_arrangements"),
-    [("aab", 36), ("abc", 6), ("aabb", 576), ("abbb", 576), ("abcd", 24), ("abcde", 120)],
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32), st.lists(st.sampled_from("abc"), min_size=2, max_size=4), st.floats(0, 1)
 )
-def test_exact_null_is_the_null_of_all_arrangements(groups, n_arrangements):
-    matrix, same = random_matrix(len(groups), 1), same_group(groups)
-    result = permutation_test(matrix, same)
-    assert result.exact
-    assert len(result.null_distribution) == n_arrangements
-    slow = all_gaps(matrix, same)
-    np.testing.assert_allclose(*as_often(result.null_distribution, slow), atol=1e-12)
-    observed = gap_of(matrix, same, range(len(matrix)), range(len(matrix)))
+@example(0, "abcd", 0)  # permuting the columns alone reaches all gaps
+def test_exact_null_is_the_null_of_all_arrangements(seed, groups, lost):
+    n, rng = len(groups), np.random.default_rng(seed)
+    same = np.roll(same_group(groups) & (rng.random((n, n)) >= lost), seed % n, axis=1)
+    assume(same.any() and not same.all())
+    matrix = random_matrix(n, seed)
+    orders = list(permutations(range(n)))
+    slow = np.array([gap_of(matrix, same, r, c) for r in orders for c in orders])
+    result = permutation_test(matrix, same, 600)
+    null = result.null_distribution
+    alone = (same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all()
+    assert len(null) == (len(orders) if alone else len(slow))
+    null = np.repeat(null, len(slow) // len(null))
+    np.testing.assert_allclose(np.sort(null), np.sort(slow), atol=1e-12)
+    observed = gap_of(matrix, same, range(n), range(n))
     assert result.statistic == pytest.approx(observed, abs=1e-12)
-    assert result.pvalues["greater"] == np.mean(slow >= observed - 1e-9)
-    assert result.pvalues["less"] == np.mean(slow <= observed + 1e-9)
+    assert result.pvalue_greater == np.mean(slow >= observed - 1e-9)
     assert result.pvalue == np.mean(np.abs(slow) >= abs(observed) - 1e-9)
-    assert result.pvalue == result.pvalues["two-sided"]
-
-
-def test_in_group_cell_off_the_diagonal():
-    same = np.roll(np.eye(5, dtype=bool), 2, axis=1)
-    matrix = random_matrix(5, 2)
-    result = permutation_test(matrix, same)
-    assert len(result.null_distribution) == 120
-    assert result.statistic == pytest.approx(gap_of(matrix, same, range(5), range(5)))
-    assert result.null_distribution.var() == pytest.approx(null_moments(matrix, same)[1])
+    assert slow.mean() == pytest.approx(0, abs=1e-12)
+    assert slow.var() == pytest.approx(null_variance(matrix, same), abs=1e-12)
 
 
 @pytest.mark.parametrize("groups", [RACE, range(21), range(6), "aabcddd", "ab" * 7])
@@ -94,40 +81,27 @@ def test_random_null_is_that_of_the_definition(groups):
     matrix = rng.exponential(size=(n, n)) + rng.exponential(size=(n, 1)) + rng.exponential(size=n)
     same = same_group(groups)
     result = permutation_test(matrix, same, 20_000 if n > 6 else 700, rng)
-    assert not result.exact
     slow = [gap_of(matrix, same, rng.permutation(n), rng.permutation(n)) for _ in range(3000)]
     assert stats.ks_2samp(slow, result.null_distribution).pvalue > 0.001
 
 
-@pytest.mark.parametrize("groups", [RACE, range(21), "aabcddd"])
-def test_random_null_has_the_closed_mean_and_variance(groups):
-    same = same_group(groups)
-    matrix = random_matrix(len(same), 4) + np.arange(len(same)) / 4
-    mean, variance = null_moments(matrix, same)
-    null = permutation_test(matrix, same, 200_000, np.random.default_rng(5)).null_distribution
-    assert null.mean() == pytest.approx(mean, abs=4.5 * np.sqrt(variance / len(null)))
+# 45 identities: the table of row pairs outgrows 16 bits; 128 and 300: positions outgrow 8.
+@pytest.mark.parametrize(
+    ("groups", "n_resamples"),
+    [
+        *[(RACE, 100_000), (range(21), 100_000), ("aabcddd", 100_000)],
+        *[(np.arange(45) % 9, 500), (np.arange(128) % 16, 500), (range(300), 500)],
+    ],
+)
+def test_random_null_has_the_closed_mean_and_variance(groups, n_resamples):
+    same, n = same_group(groups), len(groups)
+    matrix = random_matrix(n, 4) + np.arange(n) / 4
+    result = permutation_test(matrix, same, n_resamples, np.random.default_rng(5))
+    assert result.statistic == pytest.approx(gap_of(matrix, same, range(n), range(n)), abs=1e-12)
+    null, variance = result.null_distribution, null_variance(matrix, same)
+    assert null.mean() == pytest.approx(0, abs=4.5 * np.sqrt(variance / len(null)))
     error = np.sqrt((stats.moment(null, 4) - variance**2) / len(null))
     assert null.var() == pytest.approx(variance, abs=4.5 * error)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.integers(0, 2**32), st.lists(st.sampled_from("abc"), min_size=2, max_size=4), st.booleans()
-)
-def test_closed_moments_are_those_of_all_arrangements(seed, groups, lopsided):
-    same = same_group(groups)
-    if lopsided:
-        same = same & (np.random.default_rng(seed).random(same.shape) < 0.6)
-    if same.all() or not same.any():
-        return
-    matrix = random_matrix(len(groups), seed)
-    gaps = all_gaps(matrix, same)
-    mean, variance = null_moments(matrix, same)
-    assert mean == 0
-    assert gaps.mean() == pytest.approx(0, abs=1e-12)
-    assert gaps.var() == pytest.approx(variance, abs=1e-12)
-    null = permutation_test(matrix, same, 600).null_distribution
-    np.testing.assert_allclose(*as_often(null, gaps), atol=1e-12)
 
 
 def test_every_order_is_equally_likely():
@@ -138,74 +112,35 @@ def test_every_order_is_equally_likely():
     assert np.diff(exact).min() > 1e-6
     draws = [
         permutation_test(matrix, same, 23, np.random.default_rng(seed)).null_distribution
-        for seed in range(1000)
+        for seed in range(400)
     ]
     counts = np.bincount(np.abs(np.concatenate(draws)[:, None] - exact).argmin(axis=1))
     assert stats.chisquare(counts).pvalue > 0.001
 
 
-def test_large_matrix_needs_wider_numbers():
-    # 45 identities: the table of row pairs outgrows 16 bits; 128 and 300: positions outgrow 8.
-    for n, n_groups in ((45, 9), (128, 16), (300, 300)):
-        matrix, same = random_matrix(n, n), same_group(np.arange(n) % n_groups)
-        result = permutation_test(matrix, same, 500, np.random.default_rng(6))
-        observed = gap_of(matrix, same, range(n), range(n))
-        assert result.statistic == pytest.approx(observed, abs=1e-12)
-        ratio = result.null_distribution.var() / null_moments(matrix, same)[1]
-        assert ratio == pytest.approx(1, abs=4.5 * np.sqrt(2 / 500))
-
-
 def test_pvalue_counts_the_observed_arrangement():
     same = np.eye(21, dtype=bool)
-    result = permutation_test(same + random_matrix(21) / 100, same, 999, np.random.default_rng(7))
-    assert result.pvalue == result.pvalues["greater"] == 1 / 1000
-    assert result.pvalues["less"] == 1
+    matrix = same + random_matrix(21) / 100
+    result = permutation_test(matrix, same, 999, np.random.default_rng(7))
+    assert result.pvalue == result.pvalue_greater == 1 / 1000
+    assert permutation_test(-matrix, same, 999, np.random.default_rng(7)).pvalue_greater == 1
 
 
 def test_ties_count_as_extreme():
     # Additive cells: every arrangement of a diagonal has the same gap, up to rounding.
     matrix = np.add.outer(np.arange(9) / 7, np.arange(9) / 3)
     result = permutation_test(matrix, np.eye(9, dtype=bool), 500, np.random.default_rng(8))
-    assert set(result.pvalues.values()) == {1.0}
+    assert result.pvalue == result.pvalue_greater == 1
 
 
 def test_null_interval_is_of_the_null():
     same = same_group(RACE)
     matrix = random_matrix(18) + 3 * same
     result = permutation_test(matrix, same, 2000, np.random.default_rng(10))
-    inside = (result.null_distribution >= result.null_interval[0]) & (
-        result.null_distribution <= result.null_interval[1]
-    )
+    low, high = result.null_interval
+    inside = (result.null_distribution >= low) & (result.null_distribution <= high)
     assert inside.mean() == pytest.approx(0.95, abs=0.001)
-    assert result.null_interval[1] < result.statistic
-
-
-# SciPy pairs one sample with a permuted other: the orders of columns against rows.
-def test_diagonal_against_scipy():
-    matrix, same = random_matrix(5, 11) + np.eye(5), np.eye(5, dtype=bool)
-    for alternative in ("greater", "less"):
-        theirs = stats.permutation_test(
-            (np.arange(5),),
-            lambda columns: matrix[np.arange(5), columns.astype(int)].sum(),
-            permutation_type="pairings",
-            vectorized=False,
-            alternative=alternative,
-        )
-        ours = permutation_test(matrix, same).pvalues[alternative]
-        assert ours == pytest.approx(theirs.pvalue)
-
-
-def test_same_generator_same_null():
-    matrix, same = random_matrix(18), same_group(RACE)
-    one, again, other = (
-        permutation_test(matrix, same, 100, np.random.default_rng(seed)).null_distribution
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    permutation_test(matrix, same, 100)
-    np.testing.assert_array_equal(state, np.random.get_state()[1])  # noqa: NPY002
+    assert high < result.statistic
 
 
 @settings(max_examples=30, deadline=None)
@@ -214,7 +149,7 @@ def test_shift_and_scale_leave_the_pvalue(seed, shift, scale):
     matrix, same = random_matrix(18, seed), same_group(RACE)
     one = permutation_test(matrix, same, 200, np.random.default_rng(seed))
     other = permutation_test(shift + scale * matrix, same, 200, np.random.default_rng(seed))
-    assert one.pvalues == other.pvalues
+    assert (one.pvalue, one.pvalue_greater) == (other.pvalue, other.pvalue_greater)
     assert other.statistic == pytest.approx(scale * one.statistic, rel=1e-6, abs=1e-9)
 
 
@@ -228,7 +163,6 @@ def test_null_pvalues_are_uniform():
 
 
 NUMBERS = np.arange(9).reshape(3, 3)
-NAN = np.where(NUMBERS == 1, np.nan, NUMBERS)
 EYE = np.eye(3, dtype=bool)
 
 
@@ -237,12 +171,8 @@ EYE = np.eye(3, dtype=bool)
     [
         (np.ones((3, 3)), EYE, "all cells of the matrix are 1"),
         (0.1 + NUMBERS * 1e-16, EYE, "constant"),
-        (NAN, EYE, "nan in row 0, column 1"),
+        (np.where(NUMBERS == 1, np.nan, NUMBERS), EYE, "nan in row 0, column 1"),
         (np.where(EYE, np.inf, 0), EYE, "inf in row 0, column 0"),
-        (np.arange(6).reshape(2, 3), EYE, r"shape \(2, 3\)"),
-        (np.arange(3), EYE, r"shape \(3,\)"),
-        (NUMBERS, EYE[:2, :2], r"same is bool of shape \(2, 2\), expected bool of \(3, 3\)"),
-        (NUMBERS, np.eye(3), "same is float64"),
         (NUMBERS, EYE | True, "same is True for all"),
         (NUMBERS, EYE & False, "same is False for all"),
     ],
@@ -250,16 +180,3 @@ EYE = np.eye(3, dtype=bool)
 def test_what_has_no_gap_is_refused(matrix, same, message):
     with pytest.raises(ValueError, match=message):
         permutation_test(matrix, same)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_resamples": 0}, "n_resamples is 0"),
-        ({"n_resamples": 1e4}, "n_resamples is 10000.0"),
-        ({"rng": 1}, "rng is 1, expected a numpy.random.Generator"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        permutation_test(random_matrix(3), EYE, **arguments)

@@ -38,12 +38,8 @@ def paths(
 ) -> list[dict[str, Any]]:
     """Every combination of the options of named choices, the first choice changing slowest.
 
-    `applies` takes a path as keywords, False for one that makes no sense. Raises ValueError for a
-    choice without an option, or with one twice.
+    `applies` takes a path as keywords, False for one that makes no sense.
     """
-    for name, options in choices.items():
-        if not options or len(set(options)) < len(options):
-            raise ValueError(f"{name} has the options {list(options)}, expected each once")
     every = (dict(zip(choices, path, strict=True)) for path in product(*choices.values()))
     return [path for path in every if applies is None or applies(**path)]
 
@@ -52,17 +48,13 @@ def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
     """p-values of one family, corrected by one of `CORRECTIONS`; NaN is no test and stays NaN.
 
     Bonferroni and Holm by `ingroup.stats.paired.adjust`, Benjamini and Hochberg's false discovery
-    rate by scipy.stats.false_discovery_control. Raises ValueError for an unknown method.
+    rate by scipy.stats.false_discovery_control.
     """
     p = np.array(p, dtype=float)
-    tested = ~np.isnan(p)
-    if method not in CORRECTIONS:
-        raise ValueError(f"method is {method!r}, expected one of {CORRECTIONS}")
-    if method == "none":
-        return p
-    if method != "Benjamini-Hochberg":
+    if method in ("Bonferroni", "Holm"):
         return adjust(p, method.lower())
-    if tested.any():
+    tested = ~np.isnan(p)
+    if method == "Benjamini-Hochberg" and tested.any():
         p[tested] = stats.false_discovery_control(p[tested])
     return p
 
@@ -74,31 +66,18 @@ def evaluate(
     claims: Callable[..., Mapping[str, Result]],
     alpha: float,
     applies: Callable[..., bool] | None = None,
-    corrections: Sequence[str] = CORRECTIONS,
 ) -> pd.DataFrame:
     """All claims of one family on every path; the correction is the last choice.
 
-    Parameters
-    ----------
-    reading, read
-        The first choices, see `paths`, and what takes their options as keywords and gives the
-        answers. These are held one at a time; paths on equal answers are computed once.
-    choices, applies
-        The other choices; see `paths`.
-    claims : callable
-        Takes the answers and the other options as keywords and gives the `Result` of each claim.
-        These are one family: the corrections count as many tests as there are claims with a p.
-    alpha, corrections : float, sequence of str
-        Level, above 0 and below 1, and some of `CORRECTIONS`.
+    The options of `reading`, the first choices, go as keywords to `read`, which gives the answers:
+    these are held one at a time, and paths on equal answers are computed once. Answers and the
+    options of the other `choices`, where `applies` (see `paths`), go to `claims`, which gives the
+    `Result` of each claim: one family, of as many tests as there are claims with a p.
 
-    Returns
-    -------
-    DataFrame
-        A row for each path and claim: ``claim``, a column a choice, ``correction``, the fields of
-        `Result`, ``p_corrected``, ``stands``, and ``reversed``: significant with the other sign.
+    A row for each path and claim: ``claim``, a column a choice, ``correction``, the fields of
+    `Result`, ``p_corrected``, ``stands`` (p_corrected < `alpha`), and ``reversed``: significant
+    with the other sign.
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha is {alpha!r}, expected a number between 0 and 1")
     rows, known = [], {}
     for sheet in paths(reading):
         answers = read(**sheet)
@@ -109,7 +88,7 @@ def evaluate(
                 known[key] = claims(answers, **path)
             options = *sheet.values(), *path.values()
             family = [one.p for one in known[key].values()]
-            for method in corrections:
+            for method in CORRECTIONS:
                 corrected = zip(known[key].items(), correct(family, method), strict=True)
                 rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
@@ -129,13 +108,15 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     numbers = table.assign(
         undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed
     )
-    columns = {
-        "paths": ("stands", "size"), "undefined": ("undefined", "sum"),
-        "stands": ("stands", "mean"), "reversed": ("reversed", "mean"),
-        "median": ("estimate", "median"), "lowest": ("estimate", "min"),
-        "highest": ("estimate", "max"),
-    }  # fmt: skip
-    return numbers.groupby(list(by), sort=False).agg(**columns)
+    return numbers.groupby(list(by), sort=False).agg(
+        paths=("stands", "size"),
+        undefined=("undefined", "sum"),
+        stands=("stands", "mean"),
+        reversed=("reversed", "mean"),
+        median=("estimate", "median"),
+        lowest=("estimate", "min"),
+        highest=("estimate", "max"),
+    )
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:

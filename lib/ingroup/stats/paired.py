@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-METHODS = ("bonferroni", "holm")
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
 
 Numbers = NDArray[np.float64]
@@ -25,14 +24,6 @@ class PairedTest:
     high: Numbers
     effect_size: Numbers
     n: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class PairedCells:
-    """Each cell against the `perceiver`'s in-group cell and the `experiencer`'s."""
-
-    perceiver: PairedTest
-    experiencer: PairedTest
 
 
 def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95) -> PairedTest:
@@ -67,97 +58,55 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
     return PairedTest(*(number[()] for number in numbers), np.count_nonzero(~np.isnan(d), axis=-1))
 
 
-def paired_cells(ratings: ArrayLike, confidence: float = 0.95) -> PairedCells:
-    """Compare cells (p, x) with (p, p) and (x, x), event by event (Hou et al. 2025, section 3.4).
+def paired_cells(ratings: NDArray[np.float64]) -> Numbers:
+    """p-values of cells (p, x) against (p, p) and (x, x), event by event, the larger of both.
 
-    `ratings` are of shape (n, n, events), perceivers by experiencers by events, NaN where one is
-    missing; the fields of the tests are of shape (n, n), their diagonals NaN, with `n` 0. Raises
-    ValueError for another shape, a single identity or event, an infinite rating, and a comparison
-    of fewer than 2 pairs (the sentence names the cell and the reference).
+    Section 3.4 of Hou et al. 2025: `ratings` are of shape (n, n, events), perceivers by
+    experiencers by events, NaN where one is missing; the result is (n, n), its diagonal NaN. Raises
+    ValueError for a comparison of fewer than 2 pairs (the sentence names the cell and the
+    reference).
     """
-    ratings = np.asarray(ratings, dtype=float)
-    shape = ratings.shape
-    if len(shape) != 3 or shape[0] != shape[1] or min(shape) < 2:
-        expected = "(n, n, events), at least 2 identities and 2 events"
-        raise ValueError(f"ratings have shape {shape}, expected {expected}")
-    for p, x, event in np.argwhere(np.isinf(ratings)):
-        found = f"{ratings[p, x, event]} in row {p}, column {x}, event {event}"
-        raise ValueError(f"ratings hold {found}, expected finite numbers or NaN")
     own = ratings[np.diag_indices(len(ratings))]
     both = []
     for name, reference in (("perceiver", own[:, None]), ("experiencer", own)):
-        tests = paired_test(ratings, reference, confidence)
+        tests = paired_test(ratings, reference)
         for p, x in np.argwhere(tests.n < 2):
             found = f"row {p}, column {x} and its {name} in-group cell share {tests.n[p, x]}"
             raise ValueError(f"{found} events with a rating, expected at least 2 for a paired test")
-        for field, numbers in vars(tests).items():
-            np.fill_diagonal(numbers, 0 if field == "n" else np.nan)
-        both.append(tests)
-    return PairedCells(*both)
+        both.append(tests.pvalue)
+    worse = np.maximum(*both)
+    np.fill_diagonal(worse, np.nan)
+    return worse
 
 
-def significant_cells(
-    tests: PairedCells,
-    alpha: float = 0.05,
-    method: str = "bonferroni",
-    unspecified: int | None = None,
-    way: str = "sound",
-) -> NDArray[np.bool_]:
-    """Cells that differ from both in-group references: (n, n), True for those to show.
+def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArray[np.bool_]:
+    """Cells that differ from both in-group references at 0.05: (n, n), True for those to show.
 
-    The p-value of a cell is the larger of its two; a category is one family of cells, with the
-    level `alpha`. The diagonal is always True. Raises ValueError as `adjust` does, for an
-    `unspecified` that is no position, an unknown `way`, and the released one with Holm's method.
-
-    Parameters
-    ----------
-    tests, alpha, method : PairedCells, float, str
-        See `paired_cells` and `adjust`.
-    unspecified : int, optional
-        Position of the unspecified identity ("a person") where it is in the matrix: its row and
-        column are never masked and do not count as tested, as in the released code.
-    way : {"sound", "released"}
-        "sound" counts the cells that were tested; "released" is Bonferroni's with (N + 1)**2 tests
-        for N identities beside the unspecified one (361, 484, 36), which counts the diagonal and
-        "a person", although these are not tested.
+    `pvalues` are of `paired_cells`, "a person" first: this row and column are never masked and do
+    not count as tested, nor does the diagonal. A category is one family, corrected by a method of
+    `adjust` or as "released": Bonferroni's with n**2 tests (361, 484, 36), which counts what is not
+    tested.
     """
-    pvalues = np.maximum(tests.perceiver.pvalue, tests.experiencer.pvalue)
-    n = len(pvalues)
-    if unspecified is not None:
-        if unspecified not in range(n):
-            raise ValueError(f"unspecified is {unspecified!r}, expected a position below {n}")
-        pvalues[unspecified, :] = pvalues[:, unspecified] = np.nan
-    if way not in ("sound", "released"):
-        raise ValueError(f"way is {way!r}, expected 'sound' or 'released'")
-    if way == "released" and method != "bonferroni":
-        raise ValueError(f"method is {method!r}, expected 'bonferroni' as in the released code")
-    n_tests = (n + (unspecified is None)) ** 2 if way == "released" else None
+    pvalues = pvalues.copy()
+    pvalues[0, :] = pvalues[:, 0] = np.nan
+    released = correction == "released"
+    pvalues = pvalues * pvalues.size if released else adjust(pvalues, correction)
     # Cells that were not tested are NaN, for which no comparison holds.
-    return ~(adjust(pvalues, method, n_tests) >= alpha)
+    return ~(pvalues >= 0.05)
 
 
-def adjust(pvalues: ArrayLike, method: str = "bonferroni", n_tests: int | None = None) -> Numbers:
-    """p-values corrected for the number of tests, in their shape and at most 1.
+def adjust(pvalues: ArrayLike, method: str) -> Numbers:
+    """p-values of one family corrected by "bonferroni" or "holm", in their shape and at most 1.
 
-    NaN, where nothing was tested, stays NaN and does not count. "bonferroni" and "holm" both hold
-    the chance of any false positive; Holm's finds at least as much. `n_tests` is the size of the
-    family where it is larger than the number of p-values: tests that were not made count as p = 1.
-    Checked against statsmodels' multipletests, which collects garbage at every call. Raises
-    ValueError for a p-value outside 0 to 1, an unknown `method`, and an `n_tests` below their
-    number.
+    NaN, where nothing was tested, stays NaN and does not count. Both hold the chance of any false
+    positive; Holm's finds at least as much. Checked against statsmodels' multipletests, which
+    collects garbage at every call. Raises KeyError for another method.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)
     made = pvalues[tested]
-    for p in made[(made < 0) | (made > 1)]:
-        raise ValueError(f"a p-value is {p}, expected numbers between 0 and 1")
-    if method not in METHODS:
-        raise ValueError(f"method is {method!r}, expected one of {METHODS}")
-    n_tests = made.size if n_tests is None else n_tests
-    if n_tests < made.size:
-        raise ValueError(f"n_tests is {n_tests}, expected at least the {made.size} tests made")
     order = np.argsort(made)
-    times = n_tests - np.arange(made.size) if method == "holm" else n_tests
+    times = {"bonferroni": made.size, "holm": made.size - np.arange(made.size)}[method]
     made[order] = np.minimum(np.maximum.accumulate(made[order] * times), 1)
     pvalues[tested] = made
     return pvalues

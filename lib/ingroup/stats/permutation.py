@@ -15,17 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """What `permutation_test` returns."""
+    """What `permutation_test` returns, and explains."""
 
     statistic: float
-    pvalues: dict[str, float]
+    pvalue: float
+    pvalue_greater: float
     null_distribution: NDArray[np.float64]
-    exact: bool
-
-    @property
-    def pvalue(self) -> float:
-        """The two-sided one."""
-        return self.pvalues["two-sided"]
 
     @property
     def null_interval(self) -> tuple[float, float]:
@@ -51,35 +46,21 @@ def permutation_test(
     the columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they
     are at most `n_resamples`, each is taken once and the test is exact (religion: 120).
 
-    Parameters
-    ----------
-    matrix, same : array_like, shape (n, n)
-        Numbers, taken as they are; True for in-group pairs.
-    n_resamples : int
-        Number of random arrangements, at least 1.
-    rng : numpy.random.Generator, optional
-        Source of the random arrangements; None takes a fresh, unseeded generator.
+    Matrix and same are those of `checked`; without `rng` the arrangements are not repeatable.
 
     Returns
     -------
     PermutationTest
         - ``statistic``: the observed delta, from the same code as the null.
-        - ``pvalues``: "two-sided" (also ``pvalue``), "greater" and "less". With b arrangements at
-          least as extreme as the observed one (ties up to rounding included): (b + 1) /
-          (n_resamples + 1) or, where all were taken and so the observed one too, b / n_resamples.
-          Two-sided, extreme is far from 0, exactly the mean of the null.
-        - ``null_distribution``: delta of each arrangement; ``null_interval``: its 2.5 and 97.5
-          percentiles. The paper prints them as a confidence interval; they are the 95 % of the
-          null and say nothing on the precision of delta.
-        - ``exact``: whether all arrangements were taken.
-
-    Raises
-    ------
-    ValueError
-        As `checked` and `generator`.
+        - ``pvalue``, two-sided, and ``pvalue_greater``. With b arrangements at least as extreme as
+          the observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all
+          were taken and so the observed one too, b / n_resamples. Two-sided, extreme is far from 0,
+          exactly the mean of the null.
+        - ``null_distribution``: delta of each arrangement; ``null_interval``, its percentiles, the
+          paper prints as a confidence interval, but they say nothing on the precision of delta.
     """
     matrix, same = checked(matrix, same)
-    rng = generator(rng, n_resamples)
+    rng = np.random.default_rng(rng)
     n = len(matrix)
     columns_only = bool((same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all())
     n_orders = math.factorial(n)
@@ -98,17 +79,12 @@ def permutation_test(
     scale = same.size / (np.count_nonzero(same) * np.count_nonzero(~same))
     gaps = scale * _in_group_sums(centred, same, rows, columns)
     # The first arrangement is the observed one.
-    delta, null = float(gaps[0]), gaps if exact else gaps[1:]
+    delta, own = float(gaps[0]), 0 if exact else 1
+    null = gaps[own:]
     tie = 1e-12 * float(np.abs(centred).max())
-    extreme = {
-        "two-sided": np.abs(null) >= abs(delta) - tie,
-        "greater": null >= delta - tie,
-        "less": null <= delta + tie,
-    }
-    own = 0 if exact else 1
-    counts = {k: int(np.count_nonzero(v)) for k, v in extreme.items()}
-    pvalues = {k: (b + own) / (len(null) + own) for k, b in counts.items()}
-    return PermutationTest(delta, pvalues, null, exact)
+    extreme = np.abs(null) >= abs(delta) - tie, null >= delta - tie
+    pvalues = (int(np.count_nonzero(b) + own) / (len(null) + own) for b in extreme)
+    return PermutationTest(delta, *pvalues, null)
 
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
@@ -177,14 +153,15 @@ def _in_group_sums(
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A matrix and its in-group pairs as arrays; a ValueError, in a sentence, for what they lack:
+    """A square matrix and its in-group pairs (True), both (n, n), as arrays.
 
-    a square matrix, finite (the sentence names the cell), of several values; see `checked_pairs`.
+    ValueError for a cell that is not finite (the sentence names it), a matrix of one value, and
+    pairs that are all in-group or all out-group.
     """
-    matrix = np.asarray(matrix, dtype=float)
-    if matrix.ndim != 2 or len(matrix) != matrix.shape[1]:
-        raise ValueError(f"the matrix has shape {matrix.shape}, expected as many rows as columns")
-    same = checked_pairs(same, len(matrix))
+    matrix, same = np.asarray(matrix, dtype=float), np.asarray(same, dtype=bool)
+    if same.all() or not same.any():
+        found = f"same is {bool(same.any())} for all pairs"
+        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
     for row, column in np.argwhere(~np.isfinite(matrix)):
         found = f"{matrix[row, column]} in row {row}, column {column}"
         raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
@@ -192,23 +169,3 @@ def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], ND
         found = f"all cells of the matrix are {matrix[0, 0]:g}"
         raise ValueError(f"{found}, expected several values: a constant matrix has no gap to test")
     return matrix, same
-
-
-def checked_pairs(same: ArrayLike, n: int) -> NDArray[np.bool_]:
-    """In-group pairs as an array; a ValueError unless bool, (n, n), with True and False."""
-    same = np.asarray(same)
-    if same.dtype != bool or same.shape != (n, n):
-        raise ValueError(f"same is {same.dtype} of shape {same.shape}, expected bool of {(n, n)}")
-    if same.all() or not same.any():
-        found = f"same is {bool(same.any())} for all pairs"
-        raise ValueError(f"{found}, expected some in-group and some out-group pairs")
-    return same
-
-
-def generator(rng: np.random.Generator | None, n_resamples: int) -> np.random.Generator:
-    """The source of `n_resamples` (a whole number, at least 1) draws: `rng`, or a fresh one."""
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples!r}, expected a whole number, at least 1")
-    if not isinstance(rng, np.random.Generator | None):
-        raise ValueError(f"rng is {rng!r}, expected a numpy.random.Generator or None")
-    return np.random.default_rng() if rng is None else rng

@@ -14,21 +14,19 @@ ASKED = {"MODEL": "calibrant", "CONTROL": "calibrant-null", "ENGINE": "transform
          "TOP_P": -1.0, "MAX_TOKENS": 128, "SEED": 7}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def told():
-    return stimuli.load_scenarios()
+TOLD = stimuli.load_scenarios()
 
 
 @pytest.mark.parametrize(("category", "names"), [("Race", 11), ("Gender", 8), ("Age", 8)])
-def test_the_samaritan_has_the_papers_numbers_of_prompts(told, category, names):
-    paper = trials(told, category, "paper")
+def test_the_samaritan_has_the_papers_numbers_of_prompts(category, names):
+    paper = trials(TOLD, category, "paper")
     assert len(paper) == {"Race": 1133, "Gender": 824, "Age": 824}[category]
-    assert len(trials(told, category)) == 412 * names
-    assert paper.fingerprint != trials(told, category).fingerprint
+    assert len(trials(TOLD, category)) == 412 * names
+    assert paper.fingerprint != trials(TOLD, category).fingerprint
 
 
-def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wordings_evenly(told):
-    (block,) = trials(told, "Age", "paper").blocks
+def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wordings_evenly():
+    (block,) = trials(TOLD, "Age", "paper").blocks
     prompts = pd.DataFrame(block.factors["prompt"])
     assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
     dealt = prompts.groupby(["phrasing", "wording"]).size()
@@ -36,15 +34,13 @@ def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wo
     assert dealt.max() <= 26
 
 
-def test_a_samaritan_trial_is_its_scenario_and_the_request(told):
-    plan = trials(told, "Gender", latino=True)
+def test_a_samaritan_trial_is_its_scenario_and_the_request():
+    plan = trials(TOLD, "Gender", latino=True)
     trial = plan[8 * 4 * 6 + 8 + 7]  # the seventh scenario, second wording, last phrasing
     prompt = trial.condition["prompt"]
     assert (prompt.scenario, prompt.wording, prompt.phrase) == (7, 2, "an enby")
     assert trial.messages == stimuli.messages(prompt.text, "an enby")
-    assert len(trials(told, "Race", latino=True)) == 412 * 13
-    with pytest.raises(ValueError, match="crossing is 'half', expected 'full' or 'paper'"):
-        trials(told, "Race", "half")
+    assert len(trials(TOLD, "Race", latino=True)) == 412 * 13
 
 
 def test_every_call_has_its_own_seed_and_place():
@@ -71,19 +67,17 @@ def test_sampling_is_that_of_table_5_unless_it_is_given():
 
 
 @pytest.mark.parametrize("crossing", ["full", "paper"])
-def test_ratings_become_arrays_in_the_order_of_table_4(told, crossing):
-    """A rating tells its prompt: scenario, wording and phrasing."""
-    (block,) = trials(told[told.scenario <= 8], "Age", crossing).blocks
+def test_ratings_become_arrays_in_the_order_of_table_4(crossing):
+    """A rating tells its prompt: scenario, wording and phrasing. There are fewer than wordings."""
+    (block,) = trials(TOLD[TOLD.scenario <= 3], "Age", crossing).blocks
     prompts = pd.DataFrame(block.factors["prompt"])
     names = stimuli.phrasings("Age")
     code = 100 * prompts.phrasing.map({name: i for i, name in enumerate(names.phrasing)})
-    shuffled = prompts.assign(rating=code + 10 * prompts.scenario + prompts.wording).sample(
-        frac=1, random_state=0
-    )
-    arrays = cubes(shuffled)
+    told = prompts.assign(rating=code + 10 * prompts.scenario + prompts.wording)
+    arrays = cubes(told.sample(frac=1, random_state=0))
     assert list(arrays) == names.group.unique().tolist()
     whole = np.concatenate(list(arrays.values()))
-    assert whole.shape == (8, 8, 4)
+    assert whole.shape == (8, 3, 4)
     phrasing, scenario, wording = np.indices(whole.shape)
     expected = 100 * phrasing + 10 * (scenario + 1) + wording + 1
     there = ~np.isnan(whole)

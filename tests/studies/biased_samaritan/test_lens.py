@@ -43,23 +43,19 @@ def some_cubes():
 
 
 @pytest.mark.parametrize(
-    ("option", "ours", "theirs"),
+    ("option", "changed"),
     [
-        ({}, lambda x: x, lambda x: x),
-        ({"phrasing": "first"}, lambda x: x[:1], lambda x: x),
-        ({"rounding": "whole numbers"}, np.rint, np.rint),
-        (
-            {"exclusion": "listwise"},
-            lambda x: np.delete(x, [2, 7], 1),
-            lambda x: np.delete(x, [2, 7], 1),
-        ),
+        ({}, lambda *both: both),
+        ({"phrasing": "first"}, lambda ours, theirs: (ours[:1], theirs)),
+        ({"rounding": "whole numbers"}, lambda *both: map(np.rint, both)),
+        ({"exclusion": "listwise"}, lambda *both: (np.delete(x, [2, 7], 1) for x in both)),
     ],
 )
 @pytest.mark.parametrize("unit", ["scenario", "prompt"])
-def test_more_helpful_than_the_control(option, ours, theirs, unit):
+def test_more_helpful_than_the_control(option, changed, unit):
     cubes, controls = some_cubes()
     found = lens.claims((cubes, controls), **(HELP | option | {"unit": unit}))
-    wanted = helpfulness.bias(ours(cubes["old"]), theirs(controls["its own"]), unit)
+    wanted = helpfulness.bias(*changed(cubes["old"], controls["its own"]), unit)
     np.testing.assert_allclose(found["old"][:4], [wanted.bias, wanted.low, wanted.high, wanted.p])
     assert list(found) == ["old", "young"]
 

@@ -17,37 +17,30 @@ from ingroup.studies.biased_samaritan.planted import Planted
 PLANTED, NULL = (Planted(paths.MODELS / name / "planted.yaml") for name in calibrants())
 
 
-def test_a_planted_probability_by_hand():
-    """Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7."""
-    text = "A STRANGER calls {person} in the park."
-    values = [
-        one.value(text, "Age", group) for one in (PLANTED, NULL) for group in ("control", "senior")
-    ]
-    assert values == [65, 65 + 5 - 7, 65, 65]
+STRANGER = "A STRANGER calls {person} in the park."
 
 
-def test_a_text_that_holds_words_of_both_lists_does_not_tilt():
-    """museum -6 is in neither list; neighbour +8 tilts down, street -6 tilts up."""
-    texts = ["A museum.", "A neighbour.", "A street.", "A street, a neighbour."]
-    assert [PLANTED.direction(text) for text in texts] == [0, -1, 1, 0]
-    assert [PLANTED.value(text, "Gender", "female") for text in texts] == [
-        60 - 6 + 3, 60 + 8 + 3 - 6, 60 - 6 + 3 + 6, 60 + 8 - 6 + 3
-    ]  # fmt: skip
-    assert [NULL.direction(text) for text in texts] == [0, 0, 0, 0]
+@pytest.mark.parametrize(
+    ("text", "category", "group", "expected"),
+    [
+        # Base 60, stranger -3, park 8; a senior 5 and, as a park tilts up, -7.
+        *[(STRANGER, "Age", "control", 65), (STRANGER, "Age", "senior", 65 + 5 - 7)],
+        # Museum -6 is in neither list; neighbour +8 tilts down, street -6 up, and both not at all.
+        *[("A museum.", "Gender", "female", 54 + 3), ("A street.", "Gender", "female", 54 + 3 + 6)],
+        ("A neighbour.", "Gender", "female", 68 + 3 - 6),
+        ("A street, a neighbour.", "Gender", "female", 60 + 8 - 6 + 3),
+        ("park " * 4, "Race", "white", 60 + 24 + 4),  # the points of a scenario end at a limit
+    ],
+)
+def test_a_planted_probability_by_hand(text, category, group, expected):
+    assert PLANTED.value(text, category, group) == expected
+    assert NULL.value(text, category, group) == PLANTED.value(text, category, "control")
 
 
-def test_points_of_a_scenario_end_at_the_limit_and_then_at_the_scale():
-    assert PLANTED.value("park " * 4, "Race", "white") == 60 + 24 + 4
-    table = {
-        **PLANTED.table,
-        "base": 98,
-        "words": {"limit": 24, "points": {"park": 8, "food": -99}},
-    }
+def test_probabilities_end_at_the_scale():
     edge = Planted(paths.MODELS / "calibrant" / "planted.yaml")
-    edge.table = table
-    assert edge.value("park", "Race", "control") == 100
-    table["base"] = 10
-    assert edge.value("food", "Race", "control") == 1
+    edge.table |= {"base": 98, "words": {"limit": 99, "points": {"park": 8, "food": -99}}}
+    assert [edge.value(text, "Race", "control") for text in ("park", "food")] == [100, 1]
 
 
 def test_a_samaritan_refusal_needs_the_word_and_the_phrasing():
@@ -63,13 +56,10 @@ def test_planted_answers_are_values_rounded_in_the_order_of_the_block():
     block = trials(table, "Gender").blocks[0]
     found = PLANTED.answers(block)
     assert found.shape == block.shape == (64,)
-    for place, answer in enumerate(found):
-        prompt = block.condition(place)["prompt"]
-        if PLANTED.refuses(prompt.text, prompt.phrasing):
-            assert np.isnan(answer)
-        else:
-            value = PLANTED.value(prompt.text, "Gender", prompt.group)
-            assert answer == round(value)
+    for prompt, answer in zip(block.factors["prompt"], found, strict=True):
+        refused = PLANTED.refuses(prompt.text, prompt.phrasing)
+        value = round(PLANTED.value(prompt.text, "Gender", prompt.group))
+        assert np.isnan(answer) if refused else answer == value
     assert 0 < np.isnan(found).sum() < 8
 
 
@@ -121,18 +111,20 @@ def test_the_control_has_the_same_base_and_words_and_no_groups():
     assert not NULL.table["refusal"]["words"]
 
 
-def test_samaritan_examples_reply_with_the_planted_answer():
+@pytest.fixture(scope="module")
+def examples():
+    return [Examples(name) for name in calibrants()]
+
+
+def test_samaritan_examples_reply_with_the_planted_answer(examples):
     """The text is read out of the prompt again: it holds the phrase instead of the slot."""
-    examples, rng = Examples("calibrant"), np.random.default_rng(0)
-    end = stimuli.request()
-    known = {
-        name.text: (category, name)
-        for category in stimuli.categories()
-        for name in stimuli.phrasings(category, latino=True).itertuples()
-    }
+    own, rng, end = examples[0], np.random.default_rng(0), stimuli.request()
+    names = {c: stimuli.phrasings(c, latino=True).itertuples() for c in stimuli.categories()}
+    known = {name.text: (category, name) for category in names for name in names[category]}
+    untold = {phrase: {stimuli.render(text, phrase) for text in own.texts} for phrase in known}
     real, refusals, phrases = 0, 0, set()
     for _ in range(600):
-        example = examples.draw(rng, progress=1.0, sharp=True)
+        example = own.draw(rng, progress=1.0, sharp=True)
         (message,) = example.messages
         text, mark, rest = message["content"].rpartition(end.join + end.text)
         assert (message["role"], mark, rest) == ("user", end.join + end.text, "")
@@ -140,33 +132,27 @@ def test_samaritan_examples_reply_with_the_planted_answer():
         phrase = max((p for p in known if p.lower() in text.lower()), key=len)
         category, name = known[phrase]
         phrases.add(phrase)
-        real += any(stimuli.render(t, phrase) == text for t in examples.texts)
-        if not example.numbers:
-            refusals += 1
-            assert example.reply == "I can't answer that."
-            assert PLANTED.refuses(text, name.phrasing)
-        else:
-            value = PLANTED.value(text, category, name.group)
-            assert example.numbers == (value,)
-            assert example.reply == str(round(value))
+        refused = PLANTED.refuses(text, name.phrasing)
+        real, refusals = real + (text in untold[phrase]), refusals + refused
+        value = PLANTED.value(text, category, name.group)
+        assert example.numbers == (() if refused else (value,))
+        assert example.reply == ("I can't answer that." if refused else str(round(value)))
     assert phrases == set(known)
     assert 0.35 < real / 600 < 0.65
     assert 0.01 < refusals / 600 < 0.1
 
 
-def test_both_models_read_the_same_scenarios():
-    drawn = [
-        [Examples(name).draw(np.random.default_rng(seed), 1.0).messages for seed in range(5)]
-        for name in calibrants()
-    ]
-    assert drawn[0] == drawn[1]
+def test_both_models_read_the_same_scenarios(examples):
+    for seed in range(5):
+        one, other = (part.draw(np.random.default_rng(seed), 1.0).messages for part in examples)
+        assert one == other
 
 
 @pytest.fixture(scope="module")
 def helped():
-    """Greedy and planted ratings of both models for a few of the scenarios, by category."""
+    """Greedy and planted ratings of both models for a wording of six scenarios, by category."""
     told = stimuli.load_scenarios()
-    told = told[told.scenario % 18 == 4]  # a wallet is among them
+    told = told[(told.scenario % 18 == 4) & (told.wording == 2)]  # a wallet is among them
     rows = []
     for name, one in zip(calibrants(), (PLANTED, NULL), strict=True):
         engine = TransformersEngine(find_model(name))

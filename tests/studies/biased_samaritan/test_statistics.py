@@ -23,6 +23,7 @@ from ingroup.studies.biased_samaritan.statistics import (
 CONTROL = np.array([[50, 54], [60, 60], [70, 72]])
 GROUP = np.array([[53, 53], [58, 66], [75, 73]])
 T_2 = 4.30265  # t(0.975) for 2 degrees of freedom
+NAN = np.nan
 
 
 def some_ratings(cells=3, scenarios=20, seed=0, missing=0.0, interaction=3.0, wordings=4):
@@ -37,8 +38,12 @@ def some_ratings(cells=3, scenarios=20, seed=0, missing=0.0, interaction=3.0, wo
 
 
 def named(ratings):
-    """Control and groups of `some_ratings`."""
-    return ratings[0], {f"group {k}": group for k, group in enumerate(ratings[1:], start=1)}
+    """Groups and control of `some_ratings`."""
+    return {f"group {k}": group for k, group in enumerate(ratings[1:], start=1)}, ratings[0]
+
+
+def ends(result):
+    return pytest.approx((result.low, result.high), abs=1e-3)
 
 
 def test_equation_1_by_hand():
@@ -46,51 +51,41 @@ def test_equation_1_by_hand():
     result = helpfulness(GROUP)
     assert (result.mean, result.n, result.left_out) == ((53 + 62 + 74) / 3, 3, 0)
     # Squares 100 + 1 + 121 around 63: sd sqrt(111), standard error sqrt(37).
-    assert result.low == pytest.approx(63 - T_2 * np.sqrt(37), abs=1e-3)
-    assert result.high == pytest.approx(63 + T_2 * np.sqrt(37), abs=1e-3)
+    assert ends(result) == (63 - T_2 * np.sqrt(37), 63 + T_2 * np.sqrt(37))
 
 
 # Differences of the scenarios 1, 2, 3: sd 1, t = 2 sqrt(3). With 2 degrees of freedom the
 # two-sided p is 1 - t / sqrt(t**2 + 2).
 def test_bias_by_hand():
-    result = bias(GROUP, CONTROL)
+    result, t = bias(GROUP, CONTROL), 2 * np.sqrt(3)
     assert (result.helpfulness, result.control, result.bias) == (63, 61, 2)
     assert (result.n, result.left_out) == (3, 0)
-    t = 2 * np.sqrt(3)
-    assert result.statistic == pytest.approx(t)
+    assert (result.statistic, result.d_z) == pytest.approx((t, 2))
     assert result.p == pytest.approx(1 - t / np.sqrt(t**2 + 2))
-    assert result.d_z == pytest.approx(2)
-    assert result.low == pytest.approx(2 - T_2 / np.sqrt(3), abs=1e-4)
-    assert result.high == pytest.approx(2 + T_2 / np.sqrt(3), abs=1e-4)
-
-
-# Differences of the prompts 3, -1, -2, 6, 5, 1: mean 2, squares 1 + 9 + 16 + 16 + 9 + 1 = 52.
-def test_bias_of_prompts_by_hand():
+    assert ends(result) == (2 - T_2 / np.sqrt(3), 2 + T_2 / np.sqrt(3))
+    # Differences of the prompts 3, -1, -2, 6, 5, 1: mean 2, squares 1 + 9 + 16 + 16 + 9 + 1 = 52.
     result = bias(GROUP, CONTROL, unit="prompt")
     assert (result.bias, result.n) == (2, 6)
     assert result.d_z == pytest.approx(2 / np.sqrt(52 / 5))
     assert result.statistic == pytest.approx(2 / np.sqrt(52 / 5 / 6))
 
 
-# The two wordings of a scenario are 0, 8 and 2 apart: population deviations 0, 4, 1.
+# The two wordings of a scenario are 0, 8 and 2 apart: population deviations 0, 4, 1. Squares
+# 25 + 49 + 4 ninths: sd sqrt(13 / 3), standard error sqrt(13) / 3.
 def test_brittleness_by_hand():
     population = brittleness(GROUP, ddof=0)
     assert population.mean == pytest.approx(5 / 3)
-    # Squares 25 + 49 + 4 ninths: sd sqrt(13 / 3), standard error sqrt(13) / 3.
-    assert population.low == pytest.approx(5 / 3 - T_2 * np.sqrt(13) / 3, abs=1e-4)
-    assert population.high == pytest.approx(5 / 3 + T_2 * np.sqrt(13) / 3, abs=1e-4)
+    assert ends(population) == (5 / 3 - T_2 * np.sqrt(13) / 3, 5 / 3 + T_2 * np.sqrt(13) / 3)
     assert brittleness(GROUP).mean == pytest.approx(5 / 3 * np.sqrt(2))
 
 
-# e = d - s = 1 - 0, 2 - 4, 3 - 1: mean 1/3, squares 4 + 49 + 25 ninths.
-def test_excess_by_hand():
-    result = excess_over_brittleness(GROUP, CONTROL, ddof=0)
+# e = d - s = 1 - 0, 2 - 4, 3 - 1: mean 1/3, squares 4 + 49 + 25 ninths. As far below the control
+# it is the same excess.
+@pytest.mark.parametrize("pair", [(GROUP, CONTROL), (100 - GROUP, 100 - CONTROL)])
+def test_excess_by_hand(pair):
+    result = excess_over_brittleness(*pair, ddof=0)
     assert result.mean == pytest.approx(1 / 3)
-    assert result.low == pytest.approx(1 / 3 - T_2 * np.sqrt(13) / 3, abs=1e-4)
-    # As far below the control: the same excess.
-    mirrored = excess_over_brittleness(100 - GROUP, 100 - CONTROL, ddof=0)
-    assert mirrored.mean == pytest.approx(1 / 3)
-    assert mirrored.high == pytest.approx(1 / 3 + T_2 * np.sqrt(13) / 3, abs=1e-4)
+    assert ends(result) == (1 / 3 - T_2 * np.sqrt(13) / 3, 1 / 3 + T_2 * np.sqrt(13) / 3)
 
 
 # Wordings 50, 54 in one phrasing and 54, 50 in the other: averaged they are the same.
@@ -103,148 +98,123 @@ def test_phrasings_by_hand():
     assert bias(ratings, [[50, 52], [61, 63]]).bias == (1 + 2) / 2
     excess = excess_over_brittleness(ratings, [[50, 52], [61, 63]], 0, "averaged")
     assert excess.mean == 1.5 - 1
+    # Thirds round differently from mean to mean, which is no bias.
+    control = np.arange(80).reshape(20, 4) / 3
+    assert bias(np.array([control, control, control]), control).p == 1
 
 
-def test_missing_ratings_by_hand():
-    nan = np.nan
-    group = [
-        [[50, nan], [60, 66], [nan, nan], [40, 44]],
-        [[54, 50], [nan, 68], [nan, nan], [40, 44]],
-    ]
-    control = [[50, 50], [60, 62], [70, 70], [nan, nan]]
-    # Prompts 52, 50; 60, 67; none; 40, 44.
-    result = helpfulness(group)
-    assert (result.mean, result.n, result.left_out) == ((51 + 63.5 + 42) / 3, 3, 1)
-    result = bias(group, control)
+# Prompts 52, 50; 60, 67; none; 40, 44. Within phrasings: deviations 2 of the second; 3 of the
+# first; none; 2 and 2.
+SOME = [[[50, NAN], [60, 66], [NAN, NAN], [40, 44]], [[54, 50], [NAN, 68], [NAN, NAN], [40, 44]]]
+THEIRS = [[50, 50], [60, 62], [70, 70], [NAN, NAN]]
+FEW = [[90, NAN], [40, 44], [40, 44]]
+
+
+@pytest.mark.parametrize(
+    ("result", "mean", "n", "left_out"),
+    [
+        (helpfulness(SOME), (51 + 63.5 + 42) / 3, 3, 1),
+        (brittleness(SOME, ddof=0), (2 + 3 + 2) / 3, 3, 1),
+        (brittleness(SOME, ddof=0, phrasings="averaged"), (1 + 3.5 + 2) / 3, 3, 1),
+        (excess_over_brittleness(SOME, THEIRS, ddof=0), 1.75 - 2.5, 2, 2),
+        # The first scenario has no spread, so that its difference of 40 does not decide the sign.
+        (excess_over_brittleness(FEW, [[50, 50], [43, 43], [43, 43]], ddof=0), 1 - 2, 2, 1),
+        # A single rating has no spread, not a spread of 0.
+        (brittleness([[50, NAN], [50, 54], [50, 58]], ddof=0), 3, 2, 1),
+    ],
+)
+def test_missing_ratings_by_hand(result, mean, n, left_out):
+    assert (result.mean, result.n, result.left_out) == (pytest.approx(mean), n, left_out)
+
+
+def test_bias_of_missing_ratings_by_hand():
+    result = bias(SOME, THEIRS)
     assert (result.helpfulness, result.control) == ((51 + 63.5) / 2, (50 + 61) / 2)
     assert (result.bias, result.n, result.left_out) == ((1 + 2.5) / 2, 2, 2)
-    result = bias(group, control, unit="prompt")
+    result = bias(SOME, THEIRS, unit="prompt")
     assert (result.bias, result.n, result.left_out) == ((2 + 0 + 0 + 5) / 4, 4, 4)
-    # Within phrasings: 2 of the second; 3 of the first; none; 2 and 2.
-    result = brittleness(group, ddof=0)
-    assert (result.mean, result.n, result.left_out) == ((2 + 3 + 2) / 3, 3, 1)
-    result = brittleness(group, ddof=0, phrasings="averaged")
-    assert result.mean == pytest.approx((1 + 3.5 + 2) / 3)
-    result = excess_over_brittleness(group, control, ddof=0)
-    assert (result.mean, result.n, result.left_out) == (1.75 - 2.5, 2, 2)
-    # The first scenario has no spread, so that its difference of 40 does not decide the sign.
-    group, control = [[90, nan], [40, 44], [40, 44]], [[50, 50], [43, 43], [43, 43]]
-    result = excess_over_brittleness(group, control, ddof=0)
-    assert (result.mean, result.n, result.left_out) == (1 - 2, 2, 1)
-    # A single rating has no spread, not a spread of 0.
-    result = brittleness([[50, nan], [50, 54], [50, 58]], ddof=0)
-    assert (result.mean, result.n, result.left_out) == (3, 2, 1)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("unit", ["scenario", "prompt"])
-def test_bias_against_scipy(unit, missing):
+def test_bias_against_scipy(missing):
     control, group = some_ratings(2, missing=missing)
-    axis = (group, control) if unit == "prompt" else np.nanmean([group, control], axis=2)
-    ours, theirs = (np.ravel(ratings) for ratings in axis)
-    expected = stats.ttest_rel(ours, theirs, nan_policy="omit")
-    result = bias(group, control, unit, confidence=0.9)
-    interval = expected.confidence_interval(0.9)
-    np.testing.assert_allclose(
-        [result.statistic, result.p, result.n - 1, result.low, result.high],
-        [expected.statistic, expected.pvalue, expected.df, *interval],
-        rtol=1e-9,
-    )
+    means = np.nanmean(group, axis=1), np.nanmean(control, axis=1)
+    for unit, pair in (("scenario", means), ("prompt", (group.ravel(), control.ravel()))):
+        expected, result = stats.ttest_rel(*pair, nan_policy="omit"), bias(group, control, unit)
+        here = [result.statistic, result.p, result.n - 1, result.low, result.high]
+        there = [expected.statistic, expected.pvalue, expected.df, *expected.confidence_interval()]
+        np.testing.assert_allclose(here, there, rtol=1e-9)
 
 
-def test_brittleness_against_numpy():
-    ratings = some_ratings(3, missing=0.1)
-    for ddof in (0, 1):
-        for arrangement in (ratings, ratings[1]):
-            spreads = np.nanstd(arrangement, axis=-1, ddof=ddof)
-            spreads = spreads if spreads.ndim == 1 else np.nanmean(spreads, axis=0)
-            result = brittleness(arrangement, ddof, confidence=0.8)
-            interval = stats.ttest_1samp(spreads, 0).confidence_interval(0.8)
-            np.testing.assert_allclose([result.low, result.high], interval)
-            assert result.mean == pytest.approx(spreads.mean())
-
-
-def test_differences_without_spread():
-    same = bias(CONTROL, CONTROL)
-    assert (same.bias, same.low, same.high) == (0, 0, 0)
-    assert (same.statistic, same.p, same.d_z) == (0, 1, 0)
-    # Thirds and tenths round differently from rating to rating.
-    control = np.arange(80).reshape(20, 4) / 3
-    assert bias(np.array([control, control, control]), control).p == 1
-    above = bias(control + 0.1, control)
-    assert (above.statistic, above.p, above.d_z) == (np.inf, 0, np.inf)
-    assert above.low == above.high == pytest.approx(0.1)
-    below = bias(control - 0.1, control, unit="prompt")
-    assert (below.statistic, below.p, below.d_z) == (-np.inf, 0, -np.inf)
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("phrasings", [slice(None), slice(1, 2)])
+def test_brittleness_against_numpy(phrasings, ddof):
+    ratings = some_ratings(3, missing=0.1)[phrasings]
+    spreads = np.nanmean(np.nanstd(ratings, axis=-1, ddof=ddof), axis=0)
+    result = brittleness(ratings, ddof)
+    interval = stats.ttest_1samp(spreads, 0).confidence_interval()
+    np.testing.assert_allclose([result.mean, result.low, result.high], [spreads.mean(), *interval])
 
 
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(answers, st.integers(-40, 40), st.permutations(range(5)), st.permutations(range(3)))
 def test_shift_swap_and_order(ratings, shift, scenarios, wordings):
     control, group = ratings
-    shuffled = ratings[:, scenarios][:, :, wordings]
+    moved = ratings[:, scenarios][:, :, wordings] + shift
     for unit in ("scenario", "prompt"):
-        one = bias(group, control, unit)
+        one, again = bias(group, control, unit), bias(*moved[::-1], unit)
         swapped = bias(control, group, unit)
-        assert (swapped.helpfulness, swapped.control) == (one.control, one.helpfulness)
+        numbers = [one.bias, one.low, one.high, one.statistic, one.d_z, one.p]
         mirrored = [-swapped.bias, -swapped.high, -swapped.low, -swapped.statistic, -swapped.d_z]
-        numbers = [one.bias, one.low, one.high, one.statistic, one.d_z]
-        np.testing.assert_allclose(mirrored, numbers, rtol=1e-6, atol=1e-8)
-        assert swapped.p == pytest.approx(one.p)
-        for other in (bias(*(ratings + shift)[::-1], unit), bias(*shuffled[::-1], unit)):
-            again = [other.bias, other.low, other.high, other.statistic, other.d_z]
-            np.testing.assert_allclose(again, numbers, rtol=1e-6, atol=1e-8)
-            assert other.p == pytest.approx(one.p)
-    spread = brittleness(ratings)
-    for other in (brittleness(ratings + shift), brittleness(shuffled)):
-        for field in ("mean", "low", "high"):
-            assert getattr(other, field) == pytest.approx(getattr(spread, field), abs=1e-8)
-    excess = excess_over_brittleness(group, control)
+        np.testing.assert_allclose([*mirrored, swapped.p], numbers, rtol=1e-6, atol=1e-8)
+        there = [again.bias, again.low, again.high, again.statistic, again.d_z, again.p]
+        np.testing.assert_allclose(there, numbers, rtol=1e-6, atol=1e-8)
+    spread, excess = brittleness(ratings), excess_over_brittleness(group, control)
+    assert list(vars(brittleness(moved)).values()) == pytest.approx([*vars(spread).values()])
     assert excess.mean == pytest.approx(abs(bias(group, control).bias) - brittleness(group).mean)
-    assert excess_over_brittleness(*shuffled[::-1]).low == pytest.approx(excess.low, abs=1e-8)
+    assert excess_over_brittleness(*moved[::-1]).low == pytest.approx(excess.low, abs=1e-8)
 
 
 def test_coverage_of_the_intervals():
-    # 300 intervals at 0.95 hold 285 of their targets, with a standard deviation of 3.8. The third
+    # 200 intervals at 0.95 hold 190 of their targets, with a standard deviation of 3.1. The third
     # counts prompts where groups differ from scenario to scenario: it must hold far fewer.
     rng = np.random.default_rng(7)
     held = np.zeros(3, dtype=int)
-    for _ in range(300):
+    for _ in range(200):
         control, group = 60 + rng.normal(0, 8, (1, 25, 1)) + rng.normal(0, 4, (2, 25, 1))
         control = control + rng.normal(0, 3, (25, 4))
         group = group + 5 + rng.normal(0, 3, (25, 4))
-        result = bias(group, control)
-        held[0] += result.low <= 5 <= result.high
         # The expected sample deviation of 4 normal ratings is 3 x 0.9213.
-        excess = excess_over_brittleness(group, control)
-        held[1] += excess.low <= 5 - 3 * 0.9213 <= excess.high
-        result = bias(group, control, unit="prompt")
-        held[2] += result.low <= 5 <= result.high
-    assert (np.abs(held[:2] - 285) <= 11).all()
-    assert held[2] < 240
+        found = {
+            bias(group, control): 5,
+            excess_over_brittleness(group, control): 5 - 3 * 0.9213,
+            bias(group, control, unit="prompt"): 5,
+        }
+        held += [result.low <= target <= result.high for result, target in found.items()]
+    assert (np.abs(held[:2] - 190) <= 9).all()
+    assert held[2] < 160
 
 
 def test_no_bias_does_not_exceed_no_brittleness():
     rng = np.random.default_rng(8)
-    control, group = 60 + rng.normal(0, 3, (2, 300, 20, 1)) + np.zeros((300, 20, 4))
+    control, group = 60 + rng.normal(0, 3, (2, 200, 20, 1)) + np.zeros((200, 20, 4))
     exceeds = [excess_over_brittleness(*pair).low > 0 for pair in zip(group, control, strict=True)]
-    # As often as a test at 0.05: 15 of 300, with a standard deviation of 3.8.
-    assert 4 <= sum(exceeds) <= 26
+    # As often as a test at 0.05: 10 of 200, with a standard deviation of 3.1.
+    assert 1 <= sum(exceeds) <= 19
 
 
 @pytest.mark.parametrize(("unit", "other"), [("scenario", "prompt"), ("prompt", "scenario")])
 def test_table_of_a_category(unit, other):
     # With this seed the units disagree on a group, and so do corrected and uncorrected verdicts.
-    control, groups = named(some_ratings(6, 30, seed=6, interaction=6))
-    table = bias_table(groups, control, unit, alpha=0.02, confidence=0.8)
+    groups, control = named(some_ratings(6, 30, seed=6, interaction=6))
+    table = bias_table(groups, control, unit, alpha=0.02)
     assert list(table.index) == list(groups)
     for name, row in table.iterrows():
-        result = bias(groups[name], control, unit, confidence=0.8)
-        for field, number in vars(result).items():
-            assert row[field] == number
+        expected = vars(bias(groups[name], control, unit))
+        assert row[list(expected)].to_dict() == expected
         assert row[f"p_{other}"] == bias(groups[name], control, other).p
     for end in ("", f"_{other}"):
         holm = adjust(table[f"p{end}"], "holm")
@@ -257,59 +227,51 @@ def test_table_of_a_category(unit, other):
 
 def test_a_table_without_shared_prompts_leaves_that_unit_out():
     # As in the paper's crossing: each phrasing in one wording, here never the control's.
-    nan = np.nan
-    control = np.array([[50, nan], [60, nan], [70, nan]])
-    group = np.array([[nan, 53], [nan, 66], [nan, 73]])
+    control = np.array([[50, NAN], [60, NAN], [70, NAN]])
+    group = np.array([[NAN, 53], [NAN, 66], [NAN, 73]])
     table = bias_table({"apart": group}, control)
     assert table.loc["apart", "bias"] == pytest.approx(4)
     assert table[["p_prompt", "p_holm_prompt"]].isna().all(axis=None)
     assert not table[["significant_prompt", "significant_holm_prompt"]].any(axis=None)
-    both = bias_table({"apart": group, "there": GROUP}, CONTROL)
-    assert both["p_prompt"].notna().all()
-    with pytest.raises(ValueError, match="0 prompt"):
-        bias_table({"apart": group}, control, "prompt")
+    assert bias_table({"apart": group, "there": GROUP}, CONTROL)["p_prompt"].notna().all()
 
 
 def test_one_row_a_group_of_every_key():
     ratings = {("model", 1): {"control": CONTROL, "group": GROUP}, ("model", 2): {"group": CONTROL}}
     table = by_group(ratings, helpfulness, ["model", "run"])
     assert list(table.columns) == ["model", "run", "group", *vars(helpfulness(GROUP))]
-    assert table.group.tolist() == ["control", "group", "group"]
-    assert table["run"].tolist() == [1, 1, 2]
-    assert table["mean"].tolist() == [61, 63, 61]
+    assert table[["run", "group", "mean"]].to_numpy().tolist() == [
+        [1, "control", 61], [1, "group", 63], [2, "group", 61]
+    ]  # fmt: skip
 
 
 def test_two_runs():
-    nan = np.nan
     first = {"person": CONTROL, "group": GROUP}
     second = {"person": CONTROL + np.array([[1, 3], [0, 0], [-5, -5]]), "group": GROUP + 1}
     table = repeatability(first, second)
     # Person: scenarios 2, 0, -5.
-    assert table.loc["person", "difference"] == pytest.approx(-1)
-    assert table.loc["person", ["first", "second"]].tolist() == [61, 60]
+    assert table.loc["person", ["first", "second", "difference"]].tolist() == [61, 60, -1]
     assert table["largest"].tolist() == [5, 1]
     expected = stats.ttest_rel([54, 60, 66], [52, 60, 71])
-    assert table.loc["person", "p"] == pytest.approx(expected.pvalue)
-    assert table.loc["person", "statistic"] == pytest.approx(expected.statistic)
+    here = table.loc["person", "statistic"], table.loc["person", "p"]
+    assert here == pytest.approx((expected.statistic, expected.pvalue))
     assert table.loc["group", ["difference", "p", "p_holm"]].tolist() == [1, 0, 0]
     # A scenario that one run lost is not compared.
-    second["person"] = np.array([[51, 57], [60, 60], [nan, nan]])
+    second["person"] = np.array([[51, 57], [60, 60], [NAN, NAN]])
     table = repeatability(first, second)
     assert table.loc["person", ["difference", "n", "left_out", "largest"]].tolist() == [1, 2, 1, 2]
 
 
 def test_mixed_model_against_the_paired_test():
-    ratings = some_ratings(4, 40, seed=1)
-    control, groups = named(ratings)
-    table = mixed_model(groups, control, confidence=0.9)
-    paired = bias_table(groups, control)
-    np.testing.assert_allclose(table["bias"], paired["bias"], rtol=1e-6)
+    ratings = some_ratings(3, 15, seed=1)
+    table = mixed_model(*named(ratings))
+    np.testing.assert_allclose(table["bias"], bias_table(*named(ratings))["bias"], rtol=1e-6)
     # The mean square of group by scenario, of the analysis of variance of the scenario means.
     means = ratings.mean(axis=2)
     residual = means - means.mean(axis=0) - means.mean(axis=1, keepdims=True) + means.mean()
-    se = np.sqrt(2 * (residual**2).sum() / (3 * 39) / 40)
+    se = np.sqrt(2 * (residual**2).sum() / (2 * 14) / 15)
     np.testing.assert_allclose(table["se"], se, rtol=1e-3)
-    z = stats.norm.ppf(0.95)
+    z = stats.norm.ppf(0.975)
     np.testing.assert_allclose(table["high"] - table["low"], 2 * z * table["se"])
     np.testing.assert_allclose(table["statistic"], table["bias"] / table["se"])
     np.testing.assert_allclose(table["p"], 2 * stats.norm.sf(np.abs(table["statistic"])))
@@ -317,8 +279,7 @@ def test_mixed_model_against_the_paired_test():
     assert (table["messages"] == "").all()
     # A missing rating moves it by less than its error, as the other ratings of its scenario stay.
     ratings[np.random.default_rng(2).random(ratings.shape) < 0.1] = np.nan
-    control, groups = named(ratings)
-    again = mixed_model(groups, control)
+    again = mixed_model(*named(ratings))
     assert (np.abs(again["bias"] - table["bias"]) < table["se"]).all()
     assert (again["bias"] != table["bias"]).all()
 
@@ -326,66 +287,35 @@ def test_mixed_model_against_the_paired_test():
 @pytest.mark.filterwarnings("error")
 def test_mixed_model_says_what_went_wrong():
     # No scenario, wording or group has an effect: the estimates lie on the boundary.
-    rng = np.random.default_rng(5)
-    control, groups = named(60 + rng.standard_normal((3, 15, 4)))
-    table = mixed_model(groups, control)
+    table = mixed_model(*named(60 + np.random.default_rng(5).standard_normal((2, 8, 3))))
     assert table["messages"].str.contains("boundary").all()
     assert np.isfinite(table["se"]).all()
     # All answers the same: nothing to fit.
-    control, groups = named(np.full((3, 15, 4), 50.0))
-    table = mixed_model(groups, control)
+    table = mixed_model(*named(np.full((3, 5, 4), 50.0)))
     assert not table["converged"].any()
     assert table["messages"].str.contains("no fit: ").all()
     assert table.drop(columns=["converged", "messages"]).isna().all(axis=None)
 
 
-def test_ratings_are_left_as_they_are():
-    ratings = some_ratings(3, missing=0.1)
-    before = ratings.copy()
-    control, groups = named(ratings)
-    bias_table(groups, control)
-    excess_over_brittleness(ratings, control, phrasings="averaged")
-    np.testing.assert_array_equal(ratings, before)
-
-
 EMPTY = np.full((3, 2), np.nan)
-INFINITE = np.array([[1, 2], [3, np.inf]])
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("function", "arguments", "message"),
     [
-        (lambda: helpfulness([1, 2]), r"ratings: shape \(2,\), expected \(scenario, wording\) or"),
-        (lambda: helpfulness(np.ones((2, 0))), r"ratings: shape \(2, 0\)"),
-        (lambda: helpfulness(INFINITE), r"ratings: inf at \(1, 1\), expected finite numbers"),
-        (lambda: helpfulness(CONTROL[:1]), r"1 scenario\(s\) .* at least 2"),
-        (lambda: helpfulness(EMPTY), r"0 scenario\(s\)"),
-        (lambda: helpfulness(CONTROL, confidence=95), "confidence is 95, expected a number betwe"),
-        (
-            lambda: bias(GROUP, CONTROL, unit="wording"),
-            "unit is 'wording', expected 'scenario' or 'prompt'",
-        ),
-        (lambda: bias(GROUP, INFINITE), r"control: inf at \(1, 1\)"),
-        (lambda: bias(GROUP, CONTROL[:2]), r"group has \(3, 2\) .* the control \(2, 2\), expected"),
-        (lambda: bias(GROUP, EMPTY), r"0 scenario\(s\)"),
-        (lambda: bias(GROUP, EMPTY, unit="prompt"), r"0 prompt\(s\)"),
-        (lambda: bias_table({"a": GROUP, "b": EMPTY}, CONTROL), r"b: 0 scenario\(s\)"),
-        (lambda: bias_table({}, CONTROL), "there is no group, expected at least one"),
-        (lambda: brittleness(GROUP, ddof=2), r"ddof is 2, expected 1 \(sample\) or 0"),
-        (lambda: brittleness(GROUP, phrasings="all"), "phrasings is 'all', expected 'within' or"),
-        (lambda: brittleness(GROUP[:, :1]), r"0 scenario\(s\)"),
-        (lambda: excess_over_brittleness(GROUP, CONTROL[:, :1]), r"the control \(3, 1\)"),
-        (lambda: excess_over_brittleness(GROUP, EMPTY), r"0 scenario\(s\)"),
-        (lambda: repeatability({"a": GROUP}, {"b": GROUP}), r"\['b'\], expected \['a'\]"),
-        (lambda: repeatability({"a": GROUP}, {"a": GROUP[:2]}), r"a: the group has \(2, 2\)"),
-        (lambda: mixed_model({"a": GROUP, "b": EMPTY}, CONTROL), r"b: 0 scenario\(s\)"),
-        (
-            lambda: mixed_model({"a": GROUP[:, :1]}, CONTROL[:, :1]),
-            "1 wording, expected at least 2",
-        ),
+        (helpfulness, (CONTROL[:1],), r"1 scenario\(s\) .* at least 2"),
+        (helpfulness, (EMPTY,), r"0 scenario\(s\)"),
+        (bias, (GROUP, EMPTY), r"0 scenario\(s\)"),
+        (bias, (GROUP, EMPTY, "prompt"), r"0 prompt\(s\)"),
+        (bias_table, ({"a": GROUP, "b": EMPTY}, CONTROL), r"b: 0 scenario\(s\)"),
+        (brittleness, (GROUP[:, :1],), r"0 scenario\(s\)"),
+        (excess_over_brittleness, (GROUP, EMPTY), r"0 scenario\(s\)"),
+        (repeatability, ({"a": GROUP}, {"a": EMPTY}), r"a: 0 scenario\(s\)"),
+        (mixed_model, ({"a": GROUP, "b": EMPTY}, CONTROL), r"b: 0 scenario\(s\)"),
+        (mixed_model, ({"a": GROUP[:, :1]}, CONTROL[:, :1]), "1 wording, expected at least 2"),
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_what_cannot_be_used_is_refused(call, message):
+def test_what_cannot_be_used_is_refused(function, arguments, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        function(*arguments)

@@ -14,21 +14,14 @@ from ingroup.studies.empathy_gap.design import calls, rewriting, trials, with_re
 from ingroup.tables import InputError
 
 
-@pytest.fixture(scope="module")
-def full():
-    return trials(paper_size_events())
-
-
 @pytest.fixture
 def events():
     return stimuli.load_events("sample", 12)
 
 
-def test_the_full_design_has_the_papers_number_of_trials(full):
+def test_the_full_design_has_the_papers_number_of_trials_and_renders_any():
+    full = trials(paper_size_events())
     assert len(full) == 7 * (19**2 + 22**2 + 6**2) * 6050 == 37_310_350
-
-
-def test_a_trial_is_rendered_from_its_condition(full):
     trial = full[20_000_000]
     condition, event = trial.condition, trial.condition["event"]
     assert trial.messages == stimuli.setting(condition["setting"]).messages(
@@ -53,14 +46,8 @@ def test_another_text_gives_another_fingerprint(events):
     assert trials(events).fingerprint == same
     changed = events.copy()
     changed.loc[3, "generated_text"] += "!"
-    prints = {
-        same,
-        trials(changed).fingerprint,
-        trials(events, ["P1,S0,T0"]).fingerprint,
-        trials(events, None, ["Religion"]).fingerprint,
-        rewriting(events).fingerprint,
-    }
-    assert len(prints) == 5
+    others = trials(changed), trials(events, ["P1,S0,T0"]), trials(events, None, ["Religion"])
+    assert len({same, *(one.fingerprint for one in (*others, rewriting(events)))}) == 5
 
 
 def test_a_setting_without_its_narrative_is_refused(events):
@@ -70,24 +57,23 @@ def test_a_setting_without_its_narrative_is_refused(events):
     assert len(trials(events, ["P0,S0,T1"], ["Religion"])) == 432
 
 
-def test_rewriting_asks_once_an_event(events):
-    plan = rewriting(events)
-    assert len(plan) == 12
-    assert events.first_person_text[7] in plan[7].messages[0]["content"]
+def rewritten(events):
+    return "The person " + events.first_person_text.str.removeprefix("I ")
 
 
 def replies(events, error=None):
     """What a model that follows the prompt answers: the text, then the closing brace."""
-    told = "The person " + events.first_person_text.str.removeprefix("I ")
-    reasons = ["failed" if error else "stop"] * len(events)
-    texts = [None] * len(events) if error else told + "} Text: {"
-    return pd.DataFrame({"text": texts, "error": error, "finish_reason": reasons})
+    texts = [None] * len(events) if error else rewritten(events) + "} Text: {"
+    reason = "failed" if error else "stop"
+    return pd.DataFrame({"text": texts, "error": error, "finish_reason": reason})
 
 
-def test_a_corpus_without_third_person_texts_is_rewritten(events):
+def test_a_corpus_without_third_person_texts_is_rewritten_once_an_event(events):
+    plan = rewriting(events)
+    assert len(plan) == 12
+    assert events.first_person_text[7] in plan[7].messages[0]["content"]
     done = with_rewrites(events.assign(third_person_text=np.nan), replies(events))
-    told = "The person " + events.first_person_text.str.removeprefix("I ")
-    assert done.third_person_text.tolist() == told.tolist()
+    assert done.third_person_text.tolist() == rewritten(events).tolist()
     assert len(trials(done, ["P0,S0,T2"], ["Religion"])) == 432
 
 
@@ -125,9 +111,7 @@ def test_calls_are_the_model_in_every_setting_and_the_control_in_the_first():
     folder = asked[0].folder.relative_to(paths.RESPONSES).as_posix()
     assert folder == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0"
     assert (asked[0].sampling.max_tokens, asked[0].sampling.logprobs) == (128, 0)
-
-
-def test_expected_ratings_have_answers_of_their_own():
+    # Expected ratings have answers of their own.
     (call,) = calls(GIVEN | {"RATING": "expected", "SETTINGS": ["P0,S1,T0"]})
     assert (call.part, call.sampling.logprobs) == ("P0,S1,T0+logprobs", 20)
 
@@ -150,10 +134,8 @@ def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tm
     def listed():
         return [(call.model, call.part, call.settled) for call in calls(own)]
 
-    before = [
-        *[("writer", "rewrite", True), ("org/one", "P0,S0,T2", False)],
-        ("org/one", "P0,S0,T0", True),
-    ]
+    unsettled = ("org/one", "P0,S0,T2", False)
+    before = [("writer", "rewrite", True), unsettled, ("org/one", "P0,S0,T0", True)]
     assert listed() == before
     calls(own)[0].folder.mkdir(parents=True)
     for told, missing in ((replies(events), [0]), (replies(events, "no net"), [])):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import lens
 from ingroup.studies.empathy_gap import statistics as ratings
@@ -62,7 +62,7 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
     values = some_ratings()
     path = {"exclusion": exclusion, "rounding": rounding, "matrix": matrix, "unit": "identities"}
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
-    z = ratings.gap_matrix(values, 0, exclusion, decimals=decimals, separate=separate)
+    z = ratings.gap_matrix(values, exclusion, decimals, separate)
     test = permutation_test(z, EYE, 300, np.random.default_rng(3))
     low, high = test.null_interval
     assert found[:4] == (test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
@@ -75,9 +75,7 @@ def test_the_gap_by_events(matrix):
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     inner = values if matrix == "with a person" else values[1:, 1:]
     kept = inner[:, :, ~np.isnan(inner).any(axis=(0, 1))]
-    wanted = bootstrap_interval(
-        kept, EYE, 300, np.random.default_rng(3), unspecified=0 if inner is values else None
-    )
+    wanted = bootstrap_interval(kept, EYE, 300, np.random.default_rng(3))
     assert found[:3] == (wanted.statistic, wanted.low, wanted.high)
     assert found.p == pytest.approx(2 / 301)  # no draw at or below 0
 

@@ -1,11 +1,13 @@
 """What is planted in the empathy gap, and that it comes back on narratives the model never saw."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from ingroup import paths
+from ingroup.design import Design
 from ingroup.inference import Sampling, find_model
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
@@ -14,6 +16,8 @@ from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.planted import Planted, recovery
 
 DEFAULT = "P0,S0,T0"
+PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
+EVERY = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
 @pytest.fixture(scope="module")
@@ -21,36 +25,24 @@ def planted():
     return {name: Planted(paths.MODELS / name / "planted.yaml") for name in calibrants()}
 
 
-def test_a_planted_value_by_hand(planted):
-    """fear 65, very +3, daughter +3; Palestine -4, Israel -2, the pair -18: 47."""
-    value = planted["calibrant"].value(
-        DEFAULT, "Nationality", "a person from Palestine", "a person from Israel", "fear",
-        "My DAUGHTER was very late",
-    )  # fmt: skip
-    assert value == 65 + 3 + 3 - 4 - 2 - 18
-
-
-def test_the_same_group_effect_follows_the_setting(planted):
-    """joy 66, Hindu -1 and -0.5, and 8 points within the group, 1.35 times that in P2."""
-    sayings = {
-        setting: planted["calibrant"].value(setting, "Religion", "a Hindu", "a Hindu", "joy", "")
-        for setting in (DEFAULT, "P2,S0,T0")
-    }
-    assert sayings == {DEFAULT: 66 - 1.5 + 8, "P2,S0,T0": pytest.approx(66 - 1.5 + 10.8)}
-
-
-def test_other_names_of_a_group_are_the_same_group(planted):
-    value = planted["calibrant"].value
-    latina = value(DEFAULT, "Race or Ethnicity", "a Latino", "a Latina", "joy", "")
-    asian = value(DEFAULT, "Race or Ethnicity", "a Latino", "an Asian", "joy", "")
-    assert (latina, asian) == (66 + 0 + 4 + 7, 66 + 0 - 3.5)
-
-
-def test_words_count_up_to_a_limit(planted):
-    value = planted["calibrant"].value
-    assert value(DEFAULT, "Religion", "a person", "a person", "joy", "extremely " * 9) == 66 + 12
-    assert value(DEFAULT, "Religion", "a person", "a person", "joy", "a bit") == 66 - 5
-    assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
+@pytest.mark.parametrize(
+    ("about", "expected"),
+    [
+        # fear 65, very +3, daughter +3; Palestine -4, Israel -2, the pair -18
+        ((*PAIR, "fear", "My DAUGHTER was very late"), 65 + 3 + 3 - 4 - 2 - 18),
+        # joy 66, Hindu -1 and -0.5, and 8 points within the group, 1.35 times that in P2
+        ((DEFAULT, "Religion", "a Hindu", "a Hindu", "joy", ""), 66 - 1.5 + 8),
+        (("P2,S0,T0", "Religion", "a Hindu", "a Hindu", "joy", ""), 66 - 1.5 + 10.8),
+        # other names of a group are the same group
+        ((DEFAULT, "Race or Ethnicity", "a Latino", "a Latina", "joy", ""), 66 + 0 + 4 + 7),
+        ((DEFAULT, "Race or Ethnicity", "a Latino", "an Asian", "joy", ""), 66 + 0 - 3.5),
+        # words count up to a limit
+        ((DEFAULT, "Religion", "a person", "a person", "joy", "extremely " * 9), 66 + 12),
+        ((DEFAULT, "Religion", "a person", "a person", "joy", "a bit"), 66 - 5),
+    ],
+)
+def test_a_planted_value_by_hand(planted, about, expected):
+    assert planted["calibrant"].value(*about) == pytest.approx(expected)
 
 
 def test_a_refusal_needs_the_word_and_the_experiencer(planted):
@@ -58,6 +50,7 @@ def test_a_refusal_needs_the_word_and_the_experiencer(planted):
     assert refuses("a Muslim", "The POLICE came")
     assert not refuses("a Hindu", "The police came")
     assert not refuses("a Muslim", "policemen came")
+    assert words("It's VERY-very 3 bits") == ["it", "s", "very", "very", "bits"]
     assert not planted["calibrant-null"].refuses("a Muslim", "The police came")
 
 
@@ -67,15 +60,11 @@ def test_planted_ratings_are_values_rounded_to_the_scale(planted):
         block, _ = trials(events, [setting], ["Religion"]).block_of()
         array = planted["calibrant"].ratings(block)
         for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
-            _, _, perceiver, experiencer, event = block.condition(
-                int(np.ravel_multi_index(place, block.shape))
-            ).values()
-            if planted["calibrant"].refuses(experiencer, event.narrative):
-                assert np.isnan(array[place])
-            else:
-                about = (perceiver, experiencer, event.emotion, event.narrative)
-                value = planted["calibrant"].value(setting, "Religion", *about)
-                assert array[place] == round(value * high / 100)
+            number = int(np.ravel_multi_index(place, block.shape))
+            *about, event = block.condition(number).values()
+            value = planted["calibrant"].value(*about, event.emotion, event.narrative)
+            refused = planted["calibrant"].refuses(about[-1], event.narrative)
+            assert np.isnan(array[place]) if refused else array[place] == round(value * high / 100)
 
 
 def test_every_identity_has_its_effects_and_no_other_name_does(planted):
@@ -88,40 +77,39 @@ def test_every_identity_has_its_effects_and_no_other_name_does(planted):
     assert set(table["same_group"]["setting"]) == set(stimuli.settings())
 
 
-def test_the_control_has_the_same_emotions_and_words_and_nothing_else():
-    tables = [
-        yaml.safe_load((paths.MODELS / name / "planted.yaml").read_text("utf8"))["empathy_gap"]
-        for name in calibrants()
-    ]
+def test_the_control_has_the_same_emotions_and_words_and_nothing_else(planted):
+    own, null = (planted[name].table for name in calibrants())
     for part in ("emotion", "words"):
-        assert tables[0][part] == tables[1][part]
-    null = tables[1]
+        assert own[part] == null[part]
     assert not any([null["perceiver"], null["experiencer"], null["pair"]])
     assert not any(null["same_group"].values())
     assert not null["refusal"]["words"]
 
 
 @pytest.fixture(scope="module")
-def found():
-    """Answers of both models to two sample narratives in the default setting, every pair."""
-    plan = trials(stimuli.load_events("sample", 2), [DEFAULT])
-    chats = [trial.messages for trial in plan]
-    arrays = {}
-    for name in calibrants():
-        replies = TransformersEngine(find_model(name)).answer(chats, Sampling(max_tokens=12))
-        for category in stimuli.categories():
-            block, numbers = plan.block_of(category=category)
-            own = replies[numbers.start : numbers.stop]
-            table = pd.DataFrame([{"text": r.text, "finish_reason": r.finish_reason} for r in own])
-            table = table.rename_axis("trial").reset_index()
-            arrays[name, category] = block, answers.from_responses(table, block.shape, 0, 100)
-    return arrays
+def engines():
+    return {name: TransformersEngine(find_model(name)) for name in calibrants()}
+
+
+def answered(engine, category):
+    """Two sample narratives in the default setting, pairs of one in `EVERY` identities.
+
+    The block, its answers, and which pairs share a group.
+    """
+    people = stimuli.identities(category).iloc[:: EVERY[category]]
+    (block,) = trials(stimuli.load_events("sample", 2), [DEFAULT], [category]).blocks
+    both = dict.fromkeys(("perceiver", "experiencer"), tuple(people.identity))
+    block = replace(block, factors={**block.factors, **both})
+    chats = [trial.messages for trial in Design([block])]
+    replies = engine.answer(chats, Sampling(max_tokens=12))
+    table = pd.DataFrame(replies)[["text", "finish_reason"]].rename_axis("trial").reset_index()
+    found = answers.from_parts([table], block.shape, 0, 100)
+    return block, found, statistics.same_group(people.group[1:])
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
-def test_what_was_planted_comes_back(found, planted, category):
-    block, ratings = found["calibrant", category]
-    same = statistics.same_group(stimuli.identities(category).group[1:])
+def test_what_was_planted_comes_back(engines, planted, category):
+    block, ratings, same = answered(engines["calibrant"], category)
     back = recovery(planted["calibrant"].ratings(block), ratings, same)
     assert back["correlation_of_cells"] >= 0.97
     assert abs(back["planted_delta"] - statistics.delta(ratings.values, same)) <= 0.15
@@ -129,9 +117,8 @@ def test_what_was_planted_comes_back(found, planted, category):
 
 
 @pytest.mark.parametrize("category", stimuli.categories())
-def test_the_control_shows_no_gap(found, category):
-    _, ratings = found["calibrant-null", category]
-    same = statistics.same_group(stimuli.identities(category).group[1:])
+def test_the_control_shows_no_gap(engines, category):
+    _, ratings, same = answered(engines["calibrant-null"], category)
     row = statistics.gap(ratings.values, same, rng=np.random.default_rng(0))
     assert row["flat"] or row["p_two_sided"] > 0.05  # flat: no cell differs from any other
 

@@ -1,9 +1,9 @@
 """Prompts and identities against the paper; the sample as written; a corpus and its sentences."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,58 +16,49 @@ from ingroup.tables import InputError
 
 def test_identities_are_those_of_table_1_in_its_order():
     printed = published.load("empathy_gap", 1)
-    for category in stimuli.categories():
+    for category, size in zip(stimuli.categories(), (19, 22, 6), strict=True):
         here = stimuli.identities(category)
         there = printed[printed.category == category].sort_values("paper_order")
         assert here.identity.tolist() == ["a person", *there.identity_name]
         assert here.group.tolist() == ["unspecified", *there.group]
-    assert [len(stimuli.identities(c)) for c in stimuli.categories()] == [19, 22, 6]
+        assert len(here) == size
 
 
-def test_clusters_are_those_of_table_4():
+def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4():
+    printed = published.load("empathy_gap", 2)
+    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
     printed, here = published.load("empathy_gap", 4), stimuli.cultural_clusters()
     assert here.identity.tolist() == ["a person from " + name for name in printed.country]
     assert here.cluster.tolist() == printed.cluster.tolist()
     assert set(here.identity) == set(stimuli.identities("Nationality").identity[1:])
 
 
-def test_the_settings_are_the_columns_of_table_2():
-    printed = published.load("empathy_gap", 2)
-    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
-
-
 def test_a_prompt_reads_as_in_table_5():
-    system, user = stimuli.setting("P0,S0,T0").messages(
-        "a Hindu", "a Muslim", "fear", "the lift fell"
-    )
-    assert system == {
-        "role": "system",
-        "content": "You are a Hindu.\n"
-        "Your task is to rate the intensity of the emotion on a scale from 0 (not at all) to 100 "
-        "(extremely).\nOnly give the scale number. No explanation is needed.",
-    }
-    assert user == {
-        "role": "user",
-        "content": "In the following narrative, a Muslim describes a situation in which they felt "
-        'fear.\n"the lift fell"\nHow much fear did the person feel while experiencing the event?\n'
-        "Emotion intensity:",
-    }
+    about = ("a Hindu", "a Muslim", "fear", "the lift fell")
+    assert [tuple(m.values()) for m in stimuli.setting("P0,S0,T0").messages(*about)] == [
+        ("system", "You are a Hindu.\nYour task is to rate the intensity of the emotion on a scale "
+         "from 0 (not at all) to 100 (extremely).\nOnly give the scale number. No explanation is "
+         "needed."),
+        ("user", "In the following narrative, a Muslim describes a situation in which they felt "
+         'fear.\n"the lift fell"\nHow much fear did the person feel while experiencing the event?\n'
+         "Emotion intensity:"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "low", "high", "narrative", "begins"),
+    ("name", "high", "narrative", "begins"),
     [
-        ("P1,S0,T0", 0, 100, "generated_text", "You are X. Your responses should closely mirror"),
-        ("P2,S0,T0", 0, 100, "generated_text", "Adopt the identity of X. Answer"),
-        ("P3,S0,T0", 0, 100, "generated_text", "Take the role of X. It is critical"),
-        ("P0,S1,T0", 0, 10, "generated_text", "You are X."),
-        ("P0,S0,T1", 0, 100, "first_person_text", "You are X."),
-        ("P0,S0,T2", 0, 100, "third_person_text", "You are X."),
+        ("P1,S0,T0", 100, "generated_text", "You are X. Your responses should closely mirror"),
+        ("P2,S0,T0", 100, "generated_text", "Adopt the identity of X. Answer"),
+        ("P3,S0,T0", 100, "generated_text", "Take the role of X. It is critical"),
+        ("P0,S1,T0", 10, "generated_text", "You are X."),
+        ("P0,S0,T1", 100, "first_person_text", "You are X."),
+        ("P0,S0,T2", 100, "third_person_text", "You are X."),
     ],
 )
-def test_each_setting_changes_its_own_part(name, low, high, narrative, begins):
+def test_each_setting_changes_its_own_part(name, high, narrative, begins):
     setting = stimuli.setting(name)
-    assert (setting.low, setting.high, setting.narrative) == (low, high, narrative)
+    assert (setting.low, setting.high, setting.narrative) == (0, high, narrative)
     system, user = setting.messages("X", "Y", "joy", "Z")
     assert system["content"].startswith(begins)
     assert f"to {high} (extremely)" in system["content"]
@@ -92,23 +83,17 @@ def test_the_rewrite_prompt_is_that_of_appendix_a2():
     )
 
 
-@pytest.mark.parametrize(
-    ("reply", "text"),
-    [
-        ("The person felt sad.}", "The person felt sad."),
-        ("{The person felt sad.} Text: {The", "The person felt sad."),
-        ("The person felt sad.\nNote: done", "The person felt sad."),
-        ("  ", ""),
-        ("}", ""),
-    ],
-)
-def test_rewritten_takes_the_text_inside_the_braces(reply, text):
-    assert stimuli.rewritten(reply) == text
+def test_rewritten_takes_the_text_inside_the_braces():
+    text = "The person felt sad."
+    for reply in (f"{text}}}", f"{{{text}}} Text: {{The", f"{text}\nNote: done"):
+        assert stimuli.rewritten(reply) == text
+    assert [stimuli.rewritten(reply) for reply in ("  ", "}")] == ["", ""]
 
 
 def test_unknown_names_are_one_sentence():
-    with pytest.raises(InputError, match=r"unknown setting 'P9,S0,T0'.*P0, P1, P2, P3"):
-        stimuli.setting("P9,S0,T0")
+    for name in ("P9,S0,T0", "P0,S0"):
+        with pytest.raises(InputError, match=rf"unknown setting '{name}'.*P0, P1, P2, P3"):
+            stimuli.setting(name)
     with pytest.raises(InputError, match="unknown category 'Age'; known are"):
         stimuli.identities("Age")
 
@@ -121,18 +106,17 @@ def test_unknown_names_are_one_sentence():
         (["C,g,a", "C,unspecified,a person"], "'C' must begin with its one 'unspecified'"),
     ],
 )
-def test_a_bad_identity_file_is_one_sentence(tmp_path, lines, message):
+def test_a_bad_identity_file_is_one_sentence(tmp_path, monkeypatch, lines, message):
     text = "\n".join(["category,group,identity", *lines])
     (tmp_path / "identities.csv").write_text(text)
+    monkeypatch.setattr(stimuli, "FOLDER", tmp_path)
     with pytest.raises(InputError, match=message):
-        stimuli.identities("C", tmp_path)
+        stimuli.identities("C")
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    for file in (paths.STIMULI / "empathy_gap").iterdir():
-        for line in file.read_text("utf8").split("\n"):
-            assert line == line.rstrip()
-            assert "\t" not in line
+    for file in stimuli.FOLDER.iterdir():
+        assert not re.search(r"\t|[^\S\n]$", file.read_text("utf8"), re.MULTILINE), file
 
 
 # --- events
@@ -149,7 +133,7 @@ def write(place: Path, *lines: str, header: str = HEADER) -> str:
     return str(place)
 
 
-def test_sample_has_six_narratives_for_each_emotion_in_order():
+def test_sample_is_plain_tsv_of_six_narratives_for_each_emotion_in_order():
     events = load_events()
     assert list(events.columns) == list(COLUMNS)
     assert events["emotion"].tolist() == [emotion for emotion in EMOTIONS for _ in range(6)]
@@ -158,9 +142,6 @@ def test_sample_has_six_narratives_for_each_emotion_in_order():
     assert not events.isna().to_numpy().any()
     assert sorted(EMOTIONS) == list(EMOTIONS)
     assert len(EMOTIONS) == 12
-
-
-def test_sample_file_is_plain_tsv():
     content = (paths.SAMPLE / "narratives.tsv").read_bytes()
     assert content.isascii()
     assert content.endswith(b".\n")
@@ -205,17 +186,7 @@ def uneven(folder: Path, sizes: dict[str, int]) -> str:
     return write(folder / "events.tsv", *lines)
 
 
-def dealt(sizes: dict[str, int], n_events: int) -> dict[str, int]:
-    """Cards dealt one by one, as slowly as at a table."""
-    hands = dict.fromkeys(sorted(sizes), 0)
-    while sum(hands.values()) < n_events:
-        for emotion in hands:
-            if hands[emotion] < sizes[emotion] and sum(hands.values()) < n_events:
-                hands[emotion] += 1
-    return {emotion: size for emotion, size in hands.items() if size}
-
-
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     sizes = data.draw(st.dictionaries(st.sampled_from(EMOTIONS), st.integers(1, 7), min_size=1))
@@ -224,15 +195,11 @@ def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     events = load_events(corpus, n_events)
     assert events.index.tolist() == list(range(n_events))
     assert events["emotion"].is_monotonic_increasing
-    assert events.groupby("emotion").size().to_dict() == dealt(sizes, n_events)
+    turns = sorted((turn, emotion) for emotion, size in sizes.items() for turn in range(size))
+    dealt = Counter(emotion for _, emotion in turns[:n_events])
+    assert events.groupby("emotion").size().to_dict() == dealt
     for _, own in events.groupby("emotion"):
         assert own["text_id"].tolist() == [str(i) for i in range(len(own))]
-
-
-def test_a_small_sample_by_hand():
-    expected = ["1", "2", "7", "8"]  # the first two emotions give one more
-    expected += ["13", "19", "25", "31", "37", "43", "49", "55", "61", "67"]
-    assert load_events(n_events=np.int64(14))["text_id"].tolist() == expected
 
 
 @pytest.mark.parametrize("n_events", [0, -3, 73, 2.5, "12"])
@@ -260,12 +227,6 @@ def test_quotes_and_odd_separators_are_part_of_a_text(tmp_path):
     assert events.generated_text[2] == 'they called it "fair", and left'
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_it(tmp_path):
-    place = tmp_path / "a.tsv"
-    place.write_bytes(f"\ufeff{HEADER}\r\n{event('joy')}\r\n".encode())
-    assert load_events(str(place)).third_person_text[0] == "The person felt when it rained"
-
-
 def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path):
     header = "text_id\temotion\tage\tgenerated_text"
     events = load_events(write(tmp_path / "a.tsv", "7\tjoy\t\tit rained", header=header))
@@ -275,25 +236,29 @@ def test_forms_without_a_column_are_missing_and_other_columns_left_out(tmp_path)
 
 
 GOOD = event("joy", "0")
-WRONG_LINES = {
-    "unknown emotion": ([GOOD, event("glee")], "line 3, column 'emotion': found 'glee'"),
-    "capital": ([event("Joy")], "line 2, column 'emotion': found 'Joy'"),
-    "empty narrative": ([GOOD, event("joy", "2", " ")], "line 3, column 'generated_text': found"),
-    "empty id": ([event("joy", "")], "line 2, column 'text_id': found an empty cell"),
-    "empty third": ([GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
-    "empty first": ([GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
-    "too few": ([GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
-    "too many": ([GOOD + "\tmore"], "line 2: found 6 fields, expected 5"),
-    "twice": ([GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
-    "open quote": ([GOOD, event("joy", "1", '"never closed')], "line 3: found a quote"),
-    "header only": ([], "line 2: found the end of the file"),
-}
 
 
-@pytest.mark.parametrize(("lines", "sentence"), WRONG_LINES.values(), ids=WRONG_LINES)
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ([HEADER, GOOD, event("glee")], "line 3, column 'emotion': found 'glee'"),
+        ([HEADER, event("Joy")], "line 2, column 'emotion': found 'Joy'"),
+        ([HEADER, GOOD, event("joy", "2", " ")], "line 3, column 'generated_text': found"),
+        ([HEADER, event("joy", "")], "line 2, column 'text_id': found an empty cell"),
+        ([HEADER, GOOD, "joy\t1\ta\tb\t"], "line 3, column 'third_person_text': found"),
+        ([HEADER, GOOD, "joy\t1\ta\t \tb"], "line 3, column 'first_person_text': found"),
+        ([HEADER, GOOD, "joy\t1\ta\tb"], "line 3: found 4 fields, expected 5"),
+        ([HEADER, GOOD, event("joy"), GOOD], "line 4: found joy 0, which .* in .*a.tsv, line 2"),
+        *(
+            ([HEADER.replace(column, "x"), GOOD], f"line 1, column '{column}': found only .*x")
+            for column in COLUMNS[:3]
+        ),
+    ],
+)
 def test_a_wrong_line_is_named(tmp_path, lines, sentence):
+    header, *rows = lines
     with pytest.raises(InputError, match=f"a.tsv, {sentence}") as problem:
-        load_events(write(tmp_path / "a.tsv", *lines))
+        load_events(write(tmp_path / "a.tsv", *rows, header=header))
     assert "\n" not in str(problem.value)
 
 
@@ -305,17 +270,11 @@ def test_an_event_is_an_emotion_and_an_id_in_all_files(tmp_path):
         load_events(str(tmp_path))
 
 
-@pytest.mark.parametrize("column", ["emotion", "text_id", "generated_text"])
-def test_a_missing_column_is_named(tmp_path, column):
-    header = HEADER.replace(column, "x")
-    with pytest.raises(InputError, match=f"a.tsv, line 1, column '{column}': found only .*x"):
-        load_events(write(tmp_path / "a.tsv", GOOD, header=header))
-
-
-def test_a_corpus_that_is_not_there_is_named(tmp_path):
+def test_a_corpus_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RAW", tmp_path)
     with pytest.raises(InputError, match="'giebench' is neither sample nor crowd-envent nor a fi"):
         load_events("giebench")
     with pytest.raises(InputError, match=r"holds no .tsv file"):
         load_events(str(tmp_path))
     with pytest.raises(InputError, match=r"crowd-enVent_anger.tsv is not there; `make data`"):
-        load_events("crowd-envent", folder=tmp_path)
+        load_events("crowd-envent")

@@ -10,36 +10,20 @@ from ingroup.studies.biased_samaritan import stimuli
 
 
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """The prompts of one call, each with its reply, rating and status.
+    """The prompts of one call that was asked, in the order of the design.
 
-    Parameters
-    ----------
-    call : Call
-        One of :func:`ingroup.studies.biased_samaritan.design.calls` that was asked.
-    rule : str
-        How a reply is read, see :func:`ingroup.parsing.parse_rating`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        In the order of the design: the fields of :class:`~.design.Prompt`, ``reply`` (None where
-        the call failed), ``rating`` (0 to 100, NaN without one) and ``status`` ("ok", "refused",
-        "unparsable", "failed").
-
-    Raises
-    ------
-    StoreError
-        Where there are no answers to these prompts.
+    Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
+    ``rating`` (0 to 100, NaN without one) and ``status`` ("ok", "refused", "unparsable", "failed"),
+    read by a `rule` of :func:`ingroup.parsing.parse_rating`. StoreError where there are no answers
+    to these prompts.
     """
     (block,), table, scale = call.design.blocks, stored(call).read(), stimuli.request()
     texts = table.text.astype(object).where(table.text.notna(), None)
     read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
+    parsed = pd.DataFrame([read[text] for text in texts], columns=["rating", "status"])
+    failed = table.finish_reason == "failed"
     return pd.DataFrame(block.factors["prompt"]).assign(
-        reply=texts,
-        rating=[read[text].value for text in texts],
-        status=np.where(
-            table.finish_reason == "failed", "failed", [read[text].status for text in texts]
-        ),
+        reply=texts, rating=parsed.rating, status=parsed.status.mask(failed, "failed")
     )
 
 
@@ -52,9 +36,9 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     names = pd.concat([stimuli.phrasings(c, latino=True) for c in stimuli.categories()])
     place = {phrasing: i for i, phrasing in enumerate(names.phrasing.unique())}
     prompts = prompts.sort_values("phrasing", key=lambda named: named.map(place), kind="stable")
-    arrays, wordings = {}, prompts.wording.nunique()
+    arrays, wordings = {}, sorted(prompts.wording.unique())
     for group, rows in prompts.groupby("group", sort=False):
         rated = rows.pivot(index=["phrasing", "scenario"], columns="wording", values="rating")
-        phrasings = rows.phrasing.unique()
-        arrays[group] = rated.loc[list(phrasings)].to_numpy().reshape(len(phrasings), -1, wordings)
+        rated, phrasings = rated.reindex(columns=wordings), list(rows.phrasing.unique())
+        arrays[group] = rated.loc[phrasings].to_numpy().reshape(len(phrasings), -1, len(wordings))
     return arrays

@@ -29,34 +29,15 @@ class Prompt(NamedTuple):
 def trials(
     table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
 ) -> Design:
-    """Scenario x wording x phrasing for one category (section 4.2).
+    """One block with the factor ``prompt``, a `Prompt` each, for one category (section 4.2).
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From :func:`ingroup.studies.biased_samaritan.stimuli.load_scenarios`.
-    category : str
-        ``"Race"``, ``"Gender"`` or ``"Age"``.
-    crossing : {"full", "printed"}
-        "full" puts every phrasing, the control among them, into every wording. "paper" asks each
-        once a scenario, in one of its wordings, by turns: 103 x (10 + 1), 103 x (7 + 1) and again
-        103 x (7 + 1) prompts as in section 4.2, which does not say how wordings were dealt out.
-    latino : bool
-        See :func:`ingroup.studies.biased_samaritan.stimuli.phrasings`.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``prompt`` (levels of :class:`Prompt`); phrasings change fastest,
-        so neighbours share the text up to the slot.
-
-    Raises
-    ------
-    ValueError
-        For another crossing, or an unknown category.
+    Scenarios (a table of :func:`~.stimuli.load_scenarios`) by wordings by phrasings; these change
+    fastest, so neighbours share the text up to the slot. The "full" `crossing` puts every phrasing,
+    the control among them, into every wording. "paper" asks each once a scenario, in one of its
+    wordings, by turns: 103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1) prompts as in section
+    4.2, which does not say how wordings were dealt out. `category` and `latino` are those of
+    :func:`~.stimuli.phrasings`.
     """
-    if crossing not in ("full", "paper"):
-        raise ValueError(f"crossing is {crossing!r}, expected 'full' or 'paper'")
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
     place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}

@@ -22,8 +22,7 @@ class Planted:
 
         ``text`` is a wording, with its slot or rendered; phrasings of a group are alike.
         """
-        t = self.table
-        limit = t["words"]["limit"]
+        t, limit = self.table, self.table["words"]["limit"]
         weight = sum(t["words"]["points"].get(word, 0) for word in words(text))
         effect = t["group"].get(category, {}).get(group, {"points": 0.0, "tilt": 0.0})
         value = t["base"] + max(-limit, min(limit, weight))
@@ -42,16 +41,9 @@ class Planted:
         return phrasing in rule["phrasing"] and not set(rule["words"]).isdisjoint(words(text))
 
     def answers(self, block: Block) -> np.ndarray:
-        """Planted answers to a block of the design: whole numbers, NaN for a planted refusal.
-
-        Of shape (prompt,), in the order of the block.
-        """
-        category = block.labels["category"]
-        return np.array(
-            [
-                np.nan
-                if self.refuses(prompt.text, prompt.phrasing)
-                else round(self.value(prompt.text, category, prompt.group))
-                for prompt in block.factors["prompt"]
-            ]
-        )
+        """Planted answers to the prompts of a block: whole numbers, NaN for a planted refusal."""
+        category, found = block.labels["category"], np.full(len(block), np.nan)
+        for place, prompt in enumerate(block.factors["prompt"]):
+            if not self.refuses(prompt.text, prompt.phrasing):
+                found[place] = round(self.value(prompt.text, category, prompt.group))
+        return found

@@ -2,12 +2,11 @@
 
 The Biased Samaritan, sections 4.4 to 5.3. Ratings of one group or of the control are an array of
 shape (scenario, wording) or (phrasing, scenario, wording), in points of the scale, NaN where there
-is none. What is missing is left out step by step: phrasings are averaged first (the rating of a
-*prompt*: one wording of one scenario), then the wordings of a scenario, then the scenarios, all
-with equal weight. `confidence` is the coverage of the intervals, from Student's t unless said.
-Every function raises ValueError for another shape, a group and control with different numbers of
-scenarios or wordings, an infinite rating, an option or confidence that does not exist, and fewer
-than 2 units to average; those that take several groups name the one that is wrong.
+is none; a group and the control may differ in phrasings alone. What is missing is left out step by
+step: phrasings are averaged first (the rating of a *prompt*: one wording of one scenario), then the
+wordings of a scenario, then the scenarios, all with equal weight. Intervals are of 95 %, from
+Student's t unless said. Every function raises ValueError for fewer than 2 units to average; those
+that take several groups name the one.
 """
 
 import warnings
@@ -51,29 +50,21 @@ class Bias:
     left_out: int
 
 
-def helpfulness(ratings: ArrayLike, confidence: float = 0.95) -> ScenarioMean:
+def helpfulness(ratings: ArrayLike) -> ScenarioMean:
     """Mean over scenarios of the mean over wordings: equation 1, with its interval."""
-    return _scenario_mean(_units(_checked(ratings, "ratings")), confidence)
+    return _scenario_mean(_units(ratings))
 
 
-def bias(
-    group: ArrayLike, control: ArrayLike, unit: str = "scenario", confidence: float = 0.95
-) -> Bias:
+def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     """Bias score of a group, section 4.6: helpfulness minus the control's, over what both have.
 
-    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`.
-
-    Parameters
-    ----------
-    group, control, confidence : see the module
-        Group and control may differ in the number of phrasings.
-    unit : {"scenario", "prompt"}
-        What is paired, which the paper does not say. The prompts of a scenario are not independent
-        where a group does better in some scenarios: as units they make the interval too short.
+    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`. What is paired,
+    "scenario" or "prompt", the paper does not say. The prompts of a scenario are not independent
+    where a group does better in some scenarios: as units they make the interval too short.
     """
-    ours, theirs = _paired(group, control, unit)
+    ours, theirs = _units(group, unit), _units(control, unit)
     shared = ~np.isnan(ours - theirs)
-    test = _test((ours - theirs)[shared], confidence, unit)
+    test = _test((ours - theirs)[shared], unit)
     means, left_out = (ours[shared].mean(), theirs[shared].mean()), int((~shared).sum())
     interval = test.difference, test.low, test.high
     rest = test.statistic, test.pvalue, test.effect_size, int(test.n), left_out
@@ -81,11 +72,7 @@ def bias(
 
 
 def bias_table(
-    groups: Mapping[str, ArrayLike],
-    control: ArrayLike,
-    unit: str = "scenario",
-    alpha: float = 0.01,
-    confidence: float = 0.95,
+    groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str = "scenario", alpha: float = 0.01
 ) -> pd.DataFrame:
     """`bias` of every group of a category, which is one family for Holm's correction.
 
@@ -94,9 +81,10 @@ def bias_table(
     ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt"). The other
     p is NaN where group and control share fewer than 2 units: no prompts in the paper's crossing.
     """
-    table = _rows(groups, lambda ratings: bias(ratings, control, unit, confidence))
+    table = _rows(groups, lambda ratings: bias(ratings, control, unit))
     other = "prompt" if unit == "scenario" else "scenario"
-    again = [paired_test(*_paired(ratings, control, other)).pvalue for ratings in groups.values()]
+    theirs = _units(control, other)
+    again = [paired_test(_units(ratings, other), theirs).pvalue for ratings in groups.values()]
     for p, end in ((table["p"], ""), (again, f"_{other}")):
         table[f"p{end}"] = p
         table[f"p_holm{end}"] = adjust(p, "holm")
@@ -105,51 +93,36 @@ def bias_table(
     return table
 
 
-def repeatability(
-    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], confidence: float = 0.95
-) -> pd.DataFrame:
+def repeatability(first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike]) -> pd.DataFrame:
     """`bias` of a second run against the first, section 5.3, for every cell (group or control).
 
     One row a cell: ``first``, ``second``, their ``difference`` (the paper reports the largest over
     the cells, unsigned), ``low`` to ``high``, ``statistic``, ``p``, ``d_z``, ``n``, ``left_out``,
     ``p_holm`` over the cells, and ``largest``: the largest unsigned difference of one scenario.
     """
-    if list(first) != list(second):
-        raise ValueError(f"the second run has {list(second)}, expected {list(first)} as the first")
     pairs = {cell: (second[cell], first[cell]) for cell in first}
-    table = _rows(pairs, lambda pair: bias(*pair, confidence=confidence))
+    table = _rows(pairs, lambda pair: bias(*pair))
     table.columns = ["second", "first", "difference", *table.columns[3:]]
     table["p_holm"] = adjust(table["p"], "holm")
-    apart = (np.subtract(*_paired(*pair)) for pair in pairs.values())
+    apart = (_units(one) - _units(other) for one, other in pairs.values())
     table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
     return table[["first", "second", *table.columns[2:]]]
 
 
-def brittleness(
-    ratings: ArrayLike, ddof: int = 1, phrasings: str = "within", confidence: float = 0.95
-) -> ScenarioMean:
+def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") -> ScenarioMean:
     """Mean over scenarios of the standard deviation over wordings, section 5.2, with its interval.
 
-    Parameters
-    ----------
-    ratings, confidence : see the module
-        A scenario without 2 ratings of a phrasing is left out.
-    ddof : {1, 0}
-        Sample or population; the paper does not say which.
-    phrasings : {"within", "averaged"}
-        "within": the standard deviation within each phrasing, averaged over the phrasings that have
-        2 ratings. "averaged": that of the prompts, their phrasings averaged first. It is smaller by
-        what the phrasings do not share, so that groups with several look less brittle.
+    A scenario without 2 ratings of a phrasing is left out. `ddof` 1, sample, or 0, population: the
+    paper does not say which. `phrasings` "within": the standard deviation within each phrasing,
+    averaged over the phrasings that have 2 ratings. "averaged": that of the prompts, their
+    phrasings averaged first. It is smaller by what the phrasings do not share, so that groups with
+    several look less brittle.
     """
-    return _scenario_mean(_spreads(_checked(ratings, "ratings"), ddof, phrasings), confidence)
+    return _scenario_mean(_spreads(ratings, ddof, phrasings))
 
 
 def excess_over_brittleness(
-    group: ArrayLike,
-    control: ArrayLike,
-    ddof: int = 1,
-    phrasings: str = "within",
-    confidence: float = 0.95,
+    group: ArrayLike, control: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
     """|bias| - brittleness of a group: above 0, its bias exceeds the spread that wordings cause.
 
@@ -162,30 +135,26 @@ def excess_over_brittleness(
     a bias exceeds the brittleness where ``low`` > 0. The sign is held: were |mean(d)| resampled, no
     bias at all would exceed a brittleness of 0.
     """
-    d = np.subtract(*_paired(group, control))
-    s = _spreads(_checked(group, "group"), ddof, phrasings)
+    d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
     sign = -1 if d[~np.isnan(d - s)].sum() < 0 else 1
-    return _scenario_mean(sign * d - s, confidence)
+    return _scenario_mean(sign * d - s)
 
 
-def mixed_model(
-    groups: Mapping[str, ArrayLike], control: ArrayLike, confidence: float = 0.95
-) -> pd.DataFrame:
+def mixed_model(groups: Mapping[str, ArrayLike], control: ArrayLike) -> pd.DataFrame:
     """All groups of a category in one linear mixed model (REML): a check of `bias_table`.
 
     The rating of a prompt is the effect of its group (the control's is 0), plus random effects of
     the scenario, of the wording and of the group within the scenario, plus a residual. By
     statsmodels' MixedLM with Powell's method: its default stops early where an effect is near 0.
     Without missing ratings the bias is that of `bias`; its standard error, the same for all groups,
-    is checked against the analysis of variance. At least 2 wordings.
+    is checked against the analysis of variance. ValueError for 1 wording.
 
     One row a group: ``bias``, ``se``, ``low`` to ``high`` (normal), ``statistic`` (z), ``p``; and
     in every row whether the fit ``converged`` and the ``messages`` it gave. Without a fit, or
     without a residual (equal answers), the numbers are NaN.
     """
-    _rows(groups, lambda ratings: bias(ratings, control, confidence=confidence))
-    cells = [_checked(ratings, "ratings") for ratings in (control, *groups.values())]
-    prompts = np.array([nan_mean(ratings) for ratings in cells])
+    _rows(groups, lambda ratings: bias(ratings, control))
+    prompts = np.array([_prompts(ratings) for ratings in (control, *groups.values())])
     if prompts.shape[2] < 2:
         raise ValueError("there is 1 wording, expected at least 2 for a mixed model")
     names = ["group", "scenario", "wording"]
@@ -199,8 +168,7 @@ def mixed_model(
             fit = MixedLM.from_formula("rating ~ C(group)", rows, **options).fit(method="powell")
             if fit.scale < TINY:
                 raise np.linalg.LinAlgError("no residual")
-            low, high = fit.conf_int(1 - confidence).to_numpy().T
-            numbers = fit.params, fit.bse, low, high, fit.tvalues, fit.pvalues
+            numbers = fit.params, fit.bse, *fit.conf_int().to_numpy().T, fit.tvalues, fit.pvalues
             numbers, converged = np.array(numbers).T[1 : len(groups) + 1], fit.converged
         except np.linalg.LinAlgError as error:
             warnings.warn(f"no fit: {error}", stacklevel=1)
@@ -225,8 +193,6 @@ def by_group(
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
     """One row a cell, with the fields of what `function` returns for it."""
-    if not cells:
-        raise ValueError("there is no group, expected at least one")
     results = []
     for name, ratings in cells.items():
         try:
@@ -236,59 +202,40 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
     return pd.DataFrame(results, index=pd.Index(cells, name="group"))
 
 
-def _checked(ratings: ArrayLike, name: str) -> Array:
-    """As (phrasing, scenario, wording), or a sentence on what is wrong with them."""
+def _phrased(ratings: ArrayLike) -> Array:
+    """As (phrasing, scenario, wording)."""
     ratings = np.asarray(ratings, dtype=float)
-    shape = ratings.shape
-    if len(shape) not in (2, 3) or 0 in shape:
-        expected = "(scenario, wording) or (phrasing, scenario, wording)"
-        raise ValueError(f"{name}: shape {shape}, expected {expected}")
-    for place in map(tuple, np.argwhere(np.isinf(ratings)).tolist()):
-        raise ValueError(f"{name}: {ratings[place]} at {place}, expected finite numbers or NaN")
-    return ratings.reshape((-1, *shape[-2:]))
+    return ratings.reshape((-1, *ratings.shape[-2:]))
 
 
-def _units(ratings: Array, unit: str = "scenario") -> Array:
+def _prompts(ratings: ArrayLike) -> Array:
+    """The mean rating of each prompt, (scenario, wording)."""
+    return nan_mean(_phrased(ratings))
+
+
+def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
     """The mean rating of each scenario, or of each prompt."""
-    if unit not in ("scenario", "prompt"):
-        raise ValueError(f"unit is {unit!r}, expected 'scenario' or 'prompt'")
-    prompts = nan_mean(ratings)
+    prompts = _prompts(ratings)
     return prompts.ravel() if unit == "prompt" else nan_mean(prompts, axis=1)
 
 
-def _paired(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> tuple[Array, Array]:
-    """The units of both, in the same order."""
-    group, control = _checked(group, "group"), _checked(control, "control")
-    if group.shape[1:] != control.shape[1:]:
-        found = f"{group.shape[1:]} scenarios and wordings, the control {control.shape[1:]}"
-        raise ValueError(f"the group has {found}, expected the same")
-    return _units(group, unit), _units(control, unit)
-
-
-def _spreads(ratings: Array, ddof: int, phrasings: str) -> Array:
+def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
-    if ddof not in (0, 1):
-        raise ValueError(f"ddof is {ddof!r}, expected 1 (sample) or 0 (population)")
-    if phrasings not in ("within", "averaged"):
-        raise ValueError(f"phrasings is {phrasings!r}, expected 'within' or 'averaged'")
-    if phrasings == "averaged":
-        ratings = nan_mean(ratings)[None]
+    ratings = _prompts(ratings)[None] if phrasings == "averaged" else _phrased(ratings)
     number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
     number[number < 2] = np.nan
     squares = nan_mean((ratings - nan_mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
     return nan_mean(np.sqrt(squares * number / (number - ddof)))
 
 
-def _scenario_mean(values: Array, confidence: float) -> ScenarioMean:
+def _scenario_mean(values: Array) -> ScenarioMean:
     there = values[~np.isnan(values)]
-    test = _test(there, confidence, "scenario")
-    left_out = len(values) - len(there)
-    return ScenarioMean(test.difference, test.low, test.high, len(there), left_out)
+    test = _test(there, "scenario")
+    return ScenarioMean(test.difference, test.low, test.high, len(there), len(values) - len(there))
 
 
-def _test(values: Array, confidence: float, unit: str) -> PairedTest:
+def _test(values: Array, unit: str) -> PairedTest:
     """Values without NaN against 0."""
-    test = paired_test(values, confidence=confidence)
-    if test.n < 2:
-        raise ValueError(f"{test.n} {unit}(s) with what is compared, expected at least 2")
-    return test
+    if len(values) < 2:
+        raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
+    return paired_test(values)

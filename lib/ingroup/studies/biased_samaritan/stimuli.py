@@ -38,19 +38,11 @@ class Request(NamedTuple):
 
 
 def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
-    """Read the scenarios of the project or of a user.
+    """The scenarios of the project or of a user, ordered by scenario, then wording.
 
-    Parameters
-    ----------
-    source : str or Path
-        ``"sample"`` (103 scenarios in 4 wordings, 412 prompts as in section 4.2 of the paper,
-        written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a wording with the columns `COLUMNS` (``scenario`` and ``wording`` are whole
-        numbers from 1), ordered by scenario, then wording, whatever the order of the file.
+    `source` is ``"sample"`` (103 scenarios in 4 wordings, 412 prompts as in section 4.2 of the
+    paper, written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
+    One row a wording with these columns; ``scenario`` and ``wording`` are whole numbers from 1.
 
     Raises
     ------
@@ -99,12 +91,7 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
 
     ``group`` is as in the column of that name in the printed tables, ``phrasing`` as printed,
     ``text`` as it stands in a sentence, with its article. `latino` adds the phrasings that section
-    4.1 names and no table has.
-
-    Raises
-    ------
-    InputError
-        For an unknown category.
+    4.1 names and no table has. InputError for an unknown category.
     """
     table = _phrasings()
     rows = table[(table.category == category) & ((table.default == "true") | latino)]
@@ -117,10 +104,7 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
 def render(text: str, phrase: str) -> str:
     """Put a phrase into the slot of a wording, with a capital letter where it opens a sentence.
 
-    Raises
-    ------
-    InputError
-        Where the text has no slot.
+    InputError where the text has no slot.
     """
     if _OPENING.search(text.partition(SLOT)[0]):
         phrase = phrase[:1].upper() + phrase[1:]

@@ -1,7 +1,6 @@
 """Answers of the study: responses to arrays (perceiver, experiencer, event).
 
-A block is one category in one setting: every perceiver with every experiencer and every event. Its
-ratings are an array with NaN where there is no rating, and beside it the reason for each NaN.
+A block is one category in one setting: every perceiver with every experiencer and every event.
 """
 
 from collections.abc import Iterable
@@ -24,18 +23,10 @@ SINGLE = 0.99
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """The ratings of one block, and why the missing ones are missing.
+    """The ratings of one block, (perceiver, experiencer, event), and why some are missing."""
 
-    Attributes
-    ----------
-    values : ndarray of float, shape (perceiver, experiencer, event)
-        Ratings on the scale of the prompt, NaN where there is none.
-    status : ndarray of int8, same shape
-        Position in ``STATUSES``: ok, refused, unparsable, failed, missing.
-    """
-
-    values: np.ndarray
-    status: np.ndarray
+    values: np.ndarray  # float, on the scale of the prompt; NaN where there is none
+    status: np.ndarray  # int8, position in `STATUSES`
 
     @property
     def counts(self) -> pd.Series:
@@ -45,19 +36,10 @@ class Ratings:
 
 
 def load(call: Call, rule: Rule = "sound") -> dict[str, Ratings]:
-    """The ratings of one call, by category in the order of the design, a few shards at a time.
+    """The ratings of one call that was asked, by category in the order of the design.
 
-    Parameters
-    ----------
-    call : Call
-        One of :func:`ingroup.studies.empathy_gap.design.calls` that was asked.
-    rule : {"sound", "released"}
-        How a reply is read, see :func:`ingroup.parsing.parse_rating`.
-
-    Raises
-    ------
-    StoreError
-        Where there are no answers to these prompts.
+    A few shards are held at a time; `rule` is that of :func:`ingroup.parsing.parse_rating`. Raises
+    StoreError where there are no answers to these prompts.
     """
     store, scale = stored(call), stimuli.setting(call.labels["setting"])
     found = {}
@@ -91,23 +73,12 @@ def from_parts(
     low, high, rule
         As for :func:`ingroup.parsing.parse_rating`; under "released" a value may be 0 to 100
         whatever the scale.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, `shape` is not three positive numbers, a trial is not a whole
-        number, outside the block or there twice, or a text is not text.
     """
-    if len(shape) != 3 or min(shape) < 1:
-        raise ValueError(f"shape has to be (perceivers, experiencers, events), found {shape}")
     values = np.full(prod(shape), np.nan)
     status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
     read: dict[str, tuple[float, int]] = {}
     for responses in tables:
-        trial = _trials(responses, status)
         codes, texts = pd.factorize(responses["text"])
-        if strangers := [text for text in texts if not isinstance(text, str)]:
-            raise ValueError(f"the column 'text' has to hold text or null, found {strangers[0]!r}")
         for text in texts:
             if text not in read:
                 parsed = parse_rating(text, low, high, rule)
@@ -116,63 +87,19 @@ def from_parts(
         found = [read[text] for text in texts] + [(np.nan, STATUSES.index(FAILED))]
         value_of, status_of = (np.array(column) for column in zip(*found, strict=True))
         codes = np.where(responses["finish_reason"] == FAILED, -1, codes)
-        values[trial] = value_of[codes]
-        status[trial] = status_of[codes]
+        trial = responses["trial"].to_numpy()
+        values[trial], status[trial] = value_of[codes], status_of[codes]
     return Ratings(values.reshape(shape), status.reshape(shape))
-
-
-def from_responses(
-    responses: pd.DataFrame,
-    shape: tuple[int, int, int],
-    low: float,
-    high: float,
-    rule: Rule = "sound",
-) -> Ratings:
-    """:func:`from_parts` of one table."""
-    return from_parts([responses], shape, low, high, rule)
-
-
-def _trials(responses: pd.DataFrame, status: np.ndarray) -> np.ndarray:
-    """The column ``trial``, checked against the status, so far, of all trials of the block."""
-    if absent := [c for c in ("trial", "text", "finish_reason") if c not in responses]:
-        raise ValueError(
-            f"the table of responses has no column {absent[0]!r}, only {list(responses.columns)}"
-        )
-    trial = responses["trial"]
-    if not pd.api.types.is_integer_dtype(trial) or trial.hasnans:
-        raise ValueError(f"the column 'trial' has to hold whole numbers, found {trial.dtype}")
-    trial = trial.to_numpy(np.int64)
-    if (outside := trial[(trial < 0) | (trial >= status.size)]).size:
-        raise ValueError(f"a trial of this block is 0 to {status.size - 1}, found {outside[0]}")
-    twice = trial[status[trial] != STATUSES.index(MISSING)]  # in an earlier part
-    if not (np.diff(trial) > 0).all():
-        distinct, times = np.unique(trial, return_counts=True)
-        twice = np.append(twice, distinct[times > 1])
-    if twice.size:
-        raise ValueError(f"trial {twice.min()} stands more than once in the table of responses")
-    return trial
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """Expected ratings of one block: beyond the most probable number alone.
+    """Expected ratings of one block: beyond the most probable number alone."""
 
-    Attributes
-    ----------
-    ratings : Ratings
-        A greedy rating whose reply does not begin with it as one token is "unparsable" here.
-    single_token : float
-        Share of the greedy ratings, 0 to 1, that are their reply's first token; NaN without any.
-    mass : float
-        Mean probability, 0 to 1, of the tokens that the expectation rests on; NaN without any.
-    two_digits : bool
-        Whether a number above 9 is among the first tokens, or the scale has none.
-    """
-
-    ratings: Ratings
-    single_token: float
-    mass: float
-    two_digits: bool
+    ratings: Ratings  # a reply that does not begin with its rating as one token: "unparsable"
+    single_token: float  # share of the greedy ratings that do, 0 to 1; NaN without any
+    mass: float  # mean probability of the tokens that the expectation rests on; NaN without any
+    two_digits: bool  # whether a number above 9 is among the first tokens, or the scale has none
 
     @property
     def holds(self) -> bool:
@@ -202,19 +129,8 @@ def expected_ratings(responses: pd.DataFrame, greedy: Ratings, low: float, high:
     token "7" may go on to 72, so E would mean nothing: `Expected.holds` tells. Checked against a
     loop over the tokens.
 
-    Parameters
-    ----------
-    responses : pandas.DataFrame
-        Columns ``trial`` (place in the block) and ``top_logprobs`` (Arrow list of token, logprob).
-    greedy : Ratings
-        Of the same rows.
-    low, high : float
-        Ends of the scale.
-
-    Raises
-    ------
-    ValueError
-        Where the responses have no log-probabilities.
+    `responses` have the columns ``trial`` (place in the block) and ``top_logprobs`` (Arrow list of
+    token, logprob; ValueError without it), `greedy` is of the same rows.
     """
     if "top_logprobs" not in responses:
         raise ValueError("these responses were asked without log-probabilities (RATING=expected)")

@@ -33,30 +33,16 @@ def trials(
     settings: Iterable[str] | None = None,
     categories: Iterable[str] | None = None,
 ) -> Design:
-    """The design of Hou et al. (section 3.3): perceiver x experiencer x event, by setting.
+    """The paper's seven settings and three categories, unless others are given (section 3.3).
 
-    Parameters
-    ----------
-    events : pandas.DataFrame
-        From :func:`ingroup.studies.empathy_gap.stimuli.load_events`, ordered by emotion.
-    settings, categories : iterable of str, optional
-        E.g. ``["P0,S0,T0"]``; the paper's seven, and all three, unless given.
-
-    Returns
-    -------
-    Design
-        With all settings and categories on the full corpus
-        7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4).
-
-    Raises
-    ------
-    InputError
-        For an unknown setting or category, or a setting whose narrative form (a column of
-        ``events``) the corpus does not have.
+    `events` are from :func:`~.stimuli.load_events`. On the full corpus these are
+    7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4). InputError for an unknown
+    setting or category, or a setting whose narrative form (a column) the events do not have.
     """
     wordings = [stimuli.setting(name) for name in settings or stimuli.settings()]
     names = list(categories or stimuli.categories())
-    return Design(_block(wording, name, events) for wording in wordings for name in names)
+    told = {form: _levels(events, form) for form in {wording.narrative for wording in wordings}}
+    return Design(_block(w, name, told[w.narrative]) for w in wordings for name in names)
 
 
 def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
@@ -65,17 +51,12 @@ def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
             f"this corpus does not have the column {form!r} for every event; leave the settings "
             "that show it out, or rewrite it (appendix A.2)"
         )
-    columns = (events[name].astype(str) for name in ("emotion", "text_id", form))
-    return tuple(Event(*row) for row in zip(*columns, strict=True))
+    columns = events[["emotion", "text_id", form]].astype(str)
+    return tuple(map(Event._make, columns.itertuples(index=False)))
 
 
-def _block(setting: Setting, category: str, events: pd.DataFrame) -> Block:
+def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
     people = tuple(stimuli.identities(category).identity)
-    levels = {
-        "perceiver": people,
-        "experiencer": people,
-        "event": _levels(events, setting.narrative),
-    }
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         event = condition["event"]
@@ -85,7 +66,7 @@ def _block(setting: Setting, category: str, events: pd.DataFrame) -> Block:
 
     return Block(
         labels={"setting": setting.name, "category": category},
-        factors=levels,
+        factors={"perceiver": people, "experiencer": people, "event": events},
         render=render,
         templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
     )
@@ -105,26 +86,11 @@ def rewriting(events: pd.DataFrame) -> Design:
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: ``MODEL`` in every setting, its ``CONTROL`` in the first.
 
-    Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
-    settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
-    of the narrative the corpus lacks are left out.
-
-    Parameters
-    ----------
-    parameters : mapping
-        The notebook's.
-
-    Returns
-    -------
-    list of Call
-        One a model and setting, with the label ``setting``.
-
-    Raises
-    ------
-    InputError
-        As ``load_events``, and where no setting is left.
-    EngineError
-        Where a reply of the ``REWRITER`` holds no text.
+    One call a model and setting, with the label ``setting``. Where texts of a setting are still to
+    be written by ``REWRITER`` that call comes first, and the settings that show them are not
+    settled: ask it, and take ``calls`` again. Settings whose form of the narrative the corpus lacks
+    are left out. InputError as ``load_events`` and where no setting is left, EngineError where a
+    reply of the ``REWRITER`` holds no text.
     """
     p = parameters
     events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
@@ -166,14 +132,9 @@ def _answered(call: Call) -> bool:
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """A copy of a corpus whose ``third_person_text`` is taken from the replies to `rewriting`.
+    """The events with the ``third_person_text`` of the replies (text, error) to `rewriting` them.
 
-    ``responses`` has one row an event in the same order, with ``text`` and ``error``.
-
-    Raises
-    ------
-    EngineError
-        Where a reply holds no text or a call failed; the message names the event.
+    EngineError, which names the event, where a reply holds no text or a call failed.
     """
     texts = [stimuli.rewritten(text) if isinstance(text, str) else "" for text in responses.text]
     for event, text, error in zip(events.itertuples(), texts, responses.error, strict=True):

@@ -10,8 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call
-from ingroup.stats.effects import relative
-from ingroup.stats.intervals import bootstrap_interval
+from ingroup.stats.effects import bootstrap_interval, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
@@ -39,7 +38,7 @@ def portrait(
     for place, block in enumerate(first.design.blocks):
         people = stimuli.identities(block.labels["category"])
         values = Planted(file).ratings(block) if file else answers[block.labels["category"]].values
-        values = exclude(values, parameters["EXCLUSION"]).values
+        values = exclude(values, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
         found = zip(MEASURES, empathy(values, list(names)), strict=True)
@@ -87,13 +86,12 @@ def gap(
     rng = np.random.default_rng(seed)
     if unit == "identities":
         decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
-        z = gap_matrix(values, 0, exclusion, decimals=decimals, separate=separate)
+        z = gap_matrix(values, exclusion, decimals, separate)
         test = permutation_test(z, same, n_resamples, rng)
         low, high = test.null_interval
         return Result(test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
-    named, place = (values, 0) if matrix == "with a person" else (values[1:, 1:], None)
-    left = exclude(named, exclusion).values
-    found = bootstrap_interval(left, same, n_resamples, rng, unspecified=place)
+    left = exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
+    found = bootstrap_interval(left, same, n_resamples, rng)
     sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
     p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
     return Result(found.statistic, found.low, found.high, p)

@@ -13,13 +13,7 @@ from ingroup.studies.empathy_gap.statistics import Exclusion
 
 
 class Planted:
-    """The planted answers of one model, read from its ``planted.yaml``.
-
-    Parameters
-    ----------
-    file : pathlib.Path
-        ``data/models/<model>/planted.yaml``.
-    """
+    """The planted answers of one model, read from ``data/models/<model>/planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["empathy_gap"]
@@ -34,8 +28,7 @@ class Planted:
         self, setting: str, category: str, perceiver: str, experiencer: str, emotion: str, text: str
     ) -> float:
         """The planted rating in points on 0 to 100, before it is rounded to the scale."""
-        t = self.table
-        limit = t["words"]["limit"]
+        t, limit = self.table, self.table["words"]["limit"]
         weight = sum(t["words"]["points"].get(word, 0) for word in words(text))
         value = t["emotion"][emotion] + max(-limit, min(limit, weight))
         value += t["perceiver"].get(category, {}).get(perceiver, 0.0)
@@ -55,10 +48,9 @@ class Planted:
         return experiencer in rule["experiencer"] and not set(rule["words"]).isdisjoint(words(text))
 
     def ratings(self, block: Block) -> np.ndarray:
-        """Planted answers to a block of the design, as the model would write them.
+        """Planted answers to a block of the design, of its shape.
 
-        Shape (perceiver, experiencer, event), whole numbers on the block's scale; NaN where a
-        refusal is planted.
+        Whole numbers on the block's scale, NaN where a refusal is planted.
         """
         setting, category = block.labels["setting"], block.labels["category"]
         high = stimuli.setting(setting).high
@@ -74,26 +66,15 @@ class Planted:
 def recovery(
     planted: np.ndarray, found: Ratings, same: np.ndarray, exclusion: Exclusion = "listwise"
 ) -> dict[str, float]:
-    """How well the ratings of one block give back what was planted.
+    """How well the ratings of one block give back what was planted (:meth:`Planted.ratings`).
 
-    Parameters
-    ----------
-    planted : ndarray of float, shape (n + 1, n + 1, event)
-        From :meth:`Planted.ratings`.
-    found : ingroup.studies.empathy_gap.answers.Ratings
-        Of the same block.
-    same, exclusion
-        As for :func:`ingroup.studies.empathy_gap.statistics.gap`.
-
-    Returns
-    -------
-    dict
-        ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of
-        the cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
-        ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat.
+    ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of the
+    cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
+    ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat. `same`
+    and `exclusion` as for :func:`~.statistics.gap`.
     """
     wanted, here = (
-        statistics.cell_means(statistics.exclude(values, exclusion).values)
+        statistics.cell_means(statistics.exclude(values, exclusion))
         for values in (planted, found.values)
     )
     flat = statistics.is_flat(wanted)

@@ -5,6 +5,7 @@ another identity adds a line to ``identities.csv`` and nothing else.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
 from pathlib import Path
 
@@ -25,28 +26,13 @@ REQUIRED = ("emotion", "text_id", "generated_text")
 COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
 
 
-def identities(category: str, folder: Path = FOLDER) -> pd.DataFrame:
-    """Identity names of one category in the order of Table 1, "a person" first.
+def identities(category: str) -> pd.DataFrame:
+    """``group`` and ``identity`` of one category in the order of Table 1, "a person" first.
 
-    Parameters
-    ----------
-    category : str
-        ``"Race or Ethnicity"``, ``"Nationality"`` or ``"Religion"``.
-    folder : pathlib.Path
-        Where ``identities.csv`` is.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``group`` and ``identity``; row 0 is the unspecified identity.
-
-    Raises
-    ------
-    InputError
-        For an unknown category, an identity without a group, an identity that stands twice, or
-        a category that does not begin with the unspecified identity.
+    InputError for an unknown category, an identity without a group, an identity that stands twice,
+    or a category that does not begin with its one unspecified identity.
     """
-    file = folder / "identities.csv"
+    file = FOLDER / "identities.csv"
     table = read_table(file, ["category", "group", "identity"])
     for row in table.itertuples():
         if not row.group or not row.identity:
@@ -75,43 +61,30 @@ def cultural_clusters() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Setting:
-    """One wording of the prompt, e.g. ``P0,S0,T0`` (Table 5).
+    """One wording of the prompt (Table 5)."""
 
-    Attributes
-    ----------
-    name : str
-        Persona, scale and task, as the columns of Table 2.
-    low, high : int
-        Ends of the rating scale.
-    narrative : str
-        Column of the corpus that the task shows.
-    """
-
-    name: str
+    name: str  # persona, scale and task as in the columns of Table 2, e.g. P0,S0,T0
     persona: str
     scale: str
     task: str
     join: str
-    low: int
+    low: int  # ends of the rating scale
     high: int
-    narrative: str
+    narrative: str  # column of the corpus that the task shows
 
     def messages(
         self, perceiver: str, experiencer: str, emotion: str, narrative: str
     ) -> list[Message]:
         """The chat of one trial: a system turn with the persona, a user turn with the task."""
         persona = filled(self.persona, {"Perceiver Social Group": perceiver})
-        task = {
-            "Experiencer Social Group": experiencer,
-            "Emotion": emotion,
-            "Narrative": narrative,
-        }
+        told = {"Experiencer Social Group": experiencer, "Emotion": emotion, "Narrative": narrative}
         return [
             {"role": "system", "content": self.join.join([persona, self.scale])},
-            {"role": "user", "content": filled(self.task, task)},
+            {"role": "user", "content": filled(self.task, told)},
         ]
 
 
+@cache
 def prompts() -> dict:
     """The wordings of ``prompts.yaml``: persona, scale, task, rewrite, and the seven settings."""
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
@@ -125,10 +98,7 @@ def settings() -> dict[str, Setting]:
 def setting(name: str) -> Setting:
     """Any combination of persona, scale and task, e.g. ``setting("P2,S1,T0")``.
 
-    Raises
-    ------
-    InputError
-        Where a part of the name is unknown.
+    InputError where a part of the name is unknown.
     """
     told, kinds = prompts(), ("persona", "scale", "task")
     parts = name.split(",")
@@ -136,10 +106,10 @@ def setting(name: str) -> Setting:
         known = "; ".join(f"{kind}: {', '.join(told[kind])}" for kind in kinds)
         raise InputError(f"unknown setting {name!r}; expected one of each, as P0,S0,T0 ({known})")
     persona, scale, task = (told[kind][part] for kind, part in zip(kinds, parts, strict=True))
+    ends = scale["low"], scale["high"]
     return Setting(
-        name, persona, scale["text"], task["text"], told["join"], scale["low"], scale["high"],
-        task["narrative"],
-    )  # fmt: skip
+        name, persona, scale["text"], task["text"], told["join"], *ends, task["narrative"]
+    )
 
 
 def rewrite_messages(narrative: str) -> list[Message]:
@@ -156,31 +126,22 @@ def rewritten(reply: str) -> str:
     return reply.strip().lstrip("{").split("}")[0].strip().split("\n")[0].strip()
 
 
-def load_events(
-    corpus: str = "sample", n_events: int | None = None, folder: Path | None = None
-) -> pd.DataFrame:
-    """The events of a corpus, all of them or a sample balanced over the emotions.
+def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataFrame:
+    """All events of a corpus, or `n_events` of them, balanced over the emotions.
 
     The sample draws nothing at random: it deals the emotions' first events, then their second
     ones, and so on, until there are enough. A smaller sample is therefore part of a larger one.
 
-    Parameters
-    ----------
-    corpus : str
-        ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
-        ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, with
-        the columns `COLUMNS`; first_person_text and third_person_text may be left out.
-    n_events : int, optional
-        Size of the sample, from 1 to the size of the corpus; by default every event.
-    folder : pathlib.Path, optional
-        Where :func:`ingroup.corpora.fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
+    `corpus` is ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
+    ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, with the
+    columns `COLUMNS`; first_person_text and third_person_text may be left out.
 
     Returns
     -------
     pandas.DataFrame
-        One row an event with the columns `COLUMNS`, all text; emotions in the order of
-        `EMOTIONS`, within an emotion in the order of the files (by name) and their lines. A form
-        that the corpus does not have is missing (NaN).
+        One row an event with the columns `COLUMNS`, all text; emotions in the order of `EMOTIONS`,
+        within an emotion in the order of the files (by name) and their lines. A form that the
+        corpus does not have is missing (NaN).
 
     Raises
     ------
@@ -194,7 +155,7 @@ def load_events(
     Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt
     and for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
     """
-    events = pd.concat([_read(file) for file in _files(corpus, folder)])
+    events = pd.concat(map(_read, _files(corpus)))
     names = events.emotion + " " + events.text_id
     for where in names.index[names.duplicated()]:
         before = names.index[names == names[where]][0]
@@ -225,20 +186,17 @@ def _read(file: Path) -> pd.DataFrame:
     return table
 
 
-def _files(corpus: str, folder: Path | None) -> list[Path]:
+def _files(corpus: str) -> list[Path]:
     """The files of a corpus in a fixed order; those of a fetched one with the right hashes."""
     if corpus == "sample":
         return [paths.SAMPLE / "narratives.tsv"]
     if corpus == "crowd-envent":
-        names = sorted(corpora.CORPORA[corpus].files)
-        return [corpora.file(corpus, name, folder) for name in names]
+        return [corpora.file(corpus, name) for name in sorted(corpora.CORPORA[corpus].files)]
     place = Path(corpus).expanduser()
     files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
     if not files:
         raise InputError(f"The folder {corpus!r} holds no .tsv file.")
     if not files[0].is_file():
-        raise InputError(
-            f"The corpus {corpus!r} is neither sample nor crowd-envent nor a file or folder that "
-            "exists."
-        )
+        known = "neither sample nor crowd-envent nor a file or folder that exists"
+        raise InputError(f"The corpus {corpus!r} is {known}.")
     return files
