@@ -1,8 +1,10 @@
 """The transformers engine against transformers' own generate, prompt by prompt."""
 
+import hashlib
 import json
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -200,6 +202,34 @@ def test_weights_that_do_not_fit_are_refused(what, copy):
     assert "\n" not in str(error.value)
     if what in ("missing", "unexpected"):
         assert f"{what} tensor" in str(error.value)
+
+
+def test_a_model_of_the_hub_is_compared_with_its_hashes(engine, chats, tmp_path, monkeypatch):
+    """A cache as the hub's client keeps it: each file's bytes stand under their hash."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    repository, commit = tmp_path / "models--some--calibrant", "0123456789" * 4
+    snapshot, blobs = repository / "snapshots" / commit, repository / "blobs"
+    for folder in (snapshot, blobs, repository / "refs"):
+        folder.mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    for file in Path(CALIBRANT).iterdir():
+        content = file.read_bytes()
+        git = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+        large = file.suffix == ".safetensors"
+        blob = blobs / (hashlib.sha256(content).hexdigest() if large else git)
+        blob.write_bytes(content)
+        (snapshot / file.name).symlink_to(blob)
+    other = TransformersEngine("some/calibrant")
+    assert other.answer(chats[:3], Sampling()) == engine.answer(chats[:3], Sampling())
+    assert other.weights.identity() == {"model": "some/calibrant", "revision": commit}
+    for name in ("config.json", "model.safetensors"):
+        blob = (snapshot / name).resolve()
+        content = blob.read_bytes()
+        blob.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(EngineError, match=rf"{name}: found other bytes than the hub's hash"):
+            Weights("some/calibrant")
+        blob.write_bytes(content)
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):

@@ -108,7 +108,7 @@ class VLLMEngine:
         """vLLM with the model loaded."""
         try:
             return self.vllm.LLM(
-                self.weights.model,
+                str(self.weights.folder),
                 trust_remote_code=False,
                 load_format="safetensors",
                 use_tqdm_on_load=False,

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub import snapshot_download
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from ingroup.inference.engine import EngineError
@@ -20,19 +21,47 @@ class Weights:
     def __init__(self, model: str):
         if Path(model).is_absolute() and not Path(model).is_dir():
             raise EngineError(f"there is no model folder {model}")
-        self.model = model
+        self.model, self.folder = model, Path(model)
+        if not self.folder.is_dir():
+            self.folder = self._fetched()
         self.config = self.load(AutoConfig.from_pretrained)
+
+    def _fetched(self) -> Path:
+        """The hub's files, each compared with the hash that names it in the cache."""
+        try:
+            read = [f"*{suffix}" for suffix in READ]
+            folder = Path(snapshot_download(self.model, allow_patterns=read))
+        except (OSError, ValueError) as error:
+            raise self._unusable(error) from error
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                blob = file.resolve()
+                kind = "sha256" if len(blob.name) == 64 else "sha1"  # git's own, of small files
+                digest = hashlib.new(kind)
+                if kind == "sha1":
+                    digest.update(f"blob {blob.stat().st_size}\0".encode())
+                with blob.open("rb") as stream:
+                    for part in iter(partial(stream.read, 2**20), b""):
+                        digest.update(part)
+                if digest.hexdigest() != blob.name:
+                    raise EngineError(
+                        f"{file}: found other bytes than the hub's hash {blob.name} names; delete "
+                        f"{blob} and run again"
+                    )
+        return folder
+
+    def _unusable(self, error: Exception) -> EngineError:
+        """The sentence with the first line of a reason."""
+        reason = str(error).strip().split("\n")[0]
+        here = "" if Path(self.model).is_dir() else ", and there is no such folder"
+        return EngineError(f"the model {self.model!r} cannot be loaded{here}: {reason}")
 
     def load(self, loader: Callable, **options) -> Any:
         """What a ``from_pretrained`` of transformers makes of these files, or an EngineError."""
         try:
-            return loader(self.model, trust_remote_code=False, **options)
+            return loader(str(self.folder), trust_remote_code=False, **options)
         except Exception as error:  # files of each kind have errors of their own
-            reason = str(error).strip().split("\n")[0]
-            here = "" if Path(self.model).is_dir() else ", and there is no such folder"
-            raise EngineError(
-                f"the model {self.model!r} cannot be loaded{here}: {reason}"
-            ) from error
+            raise self._unusable(error) from error
 
     def causal_model(self, **options) -> PreTrainedModel:
         """The model, every tensor from its files and of its generation defaults the end tokens.
@@ -56,18 +85,17 @@ class Weights:
 
     def identity(self) -> dict[str, str]:
         """Model, and its commit on the hub or the hash of a folder's files."""
-        folder = Path(self.model)
-        if folder.is_dir():
-            return {"model": folder.name, "revision": self._hash}
-        return {"model": self.model, "revision": str(getattr(self.config, "_commit_hash", None))}
+        if self.folder == Path(self.model):
+            return {"model": self.folder.name, "revision": self._hash}
+        return {"model": self.model, "revision": self.folder.name}
 
     @cached_property
     def _hash(self) -> str:
         """Hash over names and contents of all files that a loader may read."""
         digest = hashlib.sha256()
-        for file in sorted(Path(self.model).rglob("*")):
+        for file in sorted(self.folder.rglob("*")):
             if file.suffix in READ and file.is_file():
-                digest.update(str(file.relative_to(self.model)).encode())
+                digest.update(str(file.relative_to(self.folder)).encode())
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]
