@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import snapshot_download
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from ingroup.inference.engine import EngineError
 
@@ -24,7 +24,6 @@ class Weights:
         self.model, self.folder = model, Path(model)
         if not self.folder.is_dir():
             self.folder = self._fetched()
-        self.config = self.load(AutoConfig.from_pretrained)
 
     def _fetched(self) -> Path:
         """The hub's files, each compared with the hash that names it in the cache."""
