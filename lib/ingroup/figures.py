@@ -54,58 +54,28 @@ def use_style() -> None:
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """A table that a notebook wrote, with the floats that it held to the last bit.
+    """The table ``<folder>/<name>.csv`` of a notebook, its floats to the last bit, NaN where empty.
 
     Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
     asking a model. (pandas' own reader is off by a bit now and then.)
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where the tables are, :attr:`ingroup.paths.Outputs.tables`.
-    name : str
-        File name without ``.csv``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the file; an empty cell of a column of numbers is NaN, one of texts is NaN
-        too.
     """
-    return pd.read_csv(
-        folder / f"{name}.csv",
-        float_precision="round_trip",
-        keep_default_na=False,  # "null" is a word that a model may say
-        na_values=[""],
-    )
+    # "null" is a word that a model may say, and no missing value.
+    how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
+    return pd.read_csv(folder / f"{name}.csv", **how)
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
     """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure.
 
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-        The figure; it is closed afterwards so that a notebook shows it once.
-    folder : pathlib.Path
-        An existing folder.
-    name : str
-        File name without suffix, as the paper names the figure.
-    demonstration : bool
-        True where the model is the calibrant: the figure then says so below the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The same figure, for display.
+    A `demonstration`, where the model is the calibrant, says so below the panels. The figure comes
+    back for display, closed, so that a notebook shows it once.
     """
     if demonstration:
         lines = textwrap.fill(DEMONSTRATION, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     # No creation date and no matplotlib version in the file: they would change the bytes.
-    fig.savefig(
-        folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
-    )
+    unsaid = dict.fromkeys(("CreationDate", "Producer", "Creator"))
+    fig.savefig(folder / f"{name}.pdf", metadata=unsaid)
     fig.savefig(folder / f"{name}.png", metadata={"Software": None})
     plt.close(fig)
     return fig
@@ -123,28 +93,12 @@ def heatmap(
     labels: Sequence[str] = (),
     limits: tuple[float, float] | None = None,
 ) -> AxesImage:
-    """Perceiver (rows) by experiencer (columns), masked cells white, lines between groups.
+    """Perceiver (rows) by experiencer (columns), shape (n, n); the image comes back for a bar.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    matrix : numpy.ndarray, shape (n, n)
-        z-scores.
-    shown : numpy.ndarray of bool, shape (n, n), optional
-        False where a cell is masked; all are shown unless given.
-    groups : sequence of str, length n
-        A divider is drawn wherever the group changes; none where every identity is its own group.
-    labels : sequence of str, length n
-        Identity names on both axes; no tick labels unless given.
-    limits : tuple of float
-        Ends of the colour scale; values beyond them have the colour of the end. Unless given, the
-        1st and 99th percentile, so that one extreme pair does not flatten all others.
-
-    Returns
-    -------
-    matplotlib.image.AxesImage
-        For a colour bar.
+    Cells that are not `shown`, an array of bool, are white. A line divides the n `groups` wherever
+    the group changes, unless every identity is its own; `labels` are n names for both axes. Values
+    beyond the `limits` of the colour scale have the colour of its end; without them these are the
+    1st and 99th percentile, so that one extreme pair does not flatten all others.
     """
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
     low, high = limits or np.percentile(matrix, [1, 99])
@@ -170,23 +124,12 @@ def label_points(
     size: float = 6,
     keep_free: Sequence[tuple[float, float]] = (),
 ) -> None:
-    """Name points so that no name covers another name or a point, where there is room.
+    """Name n points at `x` and `y` so that no name covers another one or a point, if there is room.
 
     textalloc gives each name in turn the first free place: beside its point, above or below, then
-    further out with a line. It draws nothing at random, so a figure keeps its bytes.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        With the points drawn; its limits are fixed here. Call this last.
-    x, y : sequence of float, length n
-        Where they are.
-    labels : sequence of str, length n
-        Their names.
-    size : float
-        Font size.
-    keep_free : sequence of (x, y)
-        What else no name may cover.
+    further out with a line. It draws nothing at random, so a figure keeps its bytes. Call this
+    last, with the points drawn: the limits of `ax` are fixed here. No name covers the places (x, y)
+    to `keep_free` either.
     """
     fig = ax.figure
     if not fig.get_supxlabel():

@@ -1,13 +1,12 @@
 """Accuracy by hand and against SciPy; gains, rotations and identities as they must be."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.contingency_tables import cochrans_q
 
 from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.statistics import (
@@ -52,24 +51,19 @@ def rotated(pick, items=4, prompt="COT", category="Age"):
     )
 
 
-def wilson(right, n, confidence=0.95):
-    interval = stats.binomtest(right, n).proportion_ci(confidence, method="wilson")
+def wilson(right, n):
+    interval = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     return [100 * interval.low, 100 * interval.high]
 
 
 # Raw: Age has one right, one wrong and one refusal, Skin two right. COT: all right but a failure.
 BY_HAND = answers_of(
     [
-        ("Raw", "Age", 0, "A", "A", "ok"),
-        ("Raw", "Skin", 1, "B", "B", "ok"),
-        ("Raw", "Age", 2, "C", "Z", "ok"),
-        ("Raw", "Skin", 3, "D", "D", "ok"),
-        ("Raw", "Age", 4, "A", "", "refused"),
-        ("COT", "Age", 4, "A", "A", "ok"),
-        ("COT", "Skin", 3, "D", "", "failed"),
-        ("COT", "Age", 0, "A", "A", "ok"),
-        ("COT", "Skin", 1, "B", "B", "ok"),
-        ("COT", "Age", 2, "C", "C", "ok"),
+        *[("Raw", "Age", 0, "A", "A", "ok"), ("Raw", "Skin", 1, "B", "B", "ok")],
+        *[("Raw", "Age", 2, "C", "Z", "ok"), ("Raw", "Skin", 3, "D", "D", "ok")],
+        *[("Raw", "Age", 4, "A", "", "refused"), ("COT", "Age", 4, "A", "A", "ok")],
+        *[("COT", "Skin", 3, "D", "", "failed"), ("COT", "Age", 0, "A", "A", "ok")],
+        *[("COT", "Skin", 1, "B", "B", "ok"), ("COT", "Age", 2, "C", "C", "ok")],
     ],
     ("prompt", "category", "key", "correct", "letter", "status"),
 )
@@ -90,8 +84,8 @@ def test_accuracy_by_hand():
     # Wilson's lower end of 2 of 2 is 2 / (2 + 1.96**2).
     assert table.loc[1, "low"] == pytest.approx(200 / (2 + 1.959964**2))
     assert table.loc[1, "high"] == pytest.approx(100)
-    for _, row in accuracy(BY_HAND, confidence=0.9).iterrows():
-        np.testing.assert_allclose(row[["low", "high"]].to_list(), wilson(row.right, row.n, 0.9))
+    for row in table.itertuples():
+        np.testing.assert_allclose([row.low, row.high], wilson(row.right, row.n))
 
 
 def test_denominators_and_rounding_by_hand():
@@ -155,14 +149,14 @@ def test_interval_of_a_change_by_hand(counts, phi):
 
 
 def test_interval_of_a_change_covers():
-    # 200 intervals at 0.9 hold 180 of their targets, with a standard deviation of 4.2. Without the
-    # correlation of before and after they would be wider: 30 points and not 19.
+    # 200 intervals hold 190 of their targets, with a standard deviation of 3.1. Without the
+    # correlation of before and after they would be wider: 36 points and not 23.
     rng = np.random.default_rng(5)
     draws = rng.multinomial(60, [0.45, 0.15, 0.05, 0.35], 200)
     parts = [counted(("Raw", "ID"), *draw, f"draw {k}") for k, draw in enumerate(draws)]
-    table = changes(pd.concat(parts), "Raw", "ID", confidence=0.9)[:-1]
-    assert 167 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 193
-    assert 17 < (table["high"] - table["low"]).mean() < 21
+    table = changes(pd.concat(parts), "Raw", "ID")[:-1]
+    assert 180 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 199
+    assert 20 < (table["high"] - table["low"]).mean() < 26
 
 
 def test_holm_over_categories():
@@ -177,7 +171,7 @@ def test_holm_over_categories():
     np.testing.assert_allclose(table["p_holm"], [2 * p[0], 3 * p[1], 1, np.nan])
 
 
-@settings(max_examples=6, deadline=None)  # statsmodels' Holm collects garbage at every call
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 8)] * 4).filter(any), min_size=1, max_size=3))
 def test_gains_and_losses_are_the_change(categories):
     answers = pd.concat([counted(("Raw", "COT"), *c, f"c{k}") for k, c in enumerate(categories)])
@@ -227,6 +221,17 @@ def test_position_test_by_hand():
         assert row[["p", "n", "n_informative"]].tolist() == [1, 4, 0]
 
 
+def test_position_test_is_cochrans_q():
+    rng = np.random.default_rng(1)
+    answers = rotated(lambda key, right: right if rng.random() < 0.6 else "", 12)
+    by_shift = (
+        answers["letter"].ne("").to_numpy(int).reshape(12, 4)
+    )  # item k: right at (k + shift) % 4
+    right = np.array([np.roll(row, key) for key, row in enumerate(by_shift)])
+    q, row = cochrans_q(right), position_test(answers).loc[0]
+    assert row[["statistic", "p"]].tolist() == pytest.approx([q.statistic, q.pvalue])
+
+
 def test_position_test_finds_a_bias_and_no_other():
     # Of 100 tests at 0.05 of a judge without position bias 5 find one, with a deviation of 2.2.
     rng = np.random.default_rng(3)
@@ -246,12 +251,9 @@ def test_position_test_finds_a_bias_and_no_other():
 
 
 def test_consistency_by_hand():
-    parts = [
-        SOME,
-        rotated(next_answer, 1, category="Skin"),
-        rotated(lambda key, right: "", 1, category="Faith"),
-    ]
-    table = consistency(pd.concat(parts))
+    skin = rotated(next_answer, 1, category="Skin")
+    faith = rotated(lambda key, right: "", 1, category="Faith")
+    table = consistency(pd.concat([SOME, skin, faith]))
     assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
     columns = ["n", "consistent", "right"]
     assert table[columns].to_numpy().tolist() == [[3, 1, 1], [1, 1, 0], [1, 0, 0], [5, 2, 1]]
@@ -266,7 +268,7 @@ def test_consistency_by_hand():
     assert table["consistent"].tolist() == [0, 0]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data(), st.sampled_from("ABCD"), st.integers(1, 6))
 def test_extreme_judges_under_rotation(data, letter, items):
     # One that always says the same letter: a quarter right, all at one position, never consistent.
@@ -284,16 +286,11 @@ def test_extreme_judges_under_rotation(data, letter, items):
 
 
 # own and other are the letters chosen with the own identity and the other one; A is right.
-TOLD = [
-    # prompt, identity, key, own, other
-    ("COT", "Male", "m1", "A", "B"),
-    ("COT", "Male", "m2", "A", "B"),
-    ("COT", "Female", "f1", "A", "A"),
-    ("COT", "Female", "f2", "C", "A"),
-    ("ID", "Male", "m1", "A", "A"),
-    ("ID", "Male", "m2", "A", ""),
-    ("ID", "Female", "f1", "B", "B"),
-    ("ID", "Female", "f2", "B", "B"),
+TOLD = [  # prompt, identity, key, own, other
+    *[("COT", "Male", "m1", "A", "B"), ("COT", "Male", "m2", "A", "B")],
+    *[("COT", "Female", "f1", "A", "A"), ("COT", "Female", "f2", "C", "A")],
+    *[("ID", "Male", "m1", "A", "A"), ("ID", "Male", "m2", "A", "")],
+    *[("ID", "Female", "f1", "B", "B"), ("ID", "Female", "f2", "B", "B")],
 ]
 
 
@@ -352,13 +349,7 @@ RELEASED = [
     ("Age", "C", "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]", "C", "C"),
     ("Age", "B", "[[b]]", "B", ""),
     ("Age", "B", "[B]", "", ""),
-    (
-        "Skin",
-        "C",
-        '"[[A]]" if assistant A is better, "[[B]]" if it is B.\nIt is C: [[C]]',
-        "C",
-        "A",
-    ),
+    ("Skin", "C", '"[[A]]" if assistant A is better, "[[B]]" if it is B.\nSo: [[C]]', "C", "A"),
     ("Skin", "A", '"[[A]]" if assistant A is better.\nI cannot choose.', "", "A"),
     ("Skin", "D", "I'm sorry, but I cannot judge this.", "", ""),
     ("Skin", "B", "[[B]] and [[C]]", "", "B"),
@@ -367,37 +358,33 @@ RELEASED = [
 ]
 
 
-def test_replaying_a_results_file(tmp_path):
-    path = tmp_path / "GPT-4-COT-Prompt.json"
-    items = {
-        f"item {k}": {"prompt": "Judge.", "correct": c, "category": category, "answer": reply}
-        for k, (category, c, reply, *_) in enumerate(RELEASED)
-    }
-    path.write_text(json.dumps(items, indent=4, ensure_ascii=False))
-    results = json.loads(path.read_text())
-    tables = {}
-    for rule, place in (("sound", 3), ("released", 4)):
-        verdicts = [parse_verdict(item["answer"], rule) for item in results.values()]
-        assert [verdict.letter for verdict in verdicts] == [row[place] for row in RELEASED]
-        answers = pd.DataFrame(results).T.rename_axis("key").reset_index()
-        answers = answers.assign(prompt="COT", shift=0)
-        answers[["letter", "status"]] = verdicts
-        for denominator in ("paper", "released"):
-            table = accuracy(answers, denominator, decimals=3).set_index("category")
-            tables[rule, denominator] = table["accuracy"]
-        tables[rule] = table
-    assert tables["sound"]["right"].tolist() == [5, 1, 1, 7]
-    assert tables["sound"]["without"].tolist() == [1, 4, 0, 5]
-    assert tables["sound"]["refused"].tolist() == [0, 2, 0, 2]
-    assert tables["released"]["right"].tolist() == [2, 2, 0, 4]
-    assert tables["released"]["without"].tolist() == [2, 1, 0, 3]
-    assert tables["released"]["refused"].tolist() == [0, 0, 0, 0]
-    # Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators.
-    assert list(tables["sound", "paper"].index) == ["Age", "Skin", "Faith", "Overall"]
-    np.testing.assert_allclose(tables["sound", "paper"], [83.3, 20, 100, 58.3])
-    np.testing.assert_allclose(tables["sound", "released"], [71.4, 16.7, 50, 58.3])
-    np.testing.assert_allclose(tables["released", "paper"], [33.3, 40, 0, 33.3])
-    np.testing.assert_allclose(tables["released", "released"], [28.6, 33.3, 0, 33.3])
+@pytest.mark.parametrize(
+    ("rule", "counts", "paper", "released"),
+    [
+        ("sound", [[5, 1, 1, 7], [1, 4, 0, 5], [0, 2, 0, 2]],
+         [83.3, 20, 100, 58.3], [71.4, 16.7, 50, 58.3]),
+        ("released", [[2, 2, 0, 4], [2, 1, 0, 3], [0, 0, 0, 0]],
+         [33.3, 40, 0, 33.3], [28.6, 33.3, 0, 33.3]),
+    ],
+)  # fmt: skip
+def test_replaying_a_results_file(rule, counts, paper, released):
+    """Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators."""
+    verdicts = [parse_verdict(reply, rule) for _, _, reply, *_ in RELEASED]
+    assert [v.letter for v in verdicts] == [row[3 + (rule == "released")] for row in RELEASED]
+    answers = pd.DataFrame(
+        [
+            (category, key, correct, *verdict)
+            for key, ((category, correct, *_), verdict) in enumerate(
+                zip(RELEASED, verdicts, strict=True)
+            )
+        ],
+        columns=["category", "key", "correct", "letter", "status"],
+    ).assign(prompt="COT", shift=0)
+    table = accuracy(answers, "paper", decimals=3)
+    assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
+    assert table[["right", "without", "refused"]].to_numpy().T.tolist() == counts
+    np.testing.assert_allclose(table["accuracy"], paper)
+    np.testing.assert_allclose(accuracy(answers, "released", decimals=3)["accuracy"], released)
 
 
 def test_answers_are_left_as_they_are():
@@ -419,24 +406,10 @@ def changed(column, value, answers=BY_HAND):
 
 
 REFUSED = [
-    (lambda: accuracy(BY_HAND.drop(columns="status")), "no column 'status', only"),
-    (lambda: accuracy(BY_HAND[:0]), "there is no answer, expected at least one"),
-    (lambda: accuracy(changed("letter", "b")),
-     r"item 1 \(prompt Raw, shift 0\) has 'b' as 'letter', expected a capital letter or ''"),
-    (lambda: accuracy(changed("letter", None)), "as 'letter', expected a capital letter"),
-    (lambda: accuracy(changed("correct", "E")), "has 'E' as 'correct', expected A, B, C or D"),
-    (lambda: accuracy(changed("correct", "AB")), "has 'AB' as 'correct'"),
-    (lambda: accuracy(changed("status", "refused")),
-     "has the letter 'B' and the status 'refused', expected 'ok' where"),
-    (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw, shift 0\) stands twice"),
-    (lambda: accuracy(changed("category", "Age")),
-     r"item 1 is in the categories \['Age', 'Skin'\], expected one"),
     (lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
-     r"item 0 \(prompt Raw, shift 2\) was asked with another shift too, expected one"),
-    (lambda: accuracy(BY_HAND, denominator="n + 1"),
-     r"denominator is 'n \+ 1', expected 'paper' or 'released'"),
-    (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
-    (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
+     r"item 0 \(prompt Raw\) was asked twice, expected once: take the rows of one shift"),
+    (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw\) was asked twice"),
+    (lambda: changes(BY_HAND, "Raw", "ID"), "item 0 was not asked with 'ID', expected both"),
     (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
     (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
     (lambda: by_position(BY_HAND),
@@ -444,16 +417,7 @@ REFUSED = [
     (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
     (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
     (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
-    (lambda: mismatch(BY_HAND, [("Male", "Female")]), "no column 'identity'"),
-    (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
-    (lambda: mismatch(GENDER, [("Male", "Old")]),
-     r"COT of \(Male, Old\): no item was asked with 'other'"),
-    (lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
-     r"ID of \(Male, Female\): there is no answer, expected at least one"),
-    (lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
-     r"ID of \(Male, Female\): item f2 was not asked with 'other'"),
-    (lambda: mismatch(GENDER[:-2], [("Male", "Female")]),
-     r"\(Male, Female\) has 4 items with COT and 3 with ID, expected the same"),
+    (lambda: mismatch(GENDER[:-1], [("Male", "Female")]), "item f2 was not asked with 'other'"),
 ]  # fmt: skip
 
 

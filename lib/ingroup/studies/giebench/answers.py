@@ -30,39 +30,21 @@ class Verdict(NamedTuple):
 
 
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """The trials of one call, each with its reply and verdict.
+    """The trials of one call of the study, each with its reply and verdict; StoreError without.
 
-    Parameters
-    ----------
-    call : Call
-        One of :func:`ingroup.studies.giebench.design.calls` that was asked.
-    rule : {"sound", "released"}
-        See :func:`parse_verdict`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        In the order of the design, as :mod:`ingroup.studies.giebench.statistics` takes it:
-        ``model``, ``prompt``, ``category``, ``key``, ``shift`` (places by which the answers were
-        moved), ``correct`` and ``letter`` ("" without a verdict), ``status``, ``identity`` (whose
-        item it is), ``told`` (who stands in the prompt) and ``reply``.
-
-    Raises
-    ------
-    StoreError
-        Where there are no answers to these prompts.
+    A row a trial, in the order of the design: ``model``, ``prompt`` ("Raw", "ID", "COT"),
+    ``category``, ``key`` (the item), ``shift`` (places by which its answers were moved),
+    ``correct`` (letter of the right answer as it was asked), ``letter`` (the verdict, "" without
+    one), ``status``, ``identity`` (whose item it is), ``told`` (who stands in the prompt) and
+    ``reply``. The rules are those of :func:`parse_verdict`.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
-    for asked, text, reason in zip(
-        block.factors["asked"], table.text, table.finish_reason, strict=True
-    ):
-        turned, verdict = stimuli.rotate(asked.question, asked.shift), parse_verdict(text, rule)
-        status = "failed" if reason == FAILED else verdict.status
-        told = asked.identity or turned.identity
-        rows.append(
-            (call.model, asked.prompt, turned.category, turned.key, asked.shift, turned.correct,
-             verdict.letter, status, turned.identity, told, text)
-        )  # fmt: skip
+    for asked, reply in zip(block.factors["asked"], table.itertuples(), strict=True):
+        item, verdict = stimuli.rotate(asked.question, asked.shift), parse_verdict(reply.text, rule)
+        status = "failed" if reply.finish_reason == FAILED else verdict.status
+        what = asked.prompt, item.category, item.key, asked.shift, item.correct
+        whose = item.identity, asked.identity or item.identity
+        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text))
     columns = "model prompt category key shift correct letter status identity told reply"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -92,33 +74,12 @@ def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
     reply that first repeats the instruction line gives A, or **B** where its verdict is A. Nothing
     is "refused" or "several verdicts".
 
-    Parameters
-    ----------
-    text : str or None
-        The reply. None, empty and blank are "no verdict".
-    rule : {"sound", "released"}
-        How to read.
-
-    Returns
-    -------
-    Verdict
-        A letter and "ok", or "" and the reason. The letter is A to D, under "released" A to Z.
-
-    Raises
-    ------
-    ValueError
-        If `rule` is unknown.
-
-    Notes
-    -----
-    Checked with a table of replies for both rules, with random text, and for "released" with a
-    second, independently written transcription of the rule (its tests).
+    A text that is None, empty or blank is "no verdict". Checked with a table of replies for both
+    rules, with random text, and for "released" with a second, independently written transcription.
     """
-    if rule not in ("sound", "released"):
-        raise ValueError(f'the parsing rule has to be "sound" or "released", found {rule!r}')
     if not isinstance(text, str):
         return Verdict("", NO_VERDICT)
-    return _sound(text) if rule == "sound" else _released(text)
+    return _released(text) if rule == "released" else _sound(text)
 
 
 # Tags with no other "[" between them. The last tag of such a run has none behind it that could make
@@ -127,8 +88,7 @@ _RUN = re.compile(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*")
 
 
 def _released(text: str) -> Verdict:
-    run = _RUN.search(text)
-    if not run:
+    if not (run := _RUN.search(text)):
         return Verdict("", NO_VERDICT)
     letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
     last = {letter: place for place, letter in enumerate(letters)}
@@ -156,13 +116,20 @@ _SIGN = re.compile(
     re.IGNORECASE,
 )
 _SIGN_LENGTH = 80  # characters; also what keeps a text full of such words from taking long
+_NO_CHOICE = re.compile(
+    r"\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
+    r" (?:choose|decide|determine|evaluate|judge|pick|select)",
+    re.IGNORECASE,
+)
 
 
 def _sound(text: str) -> Verdict:
     text = unicodedata.normalize("NFKC", text)
     tags = _verdict_tags(text)
     if not tags:
-        return Verdict("", REFUSED if _declines(text) else NO_VERDICT)
+        text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
+        declined = REFUSAL.search(text) or _NO_CHOICE.search(text)
+        return Verdict("", REFUSED if declined else NO_VERDICT)
     letters, ends = {tags[-1][1].upper()}, [0, *(tag.end() for tag in tags)]
     gaps = [text[end : tag.start()] for end, tag in zip(ends[:-1], tags, strict=True)]
     for place in range(len(tags) - 1, 0, -1):
@@ -205,15 +172,3 @@ def _claims(before: str) -> bool:
 
 def _signed(before: str) -> bool:
     return bool(_SIGN.search(before[-_SIGN_LENGTH:]))
-
-
-_NO_CHOICE = re.compile(
-    r"\b(?:cannot|can't|unable to|not (?:possible|appropriate) to)"
-    r" (?:choose|decide|determine|evaluate|judge|pick|select)",
-    re.IGNORECASE,
-)
-
-
-def _declines(text: str) -> bool:
-    text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
-    return bool(REFUSAL.search(text) or _NO_CHOICE.search(text))

@@ -1,8 +1,8 @@
 """New items for GIEBench: topics, annotators' stances, four answers (Wang et al. 2024, 3.1, 3.2).
 
-Notebook 31 goes the way. The paper does not say how the three wrong answers come about. Those of
-its appendix all oppose the identity's stance, so here they are three draws of the dialog prompt
-with the opposite attitude. Whether a draw keeps its attitude no code can see: read new items first.
+The paper does not say how the three wrong answers come about. Those of its appendix all oppose the
+identity's stance, so here they are three draws of the dialog prompt with the opposite attitude.
+Whether a draw keeps its attitude no code can see: read new items first.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.inter_rater import fleiss_kappa
 
 from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
@@ -52,9 +51,9 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     """Topics, or an annotated sheet: CSV, in which capitals and spaces are forgiven.
 
     Texts by number of line: ``category``, ``identity``, ``topic`` and, if `annotated`,
-    ``annotator_1`` and so on and ``discussed``. InputError names line and column, beside what
-    :func:`ingroup.tables.read_table` refuses, of a topic without text or twice, a category unknown
-    to the paper, a mark that is none, a discussed stance against annotators who all concur.
+    ``annotator_1`` and so on and ``discussed``. InputError is as of
+    :func:`ingroup.tables.read_table`, and for a topic without text or twice, a category unknown to
+    the paper, a mark that is none, a discussed stance against annotators who all concur.
     """
     meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
     table = read_table(file, [*TOPIC, *meant])
@@ -109,6 +108,9 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     Over the topics with no other mark than these: not those that rule 3 removes, unless "offensive"
     is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
+    # Four seconds, for which nobody has to wait who only reads or asks.
+    from statsmodels.stats.inter_rater import fleiss_kappa
+
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
     counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
@@ -132,9 +134,8 @@ def items(
     """
     made: dict[str, dict[str, Any]] = {}
     problems = []
-    for topic, *four in zip(
-        ready.itertuples(), *(found(d, parse_dialog) for d in draws), strict=True
-    ):
+    dialogs = (found(draw, parse_dialog) for draw in draws)
+    for topic, *four in zip(ready.itertuples(), *dialogs, strict=True):
         missing = next((dialog.missing for dialog in four if dialog.missing), "")
         answers = [dialog.texts[1] for dialog in four if not missing]
         # Answers that differ in a mark or a capital say the same.
@@ -219,10 +220,8 @@ def parse_dialog(text: str) -> Found:
     if max(rounds.values()) > 1:
         return Found([], f"{max(rounds.values())} rounds in the reply, expected one")
     stops = [speakers[1].start(), len(text)]
-    turns = {
-        speaker[1].lower(): _turn(text[speaker.end() : stop])
-        for speaker, stop in zip(speakers, stops, strict=True)
-    }
+    said = zip(speakers, stops, strict=True)
+    turns = {speaker[1].lower(): _turn(text[speaker.end() : stop]) for speaker, stop in said}
     missing = next((f'nothing after "{name}":' for name, turn in turns.items() if not turn), "")
     if mark := _MARK.search(turns["assistant"]):
         missing = f"{mark[0]!r} in the answer, a mark of the evaluation prompts"

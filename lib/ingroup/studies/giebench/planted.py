@@ -10,21 +10,14 @@ from ingroup.studies.giebench.stimuli import Question
 
 
 class Planted:
-    """The planted replies of one model, read from its ``planted.yaml``.
-
-    Parameters
-    ----------
-    file : pathlib.Path
-        ``data/models/<model>/planted.yaml``.
-    """
+    """The planted replies of one model, read from its ``planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
         self.items = stimuli.load_questions("sample")
-        self.identity = {item.key: item.identity for item in self.items}
-        key_of = stimuli.answer_key(self.items)
-        ranks = key_of.groupby("category").cumcount().tolist()
-        self.rank = dict(zip(key_of.key, ranks, strict=True))
+        key_of = stimuli.answer_key(self.items).set_index("key")
+        self.identity = key_of.identity.to_dict()
+        self.rank = key_of.groupby("category").cumcount().to_dict()
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
         """Whether the model sees which answer takes the side of the item's identity.
