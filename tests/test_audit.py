@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ingroup import paths
 from ingroup.audit import COLUMNS, VERDICTS, Findings, as_shown, judge, notes
-from ingroup.commands import parameters, run
 
 PAPERS = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
 NOTEBOOKS = [f"{number}_audit_{paper}" for number, paper in enumerate(PAPERS, start=51)]
@@ -84,17 +83,44 @@ stereomap | two words a dimension | 0 0 12 0
 """
 
 
-@pytest.fixture(scope="session")
+def cells_of(name):
+    cells = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def executed_here(name, folder="", run="test-audit"):
+    """What a notebook's cells define, run in this process, perhaps on another transcription.
+
+    In a kernel of its own each would import everything again; `make test` runs others so.
+    """
+    space = {}
+    with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+        for cell in cells_of(name):
+            exec(compile("".join(cell["source"]), name, "exec"), space)
+            if "parameters" in cell["metadata"].get("tags", []):
+                assert (space["RUN"], space["FOLDER"]) == ("default", "")
+                space |= {"RUN": run, "FOLDER": str(folder)}
+    return space
+
+
+@pytest.fixture(scope="module")
 def audit():
-    """The notebooks, executed once, the summary last; where they wrote."""
-    for name in (*NOTEBOOKS, "50_audit"):
-        run.execute(name, parameters.merged(name, "demo", {}, run="test-audit"))
-    return paths.outputs("audit", "test-audit")
+    """The notebooks, run once, the summary last: where they wrote, and what the summary defines."""
+    for name in NOTEBOOKS:
+        executed_here(name)
+    return paths.outputs("audit", "test-audit"), executed_here("50_audit")
 
 
-@pytest.fixture(scope="session")
-def findings(audit):
-    return pd.read_csv(audit.tables / "findings.csv", keep_default_na=False)
+@pytest.fixture(scope="module")
+def tables(audit):
+    """Every table that was written, by name."""
+    written = audit[0].tables.glob("*.csv")
+    return {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
+
+
+@pytest.fixture(scope="module")
+def findings(tables):
+    return tables["findings"]
 
 
 # What the notebook finds.
@@ -108,7 +134,7 @@ def test_counts_are_pinned(findings):
     assert found == PINNED.strip().splitlines()
 
 
-def test_the_exercise_finds_the_largest_contradictions(findings):
+def test_the_exercise_finds_the_largest_contradictions(audit, findings):
     """Its solution against a plain loop: units of the last printed digit between two numbers."""
     units = []
     for row in findings[findings.verdict == "contradicts"].itertuples():
@@ -118,41 +144,38 @@ def test_the_exercise_finds_the_largest_contradictions(findings):
             continue
         units.append(abs(printed - recomputed) * 10 ** len(row.printed.partition(".")[2]))
     wanted = sorted(units, reverse=True)[:5]
-    executed = json.loads(paths.executed("50_audit", "test-audit").read_text("utf8"))["cells"]
-    (solution,) = (c for c in executed if "solution" in c["metadata"].get("tags", []))
-    shown = "".join(solution["outputs"][-1]["data"]["text/plain"]).splitlines()
-    found = [float(line.split()[-1]) for line in shown[-5:]]
-    assert found == pytest.approx(wanted, abs=0.006)
+    assert audit[1]["answer"]["units"].astype(float).to_list() == pytest.approx(wanted, abs=0.006)
 
 
-def test_findings_are_as_promised(audit, findings):
+def test_findings_are_as_promised(tables, findings):
     assert findings.columns.to_list() == COLUMNS
     assert set(findings["verdict"]) <= set(VERDICTS)
     assert (findings[["paper", "place", "check", "item", "explanation"]] != "").all(axis=None)
-    summary = pd.read_csv(audit.tables / "summary.csv")
+    summary = tables["summary"]
     assert summary["findings"].sum() == len(findings)
     assert summary["contradicts"].sum() == (findings["verdict"] == "contradicts").sum()
 
 
-def test_every_printed_number_takes_part(audit):
-    numbers = pd.read_csv(audit.tables / "numbers.csv")
+def test_every_printed_number_takes_part(tables):
+    numbers = tables["numbers"]
     assert not (numbers["verdict"] == "no check").any()
     schema = pd.read_csv(paths.PUBLISHED / "columns.csv")
     schema = schema[schema["kind"].isin(["number", "count"])]
     number = schema["file"].str.extract(r"table0?(\d+)_", expand=False)
-    tables = set(zip(schema["study"], "Table " + number, schema["column"], strict=True))
-    assert tables == set(
-        numbers.loc[numbers["place"] != "Text", ["paper", "place", "column"]].itertuples(
-            index=False, name=None
-        )
-    )
+    columns = set(zip(schema["study"], "Table " + number, schema["column"], strict=True))
+    met = numbers.loc[numbers["place"] != "Text", ["paper", "place", "column"]]
+    assert columns == set(met.itertuples(index=False, name=None))
 
 
-def test_every_contradiction_is_weighed(audit, findings):
-    slips = pd.read_csv(audit.tables / "slips.csv")
+def test_every_contradiction_is_weighed(tables, findings):
+    slips = tables["slips"]
     assert set(slips["changes"]) == {"nothing", "a number", "a claim"}
     assert slips["findings"].sum() == (findings["verdict"] == "contradicts").sum()
     assert len(slips) == sum(len(notes("slips", paper)) for paper in findings["paper"].unique())
+    slips = slips.set_index("items")["findings"]  # one can explain several findings
+    assert slips["Table 4: Gemma-7b, Overall"] == 3
+    assert slips.filter(like="Deepseek-7b").to_list() == [11]
+    assert slips.filter(like="Tables 1, 2, 6 against 8").to_list() == [10]
 
 
 def test_the_slips_themselves(findings):
@@ -167,13 +190,6 @@ def test_the_slips_themselves(findings):
     assert "only the mean of the 3 models is inside" in brittle
 
 
-def test_one_slip_can_explain_several_findings(audit):
-    slips = pd.read_csv(audit.tables / "slips.csv", index_col="items")["findings"]
-    assert slips["Table 4: Gemma-7b, Overall"] == 3
-    assert slips.filter(like="Deepseek-7b").to_list() == [11]
-    assert slips.filter(like="Tables 1, 2, 6 against 8").to_list() == [10]
-
-
 def test_what_rests_on_one_character_or_reading_is_left_open(findings):
     left = findings[findings["verdict"] == "cannot be checked"].set_index("check")
     gaps = left.loc["gap against the extremes of M"]
@@ -186,39 +202,16 @@ def test_what_rests_on_one_character_or_reading_is_left_open(findings):
 
 def test_figure_is_written(audit):
     for suffix in ("pdf", "png"):
-        assert (audit.figures / f"printed_numbers.{suffix}").stat().st_size > 10_000
+        assert (audit[0].figures / f"printed_numbers.{suffix}").stat().st_size > 10_000
 
 
 def test_a_paper_that_was_not_audited_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    monkeypatch.setattr(paths, "FIGURES", tmp_path / "figures")
     with pytest.raises(FileNotFoundError, match=r"findings_empathy_gap\.csv.*: make 51 writes it"):
-        executed_here("50_audit", "")
-
-
-def test_notebooks_as_committed():
-    for name in NOTEBOOKS:
-        tagged = [c for c in cells_of(name) if "parameters" in c["metadata"].get("tags", [])]
-        assert "".join(tagged[0]["source"]) == 'RUN = "default"\nFOLDER = ""'
+        executed_here("50_audit")
 
 
 # That a check can fail: the notebooks' code on doctored copies of the tables.
-
-
-def cells_of(name):
-    notebook = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-
-
-def executed_here(name, folder):
-    """What a notebook's cells define, run in this process on another transcription."""
-    space = {}
-    with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        for cell in cells_of(name):
-            exec(compile("".join(cell["source"]), name, "exec"), space)
-            if "parameters" in cell["metadata"].get("tags", []):
-                space |= {"RUN": "test-audit-doctored", "FOLDER": str(folder)}
-    return space
 
 
 def reverse(column, kind):
@@ -233,12 +226,6 @@ def scale(column, kind):
         digits = 0 if kind == "count" else max(len(text.partition(".")[2]), 2)
         scaled.append(f"{float(text) * factor:.{digits}f}" if text else text)
     return scaled
-
-
-def edit(path, change):
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    change(table)
-    table.to_csv(path, index=False)
 
 
 def spoil_texts(folder):
@@ -258,18 +245,15 @@ def spoil_texts(folder):
         times = -1 if old == ",senior," else 1
         (folder / name).write_text(text.replace(old, new, times), encoding="utf-8")
     other = {"<": ">", ">": "=", "=": "<", "": "***", "*": "***", "**": "***"}
-    for name, column in (
-        ("table02_warmth_competence_clusters.csv", "sign"),
-        ("table05_extended_clusters.csv", "sign"),
-        ("table08_behavior_correlations.csv", "significance"),
-    ):
-        table = pd.read_csv(folder / "stereomap" / name, dtype=str, keep_default_na=False)
-        table[column] = table[column].replace(other)
-        table.to_csv(folder / "stereomap" / name, index=False)
+    for number, column in ((2, "sign"), (5, "sign"), (8, "significance")):
+        (file,) = folder.glob(f"stereomap/table{number:02}_*.csv")
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+        table.assign(**{column: table[column].replace(other)}).to_csv(file, index=False)
 
 
-def spoil_claims(table):
+def spoil_claims(file):
     """Numbers up by seven, an invented phrase in each list, references to nowhere."""
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
     printed = table["printed"]
     whole = printed.str.extract(r"^(\d+)((?:\.\d+)?)$")
     number = whole[0].notna()
@@ -277,51 +261,38 @@ def spoil_claims(table):
     table.loc[number, "printed"] = higher
     table["printed"] = table["printed"].where(~printed.str.contains("; "), printed + "; zebras")
     table["printed"] = table["printed"].replace("3-6", "3-7")
-    table["against"] = "see " + table["against"]
+    table.assign(against="see " + table["against"]).to_csv(file, index=False)
 
 
-@pytest.fixture(scope="session")
-def doctored(tmp_path_factory):
-    """The findings on two doctored copies."""
-    schema = pd.read_csv(paths.PUBLISHED / "columns.csv")
-    schema = schema[schema["kind"].isin(["number", "count"])]
-    results = []
+def passed(found):
+    """How many findings of each check, and of each sentence by its name, hold."""
+    sentence = found["check"].str.contains("sentence|reference")
+    named = found.assign(name=found["item"].where(sentence, ""))
+    good = named[named["verdict"].isin(["holds", "rounding"])]
+    return good.groupby(["paper", "check", "name"]).size()
+
+
+def test_every_check_can_fail(findings, tmp_path):
+    """Each check, and each sentence, meets another verdict on one of two doctored copies."""
+    schema = pd.read_csv(paths.PUBLISHED / "columns.csv").query("kind in ['number', 'count']")
+    fewest = best = passed(findings)
     for change in (reverse, scale):
-        folder = tmp_path_factory.mktemp("doctored") / "published"
+        folder = tmp_path / change.__name__
         shutil.copytree(paths.PUBLISHED, folder)
         for (study, file), own in schema.groupby(["study", "file"]):
-
-            def doctor(table, own=own, change=change):
-                for column, kind in own[["column", "kind"]].values:
-                    table[column] = change(table[column], kind)
-
-            edit(folder / study / f"{file}.csv", doctor)
-        edit(folder / "claims.csv", spoil_claims)
+            table = pd.read_csv(folder / study / f"{file}.csv", dtype=str, keep_default_na=False)
+            for column, kind in own[["column", "kind"]].values:
+                table[column] = change(table[column], kind)
+            table.to_csv(folder / study / f"{file}.csv", index=False)
+        spoil_claims(folder / "claims.csv")
         if change is reverse:
             spoil_texts(folder)
-        found = [executed_here(name, folder)["found"].table() for name in NOTEBOOKS]
-        results.append(pd.concat(found, ignore_index=True))
-    return results
-
-
-def test_every_check_can_fail(findings, doctored):
-    """Each check, and each sentence, meets another verdict on a doctored copy."""
-    sentence = findings["check"].str.contains("sentence|reference")
-    known = findings.assign(name=findings["item"].where(sentence, ""))
-    key = ["paper", "check", "name"]
-    good = known["verdict"].isin(["holds", "rounding"])
-    best = known[good].groupby(key).size()
-    fewest = pd.Series(np.inf, best.index)
-    for result in doctored:
-        sentence = result["check"].str.contains("sentence|reference")
-        result = result.assign(name=result["item"].where(sentence, ""))
-        passed = result[result["verdict"].isin(["holds", "rounding"])].groupby(key).size()
-        fewest = np.minimum(fewest, passed.reindex(best.index, fill_value=0))
-    never = best.index[fewest >= best]
+        spaces = [executed_here(name, folder, "test-audit-doctored") for name in NOTEBOOKS]
+        result = passed(pd.concat([space["found"].table() for space in spaces]))
+        fewest = np.minimum(fewest, result.reindex(best.index, fill_value=0))
     # Counted from sentences alone, which are read in the notebook; no table can change it.
-    assert list(never) == [
-        ("biased_samaritan", "sentence against tables", "default groups deviate least")
-    ]
+    never = ("biased_samaritan", "sentence against tables", "default groups deviate least")
+    assert list(best.index[fewest >= best]) == [never]
 
 
 # The arithmetic.
