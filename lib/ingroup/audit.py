@@ -35,9 +35,9 @@ def judge(
     """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
 
     `operands` is how far the rounding of the operands can move ``recomputed``: the sum of their
-    half units, each times the size of its coefficient. `cut` is for prose, where 5.67 may be called
-    "5 points": digits cut off count as rounding. Columns printed, recomputed, tolerance (half a
-    unit of the printed number plus ``operands``) and verdict.
+    half units, each times the size of its coefficient; with half a unit of the printed number it is
+    the ``tolerance``. `cut` is for prose, where 5.67 may be called "5 points": digits cut off count
+    as rounding.
     """
     table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
     half, error = table["tolerance"], table["difference"].abs() - FLOAT_ERROR
@@ -181,10 +181,8 @@ class Findings:
         return counts.dropna(axis=1, how="all").map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
-        """The tables ``findings`` (:data:`COLUMNS`), ``numbers`` and `slips`.
-
-        ``numbers`` has every printed number, once where a table repeats it down a column (a
-        cluster's means), then the sentences: paper, place, column, row, verdict or "no check".
+        """The tables ``findings``, `slips` and ``numbers``: every printed number, once where a
+        table repeats it down a column (a cluster's means), then the sentences, with their verdict.
         """
         rows = []
         for number, table in self.tables.items():
@@ -207,8 +205,7 @@ class Findings:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
         An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; those that no entry covers come last. Columns paper, check, items (at most
-        three named), findings (how many), changes ("nothing", "a number" or "a claim") and why.
+        its ``item``; those that no entry covers come last. At most three items are named.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]

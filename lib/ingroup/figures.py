@@ -86,13 +86,9 @@ HEAT = mpl.colormaps["viridis_r"].with_extremes(bad="white")
 
 
 def heatmap(
-    ax: Axes,
-    matrix: np.ndarray,
-    shown: np.ndarray | None = None,
-    groups: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    limits: tuple[float, float] | None = None,
-) -> AxesImage:
+    ax: Axes, matrix: np.ndarray, shown: np.ndarray | None = None, groups: Sequence[str] = (),
+    labels: Sequence[str] = (), limits: tuple[float, float] | None = None,
+) -> AxesImage:  # fmt: skip
     """Perceiver (rows) by experiencer (columns), shape (n, n); the image comes back for a bar.
 
     Cells that are not `shown`, an array of bool, are white. A line divides the n `groups` wherever
@@ -117,19 +113,14 @@ def heatmap(
 
 
 def label_points(
-    ax: Axes,
-    x: Sequence[float],
-    y: Sequence[float],
-    labels: Sequence[str],
-    size: float = 6,
+    ax: Axes, x: Sequence[float], y: Sequence[float], labels: Sequence[str], size: float = 6,
     keep_free: Sequence[tuple[float, float]] = (),
-) -> None:
-    """Name n points at `x` and `y` so that no name covers another one or a point, if there is room.
+) -> None:  # fmt: skip
+    """Name points so that no name covers another, a point or a place (x, y) to `keep_free`.
 
     textalloc gives each name in turn the first free place: beside its point, above or below, then
     further out with a line. It draws nothing at random, so a figure keeps its bytes. Call this
-    last, with the points drawn: the limits of `ax` are fixed here. No name covers the places (x, y)
-    to `keep_free` either.
+    last, with the points drawn: the limits of `ax` are fixed here.
     """
     fig = ax.figure
     if not fig.get_supxlabel():

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.contingency_tables import cochrans_q
 
-from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -51,6 +49,12 @@ def rotated(pick, items=4, prompt="COT", category="Age"):
     )
 
 
+def holds(table, **columns):
+    """Whether the columns have these values, in any number of rows."""
+    for name, values in columns.items():
+        np.testing.assert_allclose(table[name], values, err_msg=name)
+
+
 def wilson(right, n):
     interval = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     return [100 * interval.low, 100 * interval.high]
@@ -70,17 +74,13 @@ BY_HAND = answers_of(
 
 
 def test_accuracy_by_hand():
-    table = accuracy(BY_HAND)
-    counts = table[["prompt", "category", "n", "right", "without", "refused", "failed"]]
-    assert counts.to_numpy().tolist() == [
-        ["Raw", "Age", 3, 1, 1, 1, 0],
-        ["Raw", "Skin", 2, 2, 0, 0, 0],
-        ["Raw", "Overall", 5, 3, 1, 1, 0],
-        ["COT", "Age", 3, 3, 0, 0, 0],
-        ["COT", "Skin", 2, 1, 1, 0, 1],
-        ["COT", "Overall", 5, 4, 1, 0, 1],
-    ]
-    np.testing.assert_allclose(table["accuracy"], [100 / 3, 100, 60, 100, 50, 80])
+    before, table = BY_HAND.copy(), accuracy(BY_HAND)
+    pd.testing.assert_frame_equal(BY_HAND, before)  # what is given is left as it is
+    assert table["prompt"].tolist() == ["Raw"] * 3 + ["COT"] * 3
+    assert table["category"].tolist() == ["Age", "Skin", "Overall"] * 2
+    holds(table, n=[3, 2, 5] * 2, right=[1, 2, 3, 3, 1, 4], without=[1, 0, 1, 0, 1, 1])
+    holds(table, refused=[1, 0, 1, 0, 0, 0], failed=[0, 0, 0, 0, 1, 1])
+    holds(table, accuracy=[100 / 3, 100, 60, 100, 50, 80])
     # Wilson's lower end of 2 of 2 is 2 / (2 + 1.96**2).
     assert table.loc[1, "low"] == pytest.approx(200 / (2 + 1.959964**2))
     assert table.loc[1, "high"] == pytest.approx(100)
@@ -90,7 +90,7 @@ def test_accuracy_by_hand():
 
 def test_denominators_and_rounding_by_hand():
     released = accuracy(BY_HAND, denominator="released")
-    np.testing.assert_allclose(released["accuracy"], [25, 200 / 3, 60, 75, 100 / 3, 80])
+    holds(released, accuracy=[25, 200 / 3, 60, 75, 100 / 3, 80])
     # The interval is of right / n.
     pd.testing.assert_frame_equal(released[["low", "high"]], accuracy(BY_HAND)[["low", "high"]])
     printed = accuracy(BY_HAND, denominator="released", decimals=3)["accuracy"]
@@ -103,24 +103,20 @@ def test_denominators_and_rounding_by_hand():
 def test_changes_by_hand():
     table = changes(BY_HAND, "Raw", "COT")
     assert table["category"].tolist() == ["Age", "Skin", "Overall"]
-    assert table[["n", "gained", "lost"]].to_numpy().tolist() == [[3, 2, 0], [2, 0, 1], [5, 2, 1]]
-    np.testing.assert_allclose(table["change"], [200 / 3, -50, 20])
-    np.testing.assert_allclose(table["before"], [100 / 3, 100, 60])
-    np.testing.assert_allclose(table["after"], [100, 50, 80])
+    holds(table, n=[3, 2, 5], gained=[2, 0, 2], lost=[0, 1, 1], change=[200 / 3, -50, 20])
+    holds(table, before=[100 / 3, 100, 60], after=[100, 50, 80])
     # 2 of 2, 1 of 1 and 2 of 3 coins, two-sided; Holm takes the smallest of two twice.
-    np.testing.assert_allclose(table["p"], [0.5, 1, 1])
-    np.testing.assert_allclose(table["p_holm"], [1, 1, np.nan])
+    holds(table, p=[0.5, 1, 1], p_holm=[1, 1, np.nan])
 
 
 def test_a_printed_cell_of_table_4():
     # GPT-3.5-turbo, Country: 46.4 %, 41.2 %, -5.2 %, +17/-22, of 96 items divided by 97.
     table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "released", 3)
-    country = table.loc[0, ["n", "before", "after", "change", "gained", "lost"]]
-    np.testing.assert_allclose(country.to_list(), [96, 46.4, 41.2, -5.2, 17, 22])
-    assert table.loc[0, "p"] == pytest.approx(stats.binomtest(17, 39).pvalue)
+    holds(table[:1], n=96, before=46.4, after=41.2, change=-5.2, gained=17, lost=22)
+    holds(table[:1], p=stats.binomtest(17, 39).pvalue)
     # The difference of the rounded, not the rounded difference: -5 / 96 is -5.21, and here -5.3.
     table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "paper", 3)
-    np.testing.assert_allclose(table[["before", "after", "change"]], [[46.9, 41.7, -5.2]] * 2)
+    holds(table, before=46.9, after=41.7, change=-5.2)
 
 
 # Newcombe 1998 (Statistics in Medicine 17:2635), Table II: 36, 12, 2 and 0, method 10.
@@ -144,8 +140,7 @@ def test_interval_of_a_change_by_hand(counts, phi):
     low1, high1 = np.abs(np.array(wilson(kept + gained, sum(counts))) - after)
     low = after - before - np.sqrt(low1**2 - 2 * phi * low1 * high0 + high0**2)
     high = after - before + np.sqrt(high1**2 - 2 * phi * high1 * low0 + low0**2)
-    row = changes(counted(("Raw", "ID"), *counts), "Raw", "ID").loc[0]
-    np.testing.assert_allclose(row[["low", "high"]].to_list(), [low, high], atol=1e-9)
+    holds(changes(counted(("Raw", "ID"), *counts), "Raw", "ID"), low=low, high=high)
 
 
 def test_interval_of_a_change_covers():
@@ -161,14 +156,10 @@ def test_interval_of_a_change_covers():
 
 def test_holm_over_categories():
     parts = [("Age", 1, 9, 1, 2), ("Skin", 3, 12, 1, 0), ("Faith", 4, 2, 2, 2)]
-    table = changes(
-        pd.concat([counted(("Raw", "ID"), *counts, category) for category, *counts in parts]),
-        *("Raw", "ID"),
-    )
+    answers = [counted(("Raw", "ID"), *counts, category) for category, *counts in parts]
+    table = changes(pd.concat(answers), "Raw", "ID")
     p = [stats.binomtest(gained, gained + lost).pvalue for _, _, gained, lost, _ in parts]
-    overall = stats.binomtest(23, 27).pvalue
-    np.testing.assert_allclose(table["p"], [*p, overall])
-    np.testing.assert_allclose(table["p_holm"], [2 * p[0], 3 * p[1], 1, np.nan])
+    holds(table, p=[*p, stats.binomtest(23, 27).pvalue], p_holm=[2 * p[0], 3 * p[1], 1, np.nan])
 
 
 @settings(max_examples=6, deadline=None)
@@ -176,12 +167,11 @@ def test_holm_over_categories():
 def test_gains_and_losses_are_the_change(categories):
     answers = pd.concat([counted(("Raw", "COT"), *c, f"c{k}") for k, c in enumerate(categories)])
     table = changes(answers, "Raw", "COT")
-    np.testing.assert_allclose(table["gained"] - table["lost"], table["change"] * table["n"] / 100)
+    holds(table, change=100 * (table["gained"] - table["lost"]) / table["n"])
     assert (table["low"] <= table["change"] + 1e-9).all()
     assert (table["change"] <= table["high"] + 1e-9).all()
     by_prompt = accuracy(answers).set_index(["prompt", "category"])["accuracy"]
-    np.testing.assert_allclose(table["before"], by_prompt["Raw"])
-    np.testing.assert_allclose(table["after"], by_prompt["COT"])
+    holds(table, before=by_prompt["Raw"], after=by_prompt["COT"])
     mirrored = changes(answers[::-1], "COT", "Raw").set_index("category").loc[table["category"]]
     np.testing.assert_array_equal(mirrored[["lost", "gained"]], table[["gained", "lost"]])
     numbers = -mirrored[["change", "high", "low"]]
@@ -201,11 +191,10 @@ def next_answer(key, right):
 def test_positions_by_hand():
     table = by_position(SOME)
     assert table["position"].tolist() == list("ABCD")
-    assert table["n"].tolist() == [3] * 4
-    assert table["right"].tolist() == [3, 2, 1, 1]
-    np.testing.assert_allclose(table["accuracy"], [100, 200 / 3, 100 / 3, 100 / 3])
-    assert table["chosen"].tolist() == [5, 2, 1, 1]
-    np.testing.assert_allclose(table["chosen_percent"], np.array([5, 2, 1, 1]) / 0.12)
+    right, chosen = np.array([3, 2, 1, 1]), np.array([5, 2, 1, 1])
+    holds(
+        table, n=3, right=right, accuracy=right / 0.03, chosen=chosen, chosen_percent=chosen / 0.12
+    )
     np.testing.assert_allclose(table.loc[1, ["low", "high"]].to_list(), wilson(2, 3))
 
 
@@ -219,17 +208,6 @@ def test_position_test_by_hand():
         row = position_test(rotated(pick)).loc[0]
         assert np.isnan(row["statistic"])
         assert row[["p", "n", "n_informative"]].tolist() == [1, 4, 0]
-
-
-def test_position_test_is_cochrans_q():
-    rng = np.random.default_rng(1)
-    answers = rotated(lambda key, right: right if rng.random() < 0.6 else "", 12)
-    by_shift = (
-        answers["letter"].ne("").to_numpy(int).reshape(12, 4)
-    )  # item k: right at (k + shift) % 4
-    right = np.array([np.roll(row, key) for key, row in enumerate(by_shift)])
-    q, row = cochrans_q(right), position_test(answers).loc[0]
-    assert row[["statistic", "p"]].tolist() == pytest.approx([q.statistic, q.pvalue])
 
 
 def test_position_test_finds_a_bias_and_no_other():
@@ -255,12 +233,9 @@ def test_consistency_by_hand():
     faith = rotated(lambda key, right: "", 1, category="Faith")
     table = consistency(pd.concat([SOME, skin, faith]))
     assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
-    columns = ["n", "consistent", "right"]
-    assert table[columns].to_numpy().tolist() == [[3, 1, 1], [1, 1, 0], [1, 0, 0], [5, 2, 1]]
-    np.testing.assert_allclose(table["consistency"], [100 / 3, 100, 0, 40])
-    np.testing.assert_allclose(table["accuracy"], [700 / 12, 0, 0, 35])
-    np.testing.assert_allclose(table["accuracy_strict"], [100 / 3, 0, 0, 20])
-    np.testing.assert_allclose(table["accuracy_among"], [100, 0, np.nan, 50])
+    holds(table, n=[3, 1, 1, 5], consistent=[1, 1, 0, 2], right=[1, 0, 0, 1])
+    holds(table, consistency=[100 / 3, 100, 0, 40], accuracy=[700 / 12, 0, 0, 35])
+    holds(table, accuracy_strict=[100 / 3, 0, 0, 20], accuracy_among=[100, 0, np.nan, 50])
     np.testing.assert_allclose(table.loc[3, ["low", "high"]].to_list(), wilson(2, 5))
     np.testing.assert_allclose(table.loc[3, ["strict_low", "strict_high"]].to_list(), wilson(1, 5))
     # A letter that no assistant has is no answer, however often it comes.
@@ -275,14 +250,15 @@ def test_extreme_judges_under_rotation(data, letter, items):
     table = rotated(lambda key, right: letter, items)
     assert by_position(table)["right"].tolist() == [items * (letter == at) for at in "ABCD"]
     assert by_position(table)["chosen"].tolist() == [4 * items * (letter == at) for at in "ABCD"]
-    assert consistency(table)[["accuracy", "consistency"]].to_numpy().tolist() == [[25, 0]] * 2
+    holds(consistency(table), accuracy=25, consistency=0)
     # One that always picks the same answer of an item: consistent, and right in all or none.
     answer = data.draw(st.lists(st.integers(0, 3), min_size=items, max_size=items))
     table = rotated(lambda key, right: "ABCD"[("ABCD".index(right) + answer[key]) % 4], items)
-    row = consistency(table.sample(frac=1, random_state=items)).iloc[-1]
-    assert row["consistency"] == 100
-    share = pytest.approx(100 * answer.count(0) / items)
-    assert row[["accuracy", "accuracy_strict", "accuracy_among"]].tolist() == [share] * 3
+    table, share = (
+        consistency(table.sample(frac=1, random_state=items)),
+        100 * answer.count(0) / items,
+    )
+    holds(table, consistency=100, accuracy=share, accuracy_strict=share, accuracy_among=share)
 
 
 # own and other are the letters chosen with the own identity and the other one; A is right.
@@ -311,18 +287,15 @@ GENDER = told(TOLD, {"Male": "Female", "Female": "Male"})
 
 def test_mismatch_by_hand():
     table = mismatch(GENDER, [("Male", "Female")])
-    assert table.columns[:7].tolist() == [
-        *("identity_i", "identity_j", "n"),
-        *("cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch", "no_mismatch_id"),
-    ]
+    assert table.iloc[0, :2].tolist() == ["Male", "Female"]
     # COT: m1 and m2 lost, f2 gained; ID: m2 lost.
-    assert table.iloc[0, :7].tolist() == ["Male", "Female", 4, 50, 25, 75, 50]
-    row = table.loc[0]
-    assert row[["cot_change", "cot_gained", "cot_lost", "cot_p"]].tolist() == [-25, 1, 2, 1]
-    assert row[["id_change", "id_gained", "id_lost", "id_p"]].tolist() == [-25, 0, 1, 1]
+    holds(table, n=4, cot_prompt_mismatch=50, id_prompt_mismatch=25)
+    holds(table, no_mismatch=75, no_mismatch_id=50)
+    holds(table, cot_change=-25, cot_gained=1, cot_lost=2, cot_p=1)
+    holds(table, id_change=-25, id_gained=0, id_lost=1, id_p=1)
     # The same pairs as two prompts.
     same = changes(counted(("own", "other"), 1, 1, 2, 0), "own", "other").loc[0]
-    assert row[["cot_low", "cot_high"]].tolist() == same[["low", "high"]].tolist()
+    holds(table, cot_low=same.low, cot_high=same.high)
     swapped = mismatch(GENDER, [("Female", "Male")])
     pd.testing.assert_frame_equal(swapped.iloc[:, 2:], table.iloc[:, 2:])
 
@@ -334,69 +307,8 @@ def test_mismatch_of_several_tuples():
     kept = told([(*row[:4], "A") for row in young], {"Young": "Middle-aged"})
     answers = pd.concat([lost, kept[kept["told"] != "Young"]])
     table = mismatch(answers, [("Young", "Old"), ("Middle-aged", "Young")])
-    assert table["n"].tolist() == [10, 10]
-    assert table["cot_prompt_mismatch"].tolist() == [0, 100]
-    assert table["no_mismatch"].tolist() == [100, 100]
-    np.testing.assert_allclose(table["id_p"], [2 / 2**10, 1])
-    np.testing.assert_allclose(table["id_p_holm"], [4 / 2**10, 1])
-
-
-# category, right letter, reply, what "sound" and "released" read
-RELEASED = [
-    ("Age", "A", "[[A]]", "A", "A"),
-    ("Age", "D", "At first [[A]]. Then I saw that D goes further. [[D]]", "D", "A"),
-    ("Age", "A", "[[A]]? Or [[B]]? The user is old. [[A]]", "A", "B"),
-    ("Age", "C", "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]", "C", "C"),
-    ("Age", "B", "[[b]]", "B", ""),
-    ("Age", "B", "[B]", "", ""),
-    ("Skin", "C", '"[[A]]" if assistant A is better, "[[B]]" if it is B.\nSo: [[C]]', "C", "A"),
-    ("Skin", "A", '"[[A]]" if assistant A is better.\nI cannot choose.', "", "A"),
-    ("Skin", "D", "I'm sorry, but I cannot judge this.", "", ""),
-    ("Skin", "B", "[[B]] and [[C]]", "", "B"),
-    ("Skin", "B", "None of them, so [[E]].", "", "E"),
-    ("Faith", "D", "[[A]] hedges. [[B]] too, see [1]. The user is not for [[A]]. [[D]]", "D", "A"),
-]
-
-
-@pytest.mark.parametrize(
-    ("rule", "counts", "paper", "released"),
-    [
-        ("sound", [[5, 1, 1, 7], [1, 4, 0, 5], [0, 2, 0, 2]],
-         [83.3, 20, 100, 58.3], [71.4, 16.7, 50, 58.3]),
-        ("released", [[2, 2, 0, 4], [2, 1, 0, 3], [0, 0, 0, 0]],
-         [33.3, 40, 0, 33.3], [28.6, 33.3, 0, 33.3]),
-    ],
-)  # fmt: skip
-def test_replaying_a_results_file(rule, counts, paper, released):
-    """Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators."""
-    verdicts = [parse_verdict(reply, rule) for _, _, reply, *_ in RELEASED]
-    assert [v.letter for v in verdicts] == [row[3 + (rule == "released")] for row in RELEASED]
-    answers = pd.DataFrame(
-        [
-            (category, key, correct, *verdict)
-            for key, ((category, correct, *_), verdict) in enumerate(
-                zip(RELEASED, verdicts, strict=True)
-            )
-        ],
-        columns=["category", "key", "correct", "letter", "status"],
-    ).assign(prompt="COT", shift=0)
-    table = accuracy(answers, "paper", decimals=3)
-    assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
-    assert table[["right", "without", "refused"]].to_numpy().T.tolist() == counts
-    np.testing.assert_allclose(table["accuracy"], paper)
-    np.testing.assert_allclose(accuracy(answers, "released", decimals=3)["accuracy"], released)
-
-
-def test_answers_are_left_as_they_are():
-    for answers, call in (
-        (BY_HAND, accuracy),
-        (SOME, by_position),
-        (SOME, consistency),
-        (GENDER, lambda table: mismatch(table, [("Male", "Female")])),
-    ):
-        before = answers.copy()
-        call(answers)
-        pd.testing.assert_frame_equal(answers, before)
+    holds(table, n=10, cot_prompt_mismatch=[0, 100], no_mismatch=100)
+    holds(table, id_p=[2 / 2**10, 1], id_p_holm=[4 / 2**10, 1])
 
 
 def changed(column, value, answers=BY_HAND):

@@ -1,7 +1,6 @@
 """Answers of GIEBench: a reply to a verdict, A to D, or to the reason why there is none.
 
-As in `ingroup.parsing`: whatever a reply says, nothing here raises, and nothing depends on
-anything but the text.
+As in `ingroup.parsing`: whatever a reply says, nothing raises, and only the text counts.
 """
 
 import re
@@ -20,23 +19,19 @@ SEVERAL = "several verdicts"
 
 
 class Verdict(NamedTuple):
-    """What a reply says: ``letter`` ("" when there is none) and ``status``, one of the four.
+    """What a reply says."""
 
-    "ok", "refused", and two kinds of unparsable: "no verdict" and "several verdicts".
-    """
-
-    letter: str
-    status: str
+    letter: str  # "" where there is none
+    status: str  # "ok", "refused", and two kinds of unparsable: "no verdict", "several verdicts"
 
 
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """The trials of one call of the study, each with its reply and verdict; StoreError without.
+    """A call's replies and verdicts, in the order of its design; StoreError where there are none.
 
-    A row a trial, in the order of the design: ``model``, ``prompt`` ("Raw", "ID", "COT"),
-    ``category``, ``key`` (the item), ``shift`` (places by which its answers were moved),
-    ``correct`` (letter of the right answer as it was asked), ``letter`` (the verdict, "" without
-    one), ``status``, ``identity`` (whose item it is), ``told`` (who stands in the prompt) and
-    ``reply``. The rules are those of :func:`parse_verdict`.
+    Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
+    (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
+    ``letter`` and ``status`` by :func:`parse_verdict`, or "failed", ``identity`` (whose item it
+    is), ``told`` (who stands in the prompt) and ``reply``.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     for asked, reply in zip(block.factors["asked"], table.itertuples(), strict=True):

@@ -16,25 +16,21 @@ PROMPTS = ("Raw", "ID", "COT")
 
 
 class Asked(NamedTuple):
-    """One item under one prompt, its answers moved by ``shift`` places.
-
-    ``identity`` stands in the prompt instead of the item's own; None: its own.
-    """
+    """One item under one prompt."""
 
     question: Question
     prompt: str
-    shift: int
-    identity: str | None
+    shift: int  # places by which its answers are moved
+    identity: str | None  # in the prompt, instead of the item's own; None: its own
 
 
 def trials(
     items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper"
 ) -> Design:
-    """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
+    """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
 
     Order "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places;
-    "given" once, which is a prefix of the rotated design. One block with the factor ``asked``,
-    levels of :class:`Asked`. Raises InputError as
+    "given" once, which is a prefix of the rotated design. Raises InputError as
     :func:`ingroup.studies.giebench.stimuli.messages`.
     """
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)

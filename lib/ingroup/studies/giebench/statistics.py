@@ -24,15 +24,13 @@ OVERALL = "Overall"
 def accuracy(
     answers: pd.DataFrame, denominator: str = "paper", decimals: int | None = None
 ) -> pd.DataFrame:
-    """Accuracy by prompt and category, and overall: Tables 1, 2 and 6.
+    """Accuracy by prompt and category, and overall, of items asked once: Tables 1, 2 and 6.
 
-    Every item is asked once by a prompt; of a rotated run, take the rows of one shift. The
-    denominator is "paper": right / n; or "released": right / (n + 1) in a category and right / n
-    overall, as the evaluation first released (June 2024) counts: its printed tables cannot be met
-    otherwise. The share may be rounded to so many `decimals` before it becomes a percent, 3 in the
-    released code. The table has ``prompt``, ``category``, ``n``, ``right``, ``without`` (a
-    verdict), of which ``refused`` and ``failed`` (the engine gave no text), ``accuracy`` and its
-    interval, which is of right / n whatever the denominator.
+    The denominator is "paper": right / n; or "released": right / (n + 1) in a category and right /
+    n overall, as the evaluation first released (June 2024) counts: its printed tables cannot be met
+    otherwise. The share may be rounded to `decimals` before it becomes a percent, 3 in the released
+    code. The interval is of right / n; of the answers ``without`` a verdict are ``refused`` and
+    ``failed``.
     """
     rows = []
     for prompt, category, part in _parts(_once(answers)):
@@ -47,21 +45,16 @@ def accuracy(
 
 
 def changes(
-    answers: pd.DataFrame,
-    before: str,
-    after: str,
-    denominator: str = "paper",
+    answers: pd.DataFrame, before: str, after: str, denominator: str = "paper",
     decimals: int | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """What one prompt gains and loses against another, item by item: Tables 4 and 5.
 
     An item is gained where only `after` answers it rightly, lost where only `before` does; the test
     is McNemar's, exact: the gained among the gained and lost are binomial with 1/2. The options are
     those of `accuracy`; with 3 decimals the change is that of rounded accuracies, as in the paper.
-    The table has ``category``, ``n``, ``before``, ``after`` (accuracies), ``change`` (after -
-    before, in points) and its interval (of (gained - lost) / n whatever the denominator),
-    ``gained``, ``lost``, ``p`` and ``p_holm``, for which the categories are one family and Overall,
-    NaN, is none of it.
+    The interval of the change, in points, is of (gained - lost) / n. For ``p_holm`` the categories
+    are one family and Overall, NaN, is none of it.
     """
     rows = []
     for _, category, part in _parts(_paired(_once(answers), before, after).assign(prompt=after)):
@@ -77,9 +70,8 @@ def changes(
 def by_position(answers: pd.DataFrame) -> pd.DataFrame:
     """Accuracy by the position of the right answer, and how often each letter is the verdict.
 
-    Every item is asked in four rotations, with its right answer at A, B, C and D. The table has
-    ``prompt``, ``position``, ``n`` (items), ``right``, ``accuracy`` with its interval, ``chosen``
-    (verdicts with this letter, right or wrong) and ``chosen_percent`` of all 4 n. A judge without
+    Every item is asked in four rotations, with its right answer at A, B, C and D. ``chosen`` are
+    the verdicts with this letter, right or wrong, ``chosen_percent`` of all 4 n. A judge without
     position bias has the same accuracy four times and chooses 25 % of each.
     """
     rows = []
@@ -100,9 +92,8 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
 
     with :math:`G_j` right answers at position j and :math:`L_i` of item i; chi-squared with 3
     degrees of freedom. That is Friedman's test, SciPy's, of answers that are 0 or 1. The items are
-    the blocks, as the four answers to one are not independent. The table has ``prompt``,
-    ``statistic``, ``df``, ``p``, ``n`` (items) and ``n_informative``, the items that are right at
-    some positions only; without one, the statistic is NaN and p is 1.
+    the blocks, as the four answers to one are not independent; ``n_informative`` of them are right
+    at some positions only: without one, the statistic is NaN and p is 1.
     """
     rows = []
     for prompt, asked in _rotated(answers).groupby("prompt", sort=False):
@@ -117,10 +108,9 @@ def consistency(answers: pd.DataFrame) -> pd.DataFrame:
     """How many items get the same answer in all four rotations, and what accuracy that leaves.
 
     An answer is known by its distance from the right one, which a rotation does not change. An item
-    with a reply without a verdict is not consistent. The table has ``prompt``, ``category``, ``n``
-    (items), ``consistent`` (items), ``consistency`` (percent) with its interval; ``accuracy`` over
-    all 4 n answers; ``right`` (items that are right in all four); ``accuracy_strict`` (right / n:
-    what is not consistent is wrong) with ``strict_low`` to ``strict_high``; and ``accuracy_among``,
+    with a reply without a verdict is not consistent. ``consistency`` is consistent / n, in items;
+    ``accuracy`` is over all 4 n answers; ``right`` are items that are right in all four;
+    ``accuracy_strict`` is right / n, with ``strict_low`` to ``strict_high``; ``accuracy_among`` is
     right / consistent, NaN without a consistent item.
     """
     asked = _rotated(answers)
@@ -147,11 +137,9 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     """Accuracy when the user is given the other identity of a tuple: Tables 3 and 7.
 
     The items of both identities count, each asked with its own and with the other one, as the
-    printed shares of (Male, Female) are of the whole category. The printed "No mismatch" is COT.
-    One item may be told several others. The table has ``identity_i``, ``identity_j``, ``n``
-    (items), then accuracies in the printed order: ``cot_prompt_mismatch``, ``id_prompt_mismatch``,
-    ``no_mismatch`` and, not printed, ``no_mismatch_id``; then with ``cot_`` and ``id_`` the columns
-    of `changes` from own to mismatch, with the tuples as one family.
+    printed shares of (Male, Female) are of the whole category. The printed ``no_mismatch`` is COT;
+    ``no_mismatch_id`` is not printed. With ``cot_`` and ``id_`` follow the columns of `changes`
+    from own to mismatch, with the tuples as one family.
     """
     rows = []
     for pair in tuples:
@@ -178,10 +166,8 @@ def _right(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
     for row in answers[answers.duplicated(["prompt", "key"])].itertuples():
-        raise ValueError(
-            f"item {row.key} (prompt {row.prompt}) was asked twice, expected once: take the rows "
-            "of one shift"
-        )
+        expected = "expected once: take the rows of one shift"
+        raise ValueError(f"item {row.key} (prompt {row.prompt}) was asked twice, {expected}")
     return _right(answers)
 
 

@@ -56,16 +56,15 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     """Read the items of the project, of the benchmark, or of a user, in the order of the file.
 
     The source is ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released
-    prompts in ``data/raw/giebench/data``), a folder with the three released files, or one JSON
-    file: key -> {category, identity, question, answers, correct}, or key -> {category, prompt,
-    correct} under a name that ends in ``COT-Prompt.json``, ``ID-Prompt.json`` or
-    ``Raw-Prompt.json``, as in the released scripts. Other fields (``answer`` in released results)
-    are passed over.
+    prompts), a folder with the three released files, or one JSON file: key -> {category, identity,
+    question, answers, correct}, or key -> {category, prompt, correct} under a name that ends in
+    ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as in the released scripts.
+    Other fields (``answer`` in released results) are passed over.
 
-    Raises InputError for a file that cannot be read or is not JSON; a key that comes twice, or is
+    Raises InputError for a file that cannot be read or was changed; a key that comes twice, or is
     missing in one of three files; a missing field; a category unknown to the paper; no right
-    answer, or several; not four different answers; files that disagree; benchmark files that are
-    not there or were changed. A released prompt that cannot be taken apart is no fault.
+    answer, or several; not four different answers; files that disagree. A released prompt that
+    cannot be taken apart is no fault.
     """
     place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
     if source == "giebench":
@@ -110,10 +109,8 @@ def answer_key(questions: Sequence[Question]) -> pd.DataFrame:
 
 
 def rotate(question: Question, shift: int) -> Question:
-    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it.
-
-    Raises InputError for a released prompt that cannot be taken apart.
-    """
+    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it;
+    InputError for a released prompt that cannot be taken apart."""
     if shift == 0:
         return question
     if question.answers is None:
@@ -126,19 +123,15 @@ def rotate(question: Question, shift: int) -> Question:
 
 
 def messages(
-    question: Question,
-    prompt: str,
-    raw: str = "paper",
-    identity: str | None = None,
+    question: Question, prompt: str, raw: str = "paper", identity: str | None = None,
     shift: int = 0,
-) -> list[Message]:
+) -> list[Message]:  # fmt: skip
     """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
     Raw is "paper", the Raw-Prompt as appendix A prints it, with the cue, or "released", as the
     authors released it, without; that of a released file stays as it is. An `identity` stands in
-    place of the item's own (the mismatch of section 4.2). The answers are moved as by
-    :func:`rotate`. Raises InputError for a prompt that a file does not hold, or that cannot be
-    taken apart.
+    place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises
+    InputError for a prompt that a file does not hold, or that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
@@ -164,12 +157,14 @@ def _made(question: Question, sentences: Sequence[str], identity: str | None) ->
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
-    asked = filled(texts["question"], {"question": question.question})
-    answers = [
-        filled(texts["answer"], {"letter": letter, "answer": answer})
-        for letter, answer in zip(LETTERS, question.answers, strict=True)
+    parts = [
+        opening,
+        texts["instructions"],
+        filled(texts["question"], {"question": question.question}),
     ]
-    return texts["join"].join([opening, texts["instructions"], asked, *answers])
+    for letter, answer in zip(LETTERS, question.answers, strict=True):
+        parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
+    return texts["join"].join(parts)
 
 
 def _rotated(text: str, shift: int) -> str:
@@ -208,8 +203,8 @@ def _plain(text: str) -> str:
 def _load(file: Path) -> dict[str, Question]:
     records = read_json(file)
     if not isinstance(records, dict) or not records:
-        found = f"{str(records)[:20]!r} and no items"
-        raise wrong(file, found, "one JSON object with items by key")
+        expected = "one JSON object with items by key"
+        raise wrong(file, f"{str(records)[:20]!r} and no items", expected)
     return {key: _item(file, key, record) for key, record in records.items()}
 
 
