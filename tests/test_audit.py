@@ -3,7 +3,8 @@
 import io
 import json
 import shutil
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
+from decimal import Decimal, InvalidOperation
 
 import numpy as np
 import pandas as pd
@@ -20,67 +21,57 @@ NOTEBOOKS = [f"{number}_audit_{paper}" for number, paper in enumerate(PAPERS, st
 # paper | check | contradicts, rounding, holds, cannot be checked
 PINNED = """
 empathy_gap | sentence against tables | 1 0 27 1
-empathy_gap | country of table 1, once | 0 0 21 0
-empathy_gap | colour of the cell | 0 0 84 0
-empathy_gap | null interval holds zero | 0 0 84 0
-empathy_gap | bound of a difference of mean z-scores | 0 0 84 0
-empathy_gap | range of z-scores | 0 0 84 0
-empathy_gap | product of the extreme z-scores | 0 0 84 0
-empathy_gap | extreme cells on the rating scale | 0 0 84 0
-empathy_gap | spread on the rating scale | 0 0 84 0
 empathy_gap | gap against the extremes of M | 0 0 81 3
-empathy_gap | whole number of 6050 events | 0 0 84 0
 empathy_gap | phrase against another place | 2 0 0 0
-empathy_gap | reference to another place | 0 0 6 0
 biased_samaritan | sentence against tables | 2 2 30 5
 biased_samaritan | phrase against another place | 3 0 0 0
 biased_samaritan | reference to another place | 2 0 3 0
 biased_samaritan | score minus control | 0 35 85 0
-biased_samaritan | same score in two tables | 0 0 30 0
-biased_samaritan | score on the scale | 0 0 210 0
-biased_samaritan | spread of four scores | 0 0 158 0
-biased_samaritan | possible setting | 0 0 10 0
-biased_samaritan | total of prompts | 0 0 3 0
 biased_samaritan | 412 prompts for each subgroup | 3 0 0 0
-biased_samaritan | six scores of one control | 0 0 1 0
-biased_samaritan | columns belong to the caption | 0 0 120 0
 giebench | sentence against tables | 4 1 24 5
 giebench | phrase against another place | 1 0 0 0
-giebench | reference to another place | 0 0 4 0
-giebench | whole number of right answers | 0 0 759 0
 giebench | questions against the accuracies' n | 10 0 0 0
-giebench | sum of the n | 0 0 1 0
-giebench | overall is the sum of the categories | 0 0 69 0
-giebench | difference of two accuracies | 0 0 552 0
 giebench | gained minus lost | 12 0 540 0
 giebench | overall count is the sum of the categories | 2 0 90 0
 giebench | same accuracy in tables 3 and 7 | 1 0 11 0
-giebench | order of the tuple, tables 3 and 7 | 0 0 4 0
 giebench | one n for three conditions | 0 0 105 21
 stereomap | sentence against tables | 1 3 28 4
 stereomap | phrase against another place | 2 0 0 0
 stereomap | reference to another place | 2 0 5 1
 stereomap | sign between two means | 0 0 20 15
-stereomap | mean on the scale | 0 0 35 0
 stereomap | two means equal to the last digit | 0 0 0 2
-stereomap | same groups in each column | 0 0 7 0
 stereomap | stars in the order of the correlations | 2 0 92 2
-stereomap | correlation | 0 0 96 0
 stereomap | n of the stars against the groups | 0 0 2 2
 stereomap | sign against section 2.1 | 1 0 0 0
-stereomap | mean of ten whole numbers | 0 0 160 0
-stereomap | variance of ten whole numbers | 0 0 160 0
-stereomap | mean and variance of whole numbers | 0 0 80 0
 stereomap | list is sorted | 0 0 228 12
-stereomap | group of appendix B | 0 0 240 0
-stereomap | spread on the scale | 0 0 240 0
-stereomap | spread of scores from 0 to 1 | 0 0 9 0
-stereomap | mean below largest variation | 0 0 6 0
-stereomap | same variation in tables 13 and 14 | 0 0 4 0
-stereomap | order of two columns | 0 0 24 0
-stereomap | coverage grows | 0 0 9 0
-stereomap | two words a dimension | 0 0 12 0
 """
+HOLD = {  # how often the checks hold that hold everywhere
+    "empathy_gap": {
+        "country of table 1, once": 21, "colour of the cell": 84, "null interval holds zero": 84,
+        "bound of a difference of mean z-scores": 84, "range of z-scores": 84,
+        "product of the extreme z-scores": 84, "extreme cells on the rating scale": 84,
+        "spread on the rating scale": 84, "whole number of 6050 events": 84,
+        "reference to another place": 6
+    },
+    "biased_samaritan": {
+        "same score in two tables": 30, "score on the scale": 210, "spread of four scores": 158,
+        "possible setting": 10, "total of prompts": 3, "six scores of one control": 1,
+        "columns belong to the caption": 120
+    },
+    "giebench": {
+        "reference to another place": 4, "whole number of right answers": 759, "sum of the n": 1,
+        "overall is the sum of the categories": 69, "difference of two accuracies": 552,
+        "order of the tuple, tables 3 and 7": 4
+    },
+    "stereomap": {
+        "mean on the scale": 35, "same groups in each column": 7, "correlation": 96,
+        "mean of ten whole numbers": 160, "variance of ten whole numbers": 160,
+        "mean and variance of whole numbers": 80, "group of appendix B": 240,
+        "spread on the scale": 240, "spread of scores from 0 to 1": 9,
+        "mean below largest variation": 6, "same variation in tables 13 and 14": 4,
+        "order of two columns": 24, "coverage grows": 9, "two words a dimension": 12
+    },
+}  # fmt: skip
 
 
 def cells_of(name):
@@ -127,24 +118,26 @@ def findings(tables):
 
 
 def test_counts_are_pinned(findings):
-    counts = findings.groupby(["paper", "check", "verdict"], sort=False).size().unstack()
-    counts = counts.reindex(columns=VERDICTS[::-1]).fillna(0).astype(int)
-    found = [f"{paper} | {check} | {' '.join(map(str, row))}"
-             for (paper, check), row in zip(counts.index, counts.values, strict=True)]  # fmt: skip
-    assert found == PINNED.strip().splitlines()
+    counts = findings.groupby(["paper", "check", "verdict"]).size().unstack(fill_value=0)
+    counts = counts[list(VERDICTS[::-1])]
+    hold = counts["holds"] == counts.sum(axis=1)
+    for paper, checks in HOLD.items():
+        assert counts.loc[hold, "holds"][paper].to_dict() == checks
+    found = [
+        " | ".join([*row.Index, " ".join(map(str, row[1:]))]) for row in counts[~hold].itertuples()
+    ]
+    assert sorted(found) == sorted(PINNED.strip().splitlines())
 
 
 def test_the_exercise_finds_the_largest_contradictions(audit, findings):
-    """Its solution against a plain loop: units of the last printed digit between two numbers."""
+    """Its solution in decimal arithmetic: units of the last printed digit between two numbers."""
     units = []
     for row in findings[findings.verdict == "contradicts"].itertuples():
-        try:
-            printed, recomputed = float(row.printed), float(row.recomputed)
-        except ValueError:
-            continue
-        units.append(abs(printed - recomputed) * 10 ** len(row.printed.partition(".")[2]))
-    wanted = sorted(units, reverse=True)[:5]
-    assert audit[1]["answer"]["units"].astype(float).to_list() == pytest.approx(wanted, abs=0.006)
+        with suppress(InvalidOperation):
+            printed, recomputed = Decimal(row.printed), Decimal(row.recomputed)
+            units.append(float(abs(printed - recomputed).scaleb(-printed.as_tuple().exponent)))
+    found = audit[1]["answer"]["units"].astype(float).to_list()
+    assert found == pytest.approx(sorted(units, reverse=True)[:5], abs=0.006)
 
 
 def test_findings_are_as_promised(tables, findings):

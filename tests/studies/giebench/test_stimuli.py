@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,7 @@ def test_the_construction_prompts_are_those_of_appendix_a():
 
 
 def test_raw_tells_no_identity_and_only_two_prompts_change_with_it():
-    for item in OWN:
+    for item in OWN[::3]:
         other = next(one for one in NAMED.values() if one.category == item.category).identity
         for raw in ("paper", "released"):
             assert "user belongs" not in asked(item, "Raw", raw)
@@ -142,13 +143,11 @@ def test_an_identity_that_the_paper_has_not_stands_as_it_is_given():
 
 
 def test_identities_are_those_of_table_8_and_the_faiths_of_table_7():
-    printed = published.load("giebench", 8)
-    here = [(row.category, row.identity) for row in NAMED.values()]
-    faiths = [("Faith", name) for name in ("Islam", "Buddhism", "Christianity")]
-    assert [pair for pair in here if pair not in faiths] == list(
-        zip(printed.category, printed.identity, strict=True)
-    )
-    assert [pair for pair in here if pair[0] == "Faith"] == faiths
+    printed = published.load("giebench", 8)[["category", "identity"]].to_numpy().tolist()
+    here = IDENTITIES[["category", "identity"]].to_numpy().tolist()
+    assert [pair for pair in here if pair[0] != "Faith"] == printed
+    faiths = ["Islam", "Buddhism", "Christianity"]
+    assert [name for category, name in here if category == "Faith"] == faiths
     accuracies = published.load("giebench", 1).category.unique().tolist()
     assert [*stimuli.categories(), "Overall"] == accuracies
 
@@ -193,10 +192,8 @@ def test_the_sample_has_six_items_in_each_category():
 
 def test_letters_are_spread_evenly():
     assert Counter(item.correct for item in SAMPLE) == {"A": 17, "B": 17, "C": 16, "D": 16}
-    for category in stimuli.categories():
-        letters = Counter(item.correct for item in SAMPLE if item.category == category)
-        assert set(letters) == set("ABCD"), category
-        assert max(letters.values()) <= 2, category
+    letters = stimuli.answer_key(SAMPLE).groupby(["category", "correct"]).size().unstack()
+    assert letters.isin([1, 2]).all(axis=None)
 
 
 def test_questions_and_answers_are_short_and_read_as_sentences():
@@ -284,22 +281,19 @@ def folder(tmp_path):
 
 
 def change(folder, prompt, edit):
-    file = folder / f"{prompt}-Prompt.json"
-    records = json.loads(file.read_text("utf8"))
+    records = json.loads((file := folder / f"{prompt}-Prompt.json").read_text("utf8"))
     edit(records)
-    return write(file, records)
+    write(file, records)
 
 
 def test_released_files_give_the_items_that_made_them(folder, monkeypatch):
     items = load_questions(folder)
     assert [item._replace(prompts=None) for item in items] == SAMPLE
-    for item, own in zip(items[:9], SAMPLE, strict=False):
-        for prompt in stimuli.prompts():
-            for shift in range(4):
-                for identity in (None, "Russia"):
-                    wanted = asked(own, prompt, shift=shift, identity=identity)
-                    assert asked(item, prompt, shift=shift, identity=identity) == wanted
-            assert asked(item, prompt, "released") == asked(own, prompt)  # verbatim
+    for (item, own), prompt in product(zip(items[:9], SAMPLE[:9], strict=True), stimuli.prompts()):
+        for shift, identity in product(range(4), (None, "Russia")):
+            how = {"shift": shift, "identity": identity}
+            assert asked(item, prompt, **how) == asked(own, prompt, **how)
+        assert asked(item, prompt, "released") == asked(own, prompt)  # verbatim
 
 
 def test_the_benchmark_is_read_from_the_verified_files(folder, monkeypatch):
@@ -381,15 +375,7 @@ DISAGREE = [
 @pytest.mark.parametrize(("edit", "sentence"), DISAGREE)
 def test_released_files_that_disagree_are_one_sentence(folder, edit, sentence):
     change(folder, "ID", edit)
-    with pytest.raises(InputError, match=re.escape(sentence)) as problem:
-        load_questions(folder)
-    assert str(folder) in str(problem.value)
-    assert "\n" not in str(problem.value)
-
-
-def test_a_folder_lacks_a_file(folder):
-    (folder / "Raw-Prompt.json").unlink()
-    with pytest.raises(InputError, match=r"Raw-Prompt.json cannot be read: No such file"):
+    with pytest.raises(InputError, match=f"^{folder}/.*{re.escape(sentence)}.*$"):
         load_questions(folder)
 
 
@@ -433,29 +419,19 @@ BAD = [
 @pytest.mark.parametrize(("changes", "sentence"), BAD)
 def test_a_bad_item_is_one_sentence(tmp_path, changes, sentence):
     file = write(tmp_path / "bad.json", {"x": ITEM, "k": ITEM | changes})
-    with pytest.raises(InputError, match=re.escape(sentence)) as problem:
+    with pytest.raises(InputError, match=f"^{file}, key 'k'[:,] {re.escape(sentence)}.*$"):
         load_questions(file)
-    assert re.match(re.escape(f"{file}, key 'k'") + "[:,] ", str(problem.value))
-    assert "\n" not in str(problem.value)
-    assert str(problem.value).endswith(".")
-
-
-def test_a_missing_field_is_one_sentence(tmp_path):
-    for field in ITEM:
-        item = {name: value for name, value in ITEM.items() if name != field}
-        file = write(tmp_path / "bad.json", {"k": item})
-        sentence = f"{file}, key 'k': found no field {field!r}, expected the fields category, iden"
-        with pytest.raises(InputError, match=re.escape(sentence)):
-            load_questions(file)
 
 
 ITEMS = "expected one JSON object with items by key."
 FILES = [
     (f'{{"k": {json.dumps(ITEM)}, "k": 2}}', ", key 'k': found it 2 times in one object, exp"),
     ('{"k": 3}', ", key 'k': found 3, expected an object with the fields of an item."),
+    *((json.dumps({"k": {name: ITEM[name] for name in ITEM if name != field}}),
+       f", key 'k': found no field {field!r}, expected the fields category, id") for field in ITEM),
     ("[1]", f": found '[1]' and no items, {ITEMS}"),
     ("{}", f": found '{{}}' and no items, {ITEMS}"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "sentence"), FILES)
@@ -466,9 +442,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, content, sentence):
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    assert {file.name for file in FOLDER.iterdir()} == {"identities.csv", "prompts.yaml"}
     for file in [*FOLDER.iterdir(), paths.SAMPLE / "giebench.json"]:
         content = file.read_text("utf8")
         assert content.endswith("\n")
-        assert "\t" not in content
-        assert all(line == line.rstrip() for line in content.split("\n"))
+        assert not re.search(r"\t|\s\n", content.replace("\n\n", "\n"))
