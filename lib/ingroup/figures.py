@@ -1,7 +1,7 @@
 """One style, one save function and the plots that several notebooks share.
 
-Figures are drawn from tables. Widths are those of a one- and a two-column page of the papers
-(ACL style: 3.03 and 6.30 inches), so that type stays readable at print size.
+Figures are drawn from tables, in inches of a one- and a two-column page of the papers (ACL style),
+so that type stays readable at print size.
 """
 
 import textwrap
@@ -28,29 +28,26 @@ DEMONSTRATION = (
 # Okabe and Ito's palette, distinguishable with any common colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
-_STYLE = {
-    "figure.constrained_layout.use": True,
-    "figure.dpi": 120,
-    "savefig.dpi": 300,
-    "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
-    "font.size": 7,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "legend.fontsize": 6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.prop_cycle": mpl.cycler(color=COLOURS),
-    "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
-    "svg.fonttype": "none",
-    "path.simplify": False,
-}
-
 
 def use_style() -> None:
     """Set the one style of all figures in matplotlib's rcParams."""
-    mpl.rcParams.update(_STYLE)
+    style = {
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 120,
+        "savefig.dpi": 300,
+        "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
+        "font.size": 7,
+        "axes.titlesize": 8,
+        "xtick.labelsize": 6,
+        "ytick.labelsize": 6,
+        "legend.fontsize": 6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": mpl.cycler(color=COLOURS),
+        "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
+        "path.simplify": False,
+    }
+    mpl.rcParams.update(style)
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
@@ -65,10 +62,8 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
-    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure.
-
-    A `demonstration`, where the model is the calibrant, says so below the panels. The figure comes
-    back for display, closed, so that a notebook shows it once.
+    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure, and close it,
+    so that a notebook shows it once. A `demonstration`, of the calibrant, says so below the panels.
     """
     if demonstration:
         lines = textwrap.fill(DEMONSTRATION, width=int(22 * fig.get_figwidth()))

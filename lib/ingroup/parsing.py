@@ -1,7 +1,7 @@
-"""Response text to a rating on a scale or a verdict, or to the reason why there is none.
+"""Response text to a rating on a scale, or to the reason why there is none.
 
-A model's reply is hostile text: any string is possible. Nothing here raises because of what a reply
-says, and nothing depends on anything but the text and the scale.
+A model's reply is hostile text: whatever it says, nothing here raises, and nothing depends on
+anything but the text and the scale.
 """
 
 import math
@@ -102,13 +102,8 @@ _OPENS_WITH_REFUSAL = re.compile(
     rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
 )
 
-_HYPHENS, _SLASHES = "−–‐‑－", "／⁄"
-_SIGNS = (
-    dict.fromkeys(APOSTROPHES, "'")
-    | dict.fromkeys(_HYPHENS, "-")
-    | dict.fromkeys(_SLASHES, "/")
-    | {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
-)
+_SIGNS = {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%", **dict.fromkeys(APOSTROPHES, "'")}
+_SIGNS |= dict.fromkeys("−–‐‑－", "-") | dict.fromkeys("／⁄", "/")
 
 
 def _sound(text: str, low: float, high: float) -> Parsed:

@@ -103,13 +103,12 @@ def beside(
 ) -> pd.DataFrame:
     """Printed numbers of one model, of one or several tables, beside those of this run.
 
-    `model` is its name in the tables, from :func:`model_of`; None for one that the paper did not
-    print. A source is a table as in :func:`load`, its column of numbers, and the numbers of this
-    run under an index that is named as the table's columns that tell its rows apart, e.g. ``run``
-    and ``group``; printed rows that are not in the index are left out. Columns ``table``,
-    ``number`` (the column), ``row`` (what the index says, joined by commas), then those of
-    :func:`compare`; empty where nothing is printed. Raises InputError if a table has no column of
-    that name, or the table or the run has a row twice.
+    `model` is as :func:`model_of` names it, None for one that the paper did not print. A source is
+    a table as in :func:`load`, its column of numbers, and the numbers of this run under an index
+    that is named as the table's columns that tell its rows apart, e.g. ``run`` and ``group``;
+    printed rows that are not in the index are left out. Columns ``table``, ``number`` (the column),
+    ``row`` (what the index says, joined by commas), then those of :func:`compare`. Raises
+    InputError for a column that the table has not, or a row that the table or the run has twice.
     """
     blocks = [pd.DataFrame(columns=_BESIDE.split())]
     for table, column, here in sources if model else ():

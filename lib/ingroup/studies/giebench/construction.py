@@ -78,13 +78,11 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
 
 
 def labels(sheet: pd.DataFrame) -> pd.DataFrame:
-    """The paper's three rules (section 3.1): the stance of each topic's identity, or why not yet.
+    """The three rules of section 3.1: each topic's ``label``, a stance or blank, and ``state``.
 
-    (1) Where all annotators concur, their stance is the label. (2) Where they disagree, it is what
-    they settle on when they meet. (3) A topic that offends any of them is removed. The sheet comes
-    back with ``label`` ("positive", "negative" or blank) and ``state``: "agreed" (1), "discussed"
-    (2), "to discuss" (2, ``discussed`` is blank), "removed" (3, also before the others are done),
-    "unfinished" (an annotator's cell is blank).
+    (1) Where all annotators concur ("agreed"), their stance is the label. (2) Where they disagree
+    ("to discuss"), it is what they settle on when they meet ("discussed"). (3) A topic that offends
+    any of them is "removed", also before all are done; else it is "unfinished".
     """
     marks, settled = _marks(sheet), sheet.discussed.to_numpy(str)
     rules = {
@@ -109,13 +107,12 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
     # Four seconds, for which nobody has to wait who only reads or asks.
-    from statsmodels.stats.inter_rater import fleiss_kappa
+    from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
-    counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
-    defined = (counts.sum(axis=0) > 0).sum() > 1
-    return float(fleiss_kappa(counts)) if defined else np.nan, len(given)
+    defined = len(np.unique(given)) > 1
+    return float(fleiss_kappa(aggregate_raters(given)[0])) if defined else np.nan, len(given)
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
@@ -128,9 +125,9 @@ def items(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Items in the layout of data/sample/giebench.json, and a sentence for each that lacks answers.
 
-    ``ready`` are the topics with a label, and ``draws`` four tables of replies to the dialog
-    prompt, a row a topic: with the label's attitude, then thrice with the opposite one. ``rng``
-    draws the letter of the fitting answer, each with probability 1/4.
+    ``draws`` are four tables of replies to the dialog prompt, a row for each topic of ``ready``:
+    with the label's attitude, then thrice with the opposite one. ``rng`` draws the letter of the
+    fitting answer, each with probability 1/4.
     """
     made: dict[str, dict[str, Any]] = {}
     problems = []
@@ -188,8 +185,8 @@ def parse_topics(text: str) -> Found:
     """The questions in a reply to the topic prompt.
 
     A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
-    such lines, any line that does. Numbers, quotation and bold marks and a short label before a
-    colon are taken off; a topic that comes again is left out.
+    such lines, any line that does. Marks and a short label before a colon are taken off; a topic
+    that comes again is left out.
     """
     marked, bare = {}, {}
     for line in text.splitlines():
@@ -210,8 +207,8 @@ def parse_dialog(text: str) -> Found:
     """User's and assistant's turn in a reply to the dialog prompt.
 
     They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
-    lines, where the quotation marks may be missing. An answer with a mark of the evaluation
-    prompts, e.g. ``[[A]]``, would speak to the judge and counts as missing.
+    lines, perhaps without quotation marks. An answer with a mark of the evaluation prompts, e.g.
+    ``[[A]]``, would speak to the judge and counts as missing.
     """
     speakers = list(_SPEAKER.finditer(text))
     rounds = Counter(speaker[1].lower() for speaker in speakers)
@@ -219,8 +216,7 @@ def parse_dialog(text: str) -> Found:
         return Found([], f"{' and '.join(absent)} in the reply")
     if max(rounds.values()) > 1:
         return Found([], f"{max(rounds.values())} rounds in the reply, expected one")
-    stops = [speakers[1].start(), len(text)]
-    said = zip(speakers, stops, strict=True)
+    said = zip(speakers, (speakers[1].start(), len(text)), strict=True)
     turns = {speaker[1].lower(): _turn(text[speaker.end() : stop]) for speaker, stop in said}
     missing = next((f'nothing after "{name}":' for name, turn in turns.items() if not turn), "")
     if mark := _MARK.search(turns["assistant"]):
