@@ -83,15 +83,6 @@ def test_fetch_copies_from_a_mirror_and_leaves_alone_what_is_there(mirror, tmp_p
         assert [file.stat().st_mtime_ns for file in again] == before
 
 
-def test_a_damaged_file_is_fetched_again(mirror, tmp_path):
-    damaged = fetch("tiny", mirror, tmp_path / "raw")[1]
-    damaged.write_bytes(b"second fi")
-    with pytest.raises(InputError, match=r"two words.tsv was changed: it has SHA-.*; `make data`"):
-        corpora.file("tiny", "two words.tsv", tmp_path / "raw")
-    fetch("tiny", mirror, tmp_path / "raw")
-    assert held(tmp_path / "raw") == CONTENTS
-
-
 def test_a_wrong_hash_in_the_mirror_leaves_nothing_behind(mirror, tmp_path):
     (mirror / "tiny" / "two words.tsv").write_bytes(b"forged\n")
     found = hashlib.sha256(b"forged\n").hexdigest()[:12]
@@ -197,17 +188,22 @@ def test_a_wrong_blob_is_not_kept_and_named_with_both_ids(serve, tmp_path):
     assert held(tmp_path) == {"data/a.json": b"{}\n"}
 
 
-def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path):
-    asked, place = ("blobs", "results/a.json", tmp_path), tmp_path / "blobs/results/a.json"
-    with pytest.raises(InputError, match=r"results/a.json is not there; `make data` fetches blobs"):
-        corpora.file(*asked)
-    fetch("blobs", mirror, tmp_path)
-    assert corpora.file(*asked) == place
+@pytest.mark.parametrize(
+    ("corpus", "name"), [("tiny", "two words.tsv"), ("blobs", "results/a.json")]
+)
+def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path, corpus, name):
+    with pytest.raises(InputError, match=f"{name} is not there; `make data` fetches {corpus}"):
+        corpora.file(corpus, name, tmp_path)
+    fetch(corpus, mirror, tmp_path)
+    place = corpora.file(corpus, name, tmp_path)
+    assert place == tmp_path / corpus / name
     place.write_bytes(b"\n")
     with pytest.raises(
-        InputError, match=r"results/a.json was changed: it has .*`make data` fetches"
+        InputError, match=f"{name} was changed: it has .*, expected .*`make data` fet"
     ):
-        corpora.file(*asked)
+        corpora.file(corpus, name, tmp_path)
+    fetch(corpus, mirror, tmp_path)  # a damaged file is fetched again
+    assert corpora.file(corpus, name, tmp_path) == place
 
 
 def test_the_command_prints_a_line_a_corpus(mirror, tmp_path, monkeypatch, capsys):

@@ -69,7 +69,9 @@ REPLIES = [
         "**Final verdict:** [[A]]\n\n**Why:** it is clearer than [[C]].",
         "Final verdict: [[A]]\n[[B]]", "[[A]] is as good as [[B]].",
         "[[A]] has 8.5 points like [[B]]", "[[A]] is my final verdict, not [[B]]"]),
-    (SEVERAL, "B", ["[[A]], [[B]], [[A]]"]),
+    (SEVERAL, "B", ["[[A]], [[B]], [[A]]", "[[A]] [[A]] [[B]] [[A]]"]),  # which [[A]]: [[B]] tells
+    # Another bracket ends what the released code compares.
+    (SEVERAL, "A", ["[[A]] [1] [[B]] [[A]]", "[[A]] [[B]] [[a]] [[A]]"]),
     (SEVERAL, "C", ["A and B hedge. [[C]] or [[D]]."]),
     (SEVERAL, "D", ["Verdict: [[D]] ([[A]] and [[B]] hedge)"]),
     # the answers one after the other, and no verdict
@@ -112,14 +114,6 @@ def test_quirks_of_the_released_code(gap):
     for tags, expected in QUIRKS.items():
         text = gap.join(f"[[{letter}]]" for letter in tags)
         assert parse_verdict(text, "released") == (expected, OK), text
-
-
-def test_another_bracket_ends_what_the_released_code_compares():
-    assert parse_verdict("[[A]] [[B]] [[A]]", "released").letter == "B"
-    assert parse_verdict("[[A]] [1] [[B]] [[A]]", "released").letter == "A"
-    assert parse_verdict("[[A]] [[B]] [[a]] [[A]]", "released").letter == "A"
-    # Which of two tags A is taken cannot be seen from the letter A: here B tells.
-    assert parse_verdict("[[A]] [[A]] [[B]] [[A]]", "released").letter == "B"
 
 
 @settings(max_examples=250, deadline=None)
