@@ -3,9 +3,8 @@
 The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
 behind a verdict, and the book in which each check is entered with the printed cells that took part.
 The verdicts, from the mildest: ``cannot be checked`` where the paper does not say enough; ``holds``
-within half a unit of the last printed digit; ``rounding`` outside that, but within what the
-rounding of all operands can do, or cut instead of rounded, in prose also one off ("over sixty" for
-60); ``contradicts`` outside both.
+within half a unit of the last printed digit; ``rounding`` within what the rounding of all operands
+can do, or cut instead of rounded, in prose also one off ("over sixty" for 60); ``contradicts``.
 """
 
 import re

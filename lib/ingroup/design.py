@@ -66,7 +66,7 @@ class Block:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(len(levels) for levels in self.factors.values())
+        return tuple(map(len, self.factors.values()))
 
     def __len__(self) -> int:
         return prod(self.shape)
@@ -127,8 +127,8 @@ class Design(Sequence[Trial]):
     def block_of(self, **labels: str) -> tuple[Block, range]:
         """The block with these labels and the numbers of its trials; KeyError unless it is one."""
         found = [
-            (block, range(low, high))
-            for block, (low, high) in zip(self.blocks, pairwise(self._bounds), strict=True)
+            (block, range(*bounds))
+            for block, bounds in zip(self.blocks, pairwise(self._bounds), strict=True)
             if labels.items() <= dict(block.labels).items()
         ]
         if len(found) != 1:

@@ -89,8 +89,7 @@ def replies(
     """A few raw replies of one call as a table: first those without an answer, then some with.
 
     `status_of` gives a reply's status, "ok" where it holds an answer; `about` makes of a condition
-    the columns that tell what was asked; `number` is how many of either kind are shown, at most.
-    Whatever a model wrote is escaped and shown as text.
+    the columns that tell what was asked; at most `number` of either kind are shown, escaped.
     """
 
     def some(read: pd.DataFrame) -> pd.DataFrame:

@@ -43,8 +43,8 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
 
     Rule ``"sound"`` takes a number only where the reply leaves no doubt which one is meant:
 
-    1. Decimal digits of every script count as digits (85, ８５, ٨٥). Fractions, superscripts and
-       circled digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
+    1. Decimal digits of every script count (85, ８５, ٨٥). Fractions, superscripts and circled
+       digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
     2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
     3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100: on
        0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80, and "8/10" is unparsable,
@@ -52,11 +52,9 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
        and the other lines are reasons. Without such a line the whole text is the answer.
     5. The answer is the number if there is one distinct number and it is within the scale. A range
-       ("70-80"), two different numbers and a number outside the scale ("-5") are not an answer.
+       ("70-80"), two numbers, one outside the scale ("-5") or in words ("eighty") are no answer.
     6. A text without an answer is refused if it has the words of a refusal, else unparsable. A text
        that opens with a refusal and has no line as in 4 is refused, whatever numbers it holds.
-
-    Number words ("eighty") are not read.
 
     Rule ``"released"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
     with "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``,

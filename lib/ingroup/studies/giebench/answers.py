@@ -49,18 +49,17 @@ def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
 
     Rule ``"sound"`` takes the final verdict where the reply leaves no doubt which one it is:
 
-    1. A verdict is one letter from A to D in double brackets. Spaces, bold marks and lower case are
-       let pass ([[b]], [[ **B** ]], full-width ［［Ｂ］］): they hide nothing. [B] may be a note,
-       so it is none, and neither is a letter that no assistant has ([[E]]).
+    1. A verdict is one letter from A to D in double brackets; spaces, bold marks and lower case are
+       let pass ([[b]], [[ **B** ]], full-width ［［Ｂ］］). [B] may be a note, so it is none, and
+       neither is a letter that no assistant has ([[E]]).
     2. The instruction line, '"[[A]]" if assistant A is better, ...', is set aside where a reply
-       repeats it, whole or in part. So are the letters that begin lines, "[[A]]: ...", where they
-       are more than one: such a reply goes through the answers.
+       repeats it, whole or in part. So are letters that begin lines, "[[A]]: ...", where they are
+       more than one: such a reply goes through the answers.
     3. Of what is left the last is the verdict, unless another letter has the same claim: in the
        same sentence, "[[A]] is as good as [[B]]"; as a verdict of its own just before, "[[A]].
        [[B]]"; or where it was called the verdict, "Final verdict: [[A]]. I hesitated over [[B]]".
        Then they are several; but "[[A]] or [[C]], so my final verdict is [[C]]" says which.
-    4. A text without a verdict is refused if it has the words of a refusal. A verdict counts
-       whatever words stand before it.
+    4. Only a text without a verdict is refused, if it has the words of a refusal.
 
     Rule ``"released"`` is that of the code Wang et al. (2024) released. Of the tags, [[X]] with
     any capital letter X, it takes the first, unless the same letter comes again later with at least
@@ -77,8 +76,8 @@ def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
     return _released(text) if rule == "released" else _sound(text)
 
 
-# Tags with no other "[" between them. The last tag of such a run has none behind it that could make
-# the search move on, so the released rule never looks beyond the first run.
+# Tags with no other "[" between them: the released rule never looks beyond the first such run, as
+# its last tag has none behind it that could make the search move on.
 _RUN = re.compile(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*")
 
 

@@ -38,11 +38,9 @@ class Planted:
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted text: a short explanation and the verdict, or one without it."""
-        if silence := self._silence(question, prompt):
-            return silence
         known = "known" if self.knows(question, prompt, identity) else "unknown"
-        letter = self.letter(question, prompt, identity)
-        return self.table["reply"][known].replace("{letter}", letter)
+        text = self._silence(question, prompt) or self.table["reply"][known]
+        return text.replace("{letter}", self.letter(question, prompt, identity))
 
     def _silence(self, question: Question, prompt: str) -> str:
         """What is said instead of a verdict; "" where there is one."""

@@ -1,12 +1,10 @@
 """Accuracy of verdicts, its change between prompts, position bias and identity mismatch.
 
-GIEBench (Wang et al. 2024), sections 4 and 5. Answers are tables of
-:func:`ingroup.studies.giebench.answers.load`. An answer without a verdict is wrong, as in the
-paper, and is also shown apart. Shares are in percent, of items unless said. Intervals, ``low`` to
-``high``, are at 95 %: Wilson's of one share and Newcombe's of the difference of two shares of the
-same items. Tables keep the order in which prompts and categories come; "Overall" is last.
-
-ValueError, with one sentence, is for an item that was not asked as often as a function needs.
+GIEBench (Wang et al. 2024), sections 4 and 5. Answers are those of `answers.load`; one without a
+verdict is wrong, as in the paper, and is also shown apart. Shares are in percent, of items unless
+said. Intervals, ``low`` to ``high``, are at 95 %: Wilson's of one share and Newcombe's of the
+difference of two shares of the same items. Tables keep the order in which prompts and categories
+come; "Overall" is last. ValueError is for an item that was not asked as often as a function needs.
 """
 
 from collections.abc import Iterable

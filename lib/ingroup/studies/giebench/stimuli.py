@@ -40,16 +40,15 @@ _TAGS = re.compile(
 
 
 class Question(NamedTuple):
-    """One item. ``prompts`` is None, or the released prompts by name; then a part is None where
-    they do not yield it. ``identity`` is named as in identities.csv, if it is there."""
+    """One item; a part is None where the released prompts do not yield it."""
 
     key: str
     category: str
-    identity: str | None
+    identity: str | None  # as in identities.csv, if it is there
     question: str | None
     answers: tuple[str, ...] | None
     correct: str
-    prompts: Mapping[str, str] | None = None
+    prompts: Mapping[str, str] | None = None  # the released ones by name
 
 
 def load_questions(source: str | Path = "sample") -> list[Question]:
@@ -90,10 +89,9 @@ def prompts() -> tuple[str, ...]:
 
 
 def tuples() -> pd.DataFrame:
-    """Identity tuples of section 4.2: of printed table 7, then those that only table 3 has.
+    """Identity tuples of section 4.2: those of table 7, then what table 3 has besides.
 
-    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` as in identities.csv (other
-    capitals and apostrophes). A pair in the other order is the same one.
+    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` are as in identities.csv.
     """
     printed = pd.concat([published.load("giebench", table) for table in (7, 3)], ignore_index=True)
     one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
@@ -240,8 +238,8 @@ def _item(file: Path, key: str, record: object) -> Question:
     plain = [_plain(answer) for answer in answers]
     if again := [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]:
         raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
-    identity = _identity(record["identity"])[1]
-    return Question(key, category, identity, record["question"], tuple(answers), correct)
+    about = _identity(record["identity"])[1], record["question"]
+    return Question(key, category, *about, tuple(answers), correct)
 
 
 def _is_text(value: object) -> bool:
