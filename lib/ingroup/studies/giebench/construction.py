@@ -106,13 +106,14 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     Over the topics with no other mark than these: not those that rule 3 removes, unless "offensive"
     is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
-    # Four seconds, for which nobody has to wait who only reads or asks.
-    from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+    # Seconds to import, for which nobody has to wait who only reads or asks.
+    from statsmodels.stats.inter_rater import fleiss_kappa
 
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
+    counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
     defined = len(np.unique(given)) > 1
-    return float(fleiss_kappa(aggregate_raters(given)[0])) if defined else np.nan, len(given)
+    return float(fleiss_kappa(counts)) if defined else np.nan, len(given)
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
