@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from itertools import islice, pairwise
+from itertools import islice
 
 import pytest
 
@@ -21,12 +21,9 @@ def block(setting, category, **factors):
 
 @pytest.fixture
 def plan():
+    first, second = ({"a": "abc", "b": range(4)}, {"a": "de", "b": range(5)})
     return Design(
-        [
-            block("P0", "x", a="abc", b=range(4)),
-            block("P0", "y", a="de", b=range(5)),
-            block("P1", "x", a="abc", b=range(4)),
-        ]
+        [block("P0", "x", **first), block("P0", "y", **second), block("P1", "x", **first)]
     )
 
 
@@ -34,11 +31,8 @@ def test_index_to_condition_to_index(plan):
     assert len(plan) == 12 + 10 + 12
     for number, trial in enumerate(plan):
         assert trial.index == number == plan.index(trial.condition)
-    assert plan[13] == (
-        13,
-        {"setting": "P0", "category": "y", "a": "d", "b": 1},
-        [{"role": "user", "content": "d asks 1"}],
-    )
+    condition = {"setting": "P0", "category": "y", "a": "d", "b": 1}
+    assert plan[13] == (13, condition, [{"role": "user", "content": "d asks 1"}])
     assert plan[-1] == plan[33]
     for beyond in (34, -35):
         with pytest.raises(IndexError, match="of a design of 34 trials"):
@@ -71,11 +65,6 @@ def test_a_slice_keeps_the_numbers_of_the_whole(plan):
     assert len(plan.slice(len(plan) - 1, len(plan) + 50)) == 1
     with pytest.raises(IndexError, match="slice 4:2"):
         plan.slice(4, 2)
-
-
-def test_iteration_gives_every_trial_once(plan):
-    assert [trial.index for trial in plan] == list(range(len(plan)))
-    assert all(b.index == a.index + 1 for a, b in pairwise(plan))
 
 
 def test_a_block_is_found_by_its_labels(plan):

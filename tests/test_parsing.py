@@ -10,150 +10,74 @@ from hypothesis import strategies as st
 from ingroup import parsing
 from ingroup.parsing import OK, REFUSED, UNPARSABLE, parse_rating
 
-# reply, value on 0 to 100, value on 0 to 10; a status where there is no value
+# value on 0 to 100, value on 0 to 10, replies; a status where there is no value
 SOUND = [
     # one number
-    ("85", 85, UNPARSABLE),
-    ("8", 8, 8),
-    ("85.", 85, UNPARSABLE),
-    ("8.5", 8.5, 8.5),
-    (".5", 0.5, 0.5),
-    ("...85", 85, UNPARSABLE),
-    ("**85**", 85, UNPARSABLE),
-    ("_85_", 85, UNPARSABLE),
-    ("\\boxed{85}", 85, UNPARSABLE),
-    ("<answer>85</answer>", 85, UNPARSABLE),
-    ("85\u200b", 85, UNPARSABLE),
-    ("+7", 7, 7),
-    ("85, 85", 85, UNPARSABLE),
-    ("I would say 85.", 85, UNPARSABLE),
-    ("I'm sorry to hear that. 85", 85, UNPARSABLE),
+    (85, UNPARSABLE, ["85", "85.", "...85", "**85**", "_85_", "\\boxed{85}",
+        "<answer>85</answer>", "85\u200b", "85, 85", "I would say 85.",
+        "I'm sorry to hear that. 85"]),
+    (8, 8, ["8"]),
+    (8.5, 8.5, ["8.5"]),
+    (0.5, 0.5, [".5"]),
+    (7, 7, ["+7"]),
     # the ends of the scale
-    ("0", 0, 0),
-    ("10", 10, 10),
-    ("100", 100, UNPARSABLE),
-    ("100.0", 100, UNPARSABLE),
-    ("100.5", UNPARSABLE, UNPARSABLE),
-    ("101", UNPARSABLE, UNPARSABLE),
-    ("-5", UNPARSABLE, UNPARSABLE),
-    ("−5", UNPARSABLE, UNPARSABLE),
-    ("–5", UNPARSABLE, UNPARSABLE),
-    ("Emotion intensity: -5", UNPARSABLE, UNPARSABLE),
+    (0, 0, ["0"]),
+    (10, 10, ["10"]),
+    (100, UNPARSABLE, ["100", "100.0"]),
+    (UNPARSABLE, UNPARSABLE, ["100.5", "101", "-5", "−5", "–5", "Emotion intensity: -5"]),
     # digits of other scripts, and numerals that are no digits
-    ("٨٥", 85, UNPARSABLE),
-    ("８５", 85, UNPARSABLE),
-    ("८५", 85, UNPARSABLE),
-    ("٨٫٥", 8.5, 8.5),
-    ("８／１０", UNPARSABLE, 8),
-    ("85分", 85, UNPARSABLE),
-    ("8²", UNPARSABLE, UNPARSABLE),
-    ("8½", UNPARSABLE, UNPARSABLE),
-    ("½", UNPARSABLE, UNPARSABLE),
-    ("⑧", UNPARSABLE, UNPARSABLE),
-    ("八十五", UNPARSABLE, UNPARSABLE),
+    (85, UNPARSABLE, ["٨٥", "８５", "८५", "85分"]),
+    (8.5, 8.5, ["٨٫٥"]),
+    (UNPARSABLE, 8, ["８／１０"]),
+    (UNPARSABLE, UNPARSABLE, ["8²", "8½", "½", "⑧", "八十五"]),
     # the scale mentioned
-    ("on a scale of 0 to 100, 80", 80, UNPARSABLE),
-    ("50 (0 to 100)", 50, UNPARSABLE),
-    ("On a scale from 0 (not at all) to 100 (extremely), I'd say 80.", 80, UNPARSABLE),
-    ("0 being not at all and 100 being extremely: 85", 85, UNPARSABLE),
-    ("from 0% to 100%, 80%", 80, UNPARSABLE),
-    ("0-10: 7", UNPARSABLE, 7),
-    ("0-100", UNPARSABLE, UNPARSABLE),
-    ("Out of 100, I'd say 80", 80, UNPARSABLE),
-    ("80 on a scale of 100", 80, UNPARSABLE),
-    ("on a scale of 1 to 10, 8", UNPARSABLE, UNPARSABLE),
+    (80, UNPARSABLE, ["on a scale of 0 to 100, 80",
+        "On a scale from 0 (not at all) to 100 (extremely), I'd say 80.", "from 0% to 100%, 80%",
+        "Out of 100, I'd say 80", "80 on a scale of 100"]),
+    (50, UNPARSABLE, ["50 (0 to 100)"]),
+    (85, UNPARSABLE, ["0 being not at all and 100 being extremely: 85"]),
+    (UNPARSABLE, 7, ["0-10: 7"]),
+    (UNPARSABLE, UNPARSABLE, ["0-100", "on a scale of 1 to 10, 8"]),
     # denominators
-    ("85/100", 85, UNPARSABLE),
-    ("80 / 100.", 80, UNPARSABLE),
-    ("8/10", UNPARSABLE, 8),
-    ("8.5/10", UNPARSABLE, 8.5),
-    ("I would rate this an 85 out of 100.", 85, UNPARSABLE),
-    ("8 out of 10", UNPARSABLE, 8),
-    ("120/100", UNPARSABLE, UNPARSABLE),
-    ("85%", 85, UNPARSABLE),
-    ("8 percent", 8, UNPARSABLE),
+    (85, UNPARSABLE, ["85/100", "I would rate this an 85 out of 100.", "85%"]),
+    (80, UNPARSABLE, ["80 / 100."]),
+    (UNPARSABLE, 8, ["8/10", "8 out of 10"]),
+    (UNPARSABLE, 8.5, ["8.5/10"]),
+    (UNPARSABLE, UNPARSABLE, ["120/100"]),
+    (8, UNPARSABLE, ["8 percent"]),
     # an answer on a line of its own, reasons beside it
-    ("Emotion intensity: 85", 85, UNPARSABLE),
-    ("85\nThe person lost 3 jobs in 2009.", 85, UNPARSABLE),
-    ("**Rating:** 85/100\n\n1. Two of 5 were hurt", 85, UNPARSABLE),
-    ("They were 3.\n\nMy answer is 80", 80, UNPARSABLE),
-    ("85\n70", UNPARSABLE, UNPARSABLE),
-    ("2nd\nI would say 85", 85, UNPARSABLE),
+    (85, UNPARSABLE, ["Emotion intensity: 85", "85\nThe person lost 3 jobs in 2009.",
+        "**Rating:** 85/100\n\n1. Two of 5 were hurt", "2nd\nI would say 85"]),
+    (80, UNPARSABLE, ["They were 3.\n\nMy answer is 80"]),
+    (UNPARSABLE, UNPARSABLE, ["85\n70"]),
     # no number that is meant without doubt
-    ("70-80", UNPARSABLE, UNPARSABLE),
-    ("50 to 100", UNPARSABLE, UNPARSABLE),
-    ("0 to 1000", UNPARSABLE, UNPARSABLE),
-    ("5.0 to 100", UNPARSABLE, UNPARSABLE),
-    ("70–80", UNPARSABLE, UNPARSABLE),
-    ("Between 7 and 8", UNPARSABLE, UNPARSABLE),
-    ("They were 25 and I'd say 80", UNPARSABLE, UNPARSABLE),
-    ("8,5", UNPARSABLE, UNPARSABLE),
-    ("1,000", UNPARSABLE, UNPARSABLE),
-    ("80...85", UNPARSABLE, UNPARSABLE),
-    ("8.5.1", UNPARSABLE, UNPARSABLE),
-    ("1e400", UNPARSABLE, UNPARSABLE),
-    ("2nd", UNPARSABLE, UNPARSABLE),
-    ("8.5x", UNPARSABLE, UNPARSABLE),
-    ("NaN", UNPARSABLE, UNPARSABLE),
-    ("inf", UNPARSABLE, UNPARSABLE),
-    ("eighty", UNPARSABLE, UNPARSABLE),
-    ("9" * 5000, UNPARSABLE, UNPARSABLE),
-    ("!!!!![]!!", UNPARSABLE, UNPARSABLE),
-    ("Emotion intensity:", UNPARSABLE, UNPARSABLE),
-    ("I'm sorry to hear that.", UNPARSABLE, UNPARSABLE),
-    ("", UNPARSABLE, UNPARSABLE),
-    (" \n", UNPARSABLE, UNPARSABLE),
-    (None, UNPARSABLE, UNPARSABLE),
-    (math.nan, UNPARSABLE, UNPARSABLE),
+    (UNPARSABLE, UNPARSABLE, ["70-80", "50 to 100", "0 to 1000", "5.0 to 100", "70–80",
+        "Between 7 and 8", "They were 25 and I'd say 80", "8,5", "1,000", "80...85", "8.5.1",
+        "1e400", "2nd", "8.5x", "NaN", "inf", "eighty", "9" * 5000, "!!!!![]!!",
+        "Emotion intensity:", "I'm sorry to hear that.", "", " \n", None, math.nan]),
     # refusals
-    ("I can't answer that.", REFUSED, REFUSED),
-    ("I can’t answer that.", REFUSED, REFUSED),
-    ("I cannot rate this on a scale from 0 to 100", REFUSED, REFUSED),
-    ("I cannot rate a person of 25", REFUSED, REFUSED),
-    ("I cannot say for sure.\n85", 85, REFUSED),
-    ("I'm sorry, but I can't rate a person of 25", REFUSED, REFUSED),
-    ("I'm sorry, but no.", REFUSED, REFUSED),
-    ("I’m not rating this.", REFUSED, REFUSED),
-    ("I am unable to do this", REFUSED, REFUSED),
-    ("As an AI, I have no feelings.", REFUSED, REFUSED),
-    ("As an AI I'd say 85", 85, REFUSED),
-    ("It is not appropriate to rate this", REFUSED, REFUSED),
-]
+    (REFUSED, REFUSED, ["I can't answer that.", "I can’t answer that.",
+        "I cannot rate this on a scale from 0 to 100", "I cannot rate a person of 25",
+        "I'm sorry, but I can't rate a person of 25", "I'm sorry, but no.",
+        "I’m not rating this.", "I am unable to do this", "As an AI, I have no feelings.",
+        "It is not appropriate to rate this"]),
+    (85, REFUSED, ["I cannot say for sure.\n85", "As an AI I'd say 85"]),
+]  # fmt: skip
 
-# reply, what the released code makes of it on every scale
+# what the released code makes of replies on every scale
 AUTHORS = [
-    ("85", 85),
-    ("8.5", 8),
-    (".5", 5),
-    ("80/100", 80),
-    ("8/10", 8),
-    ("-5", 5),
-    ("50 (0 to 100)", 50),
-    ("on a scale of 0 to 100, 80", 0),
-    ("In 2009 I felt 80", 80),
-    ("In 2009 I felt 800 and not 80", REFUSED),
-    ("150", REFUSED),
-    ("100", 100),
-    ("٨٥", 85),
-    ("８５", 85),
-    ("85分", REFUSED),
-    ("_85_", REFUSED),
-    ("1e400", REFUSED),
-    ("²", REFUSED),
-    ("9" * 5000, REFUSED),
-    ("0" * 5000 + "85", 85),
-    ("I cannot say: 85", REFUSED),
-    ("I can't say: 85", REFUSED),
-    ("I'm not rating 85", REFUSED),
-    ("I can’t say: 85", 85),
-    (" I cannot say: 85", 85),
-    ("I'm sorry, but I cannot rate a person of 25", 25),
-    ("!!!!![]!!", REFUSED),
-    ("eighty", REFUSED),
-    ("", REFUSED),
-    (None, REFUSED),
-    (math.nan, REFUSED),
-]
+    (85, ["85", "٨٥", "８５", "0" * 5000 + "85", "I can’t say: 85", " I cannot say: 85"]),
+    (8, ["8.5", "8/10"]),
+    (5, [".5", "-5"]),
+    (80, ["80/100", "In 2009 I felt 80"]),
+    (50, ["50 (0 to 100)"]),
+    (0, ["on a scale of 0 to 100, 80"]),
+    (REFUSED, ["In 2009 I felt 800 and not 80", "150", "85分", "_85_", "1e400", "²", "9" * 5000,
+        "I cannot say: 85", "I can't say: 85", "I'm not rating 85", "!!!!![]!!", "eighty", "",
+        None, math.nan]),
+    (100, ["100"]),
+    (25, ["I'm sorry, but I cannot rate a person of 25"]),
+]  # fmt: skip
 
 NUMBERS = st.one_of(
     st.integers(-200, 200).map(str),
@@ -173,11 +97,8 @@ PHRASES = st.sampled_from(
         "sorry, but",
     ]
 )
-REPLIES = st.one_of(
-    st.text(),
-    st.lists(st.one_of(NUMBERS, PHRASES, st.text(max_size=5)), max_size=8).map("".join),
-    st.lists(st.one_of(NUMBERS, PHRASES, st.text(max_size=5)), max_size=8).map(" ".join),
-)
+PIECES = st.lists(NUMBERS | PHRASES | st.text(max_size=5), max_size=8)
+REPLIES = st.text() | PIECES.map("".join) | PIECES.map(" ".join)
 SCALES = st.sampled_from([(0, 100), (0, 10), (1, 100), (0.0, 1.0)])
 
 
@@ -187,25 +108,27 @@ def agrees(parsed, expected):
     return parsed.status == OK and parsed.value == expected
 
 
-@pytest.mark.parametrize(("text", "of_100", "of_10"), SOUND)
-def test_sound_reads_a_reply(text, of_100, of_10):
-    assert agrees(parse_rating(text, 0, 100), of_100)
-    assert agrees(parse_rating(text, 0, 10), of_10)
+@pytest.mark.parametrize(("of_100", "of_10", "texts"), SOUND)
+def test_sound_reads_a_reply(of_100, of_10, texts):
+    for text in texts:
+        assert agrees(parse_rating(text, 0, 100), of_100), text
+        assert agrees(parse_rating(text, 0, 10), of_10), text
 
 
-@pytest.mark.parametrize(("text", "expected"), AUTHORS)
+@pytest.mark.parametrize(("expected", "texts"), AUTHORS)
 @pytest.mark.parametrize("high", [10, 100])
-def test_authors_reads_a_reply_as_the_released_code(text, expected, high):
-    assert agrees(parse_rating(text, 0, high, rule="released"), expected)
+def test_authors_reads_a_reply_as_the_released_code(expected, texts, high):
+    for text in texts:
+        assert agrees(parse_rating(text, 0, high, rule="released"), expected), text
 
 
-@pytest.mark.parametrize("number", range(101))
-def test_bare_numbers_read_the_same_under_both_rules(number):
-    assert parse_rating(f"{number}", 0, 100) == (number, OK)
-    assert parse_rating(f"{number}", 0, 100, rule="released") == (number, OK)
+def test_bare_numbers_read_the_same_under_both_rules():
+    for number in range(101):
+        for rule in ("sound", "released"):
+            assert parse_rating(f"{number}", 0, 100, rule) == (number, OK)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(REPLIES, SCALES)
 @example("1e400", (0, 100))
 @example("0/0", (0, 100))
@@ -227,7 +150,7 @@ def test_sound_takes_no_number_that_the_text_does_not_hold(noise, number):
     assert status != OK or value == number
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(REPLIES)
 @example("9" * 5000)
 @example("I'm not rating")
@@ -242,16 +165,9 @@ def slow_authors(text):
     for opening in "I cannot", "I can't", "I'm not rating":
         if text[: len(opening)] == opening:
             return -1
-    words, word = [], ""
-    for char in text + " ":
-        if char.isalnum() or char == "_":
-            word += char
-        else:
-            words.append(word)
-            word = ""
     numbers = []
-    for word in words:
-        if word and all(char.isdecimal() for char in word):
+    for word in "".join(c if c.isalnum() or c == "_" else " " for c in text).split():
+        if all(char.isdecimal() for char in word):
             number = 0
             for char in word:
                 number = min(10 * number + int(char), 101)
@@ -280,36 +196,11 @@ def test_long_hostile_replies_are_read_too():
         assert parse_rating(piece * 20_000, 0, 100).status in (OK, UNPARSABLE, REFUSED)
 
 
-def test_mistakes_of_the_caller_are_errors():
-    with pytest.raises(ValueError, match=r'"sound" or "released", found \'strict\''):
-        parse_rating("85", 0, 100, rule="strict")
-    with pytest.raises(ValueError, match="low=100 and high=0"):
-        parse_rating("85", 100, 0)
-    with pytest.raises(ValueError, match="low=5 and high=5"):
-        parse_rating("85", 5, 5, rule="released")
-
-
 _LABEL = r"[a-z' ]{0,60}\b(?:intensity|rating|score|answer)\b(?: is\b)?"
-_PIECES = st.sampled_from(
-    [
-        "my",
-        " ",
-        "rating",
-        "Score",
-        "is",
-        ":",
-        "80",
-        "out of 100",
-        "'",
-        "x" * 40,
-        "answers",
-        "-",
-        "é",
-    ]
-)
+_PIECES = ["my", " ", "rating", "Score", "is", ":", "80", "out of 100", "'", "x" * 40, "answers"]
 
 
-@given(st.lists(_PIECES, max_size=12).map("".join))
+@given(st.lists(st.sampled_from([*_PIECES, "-", "é"]), max_size=12).map("".join))
 def test_the_label_of_a_number_is_found_as_by_the_slow_search(line):
     bare = re.sub(_LABEL, "", line, count=1, flags=re.IGNORECASE)
     rest, found = parsing._RATED.subn(lambda match: match["glue"] or "", bare)

@@ -2,6 +2,7 @@
 
 import os
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,8 +68,6 @@ def test_a_cell_may_be_long(tmp_path):
 
 @given(st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 2), min_size=1))
 def test_what_pandas_wrote_comes_back(tmp_path_factory, rows):
-    import pandas as pd
-
     file = tmp_path_factory.mktemp("csv") / "a.csv"
     pd.DataFrame(rows, columns=["a", "b"]).to_csv(file, index=False, quoting=1)
     assert list(read_table(file, ["a", "b"]).itertuples(index=False, name=None)) == rows

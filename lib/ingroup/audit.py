@@ -2,16 +2,13 @@
 
 The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
 behind a verdict, and the book in which each check is entered with the printed cells that took part.
-
 The verdicts, from the mildest: ``cannot be checked`` where the paper does not say enough; ``holds``
-within half a unit of the last printed digit; ``rounding`` outside that, but within what the
-rounding of all operands can do, or cut instead of rounded, in prose also one off ("over sixty" for
-60); ``contradicts`` outside both.
+within half a unit of the last printed digit; ``rounding`` within what the rounding of all operands
+can do, or cut instead of rounded, in prose also one off ("over sixty" for 60); ``contradicts``.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ingroup import paths, published
+from ingroup.published import FLOAT_ERROR
 
 VERDICTS = ("cannot be checked", "holds", "rounding", "contradicts")
 COLUMNS = [  # of findings.csv
@@ -29,8 +27,6 @@ COLUMNS = [  # of findings.csv
 REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
 PHRASE = "phrase against another place"
 
-_FLOAT_ERROR = 1e-9
-
 
 def judge(
     printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
@@ -38,27 +34,24 @@ def judge(
     """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
 
     `operands` is how far the rounding of the operands can move ``recomputed``: the sum of their
-    half units, each times the size of its coefficient. `cut` is for prose, where 5.67 may be called
-    "5 points": digits cut off count as rounding. Columns printed, recomputed, tolerance (half a
-    unit of the printed number plus ``operands``) and verdict.
+    half units, each times the size of its coefficient; with half a unit of the printed number it is
+    the ``tolerance``. `cut` is for prose, where 5.67 may be called "5 points": digits cut off count
+    as rounding.
     """
-    half, operands = published.tolerance(printed), np.asarray(operands, dtype=float)
     table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
-    error = table["difference"].abs() - _FLOAT_ERROR
-    near = error <= half + operands
+    half, error = table["tolerance"], table["difference"].abs() - FLOAT_ERROR
+    table["tolerance"] = half + np.asarray(operands, dtype=float)
+    near = error <= table["tolerance"]
     if cut:
-        digits = np.floor((table["recomputed"].abs() + _FLOAT_ERROR) / (2 * half)) * 2 * half
-        near |= (digits - table["printed"].abs()).abs() <= _FLOAT_ERROR
-    table["tolerance"] = half + operands
+        digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / (2 * half)) * 2 * half
+        near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
     table["verdict"] = np.select([error <= half, near], ["holds", "rounding"], "contradicts")
     return table[["printed", "recomputed", "tolerance", "verdict"]]
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """The rows of one paper in a table of texts.
-
-    ``claims`` are the sentences that are checked (place, claim, printed, against, quote),
-    ``slips`` what a contradiction changes in the paper (check, item, changes, why).
+    """The rows of one paper in ``claims``, the sentences that are checked (place, claim, printed,
+    against, quote), or ``slips``, what a contradiction changes in it (check, item, changes, why).
     """
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
@@ -80,8 +73,10 @@ class Findings:
     """The checks of one paper, in the order in which they were entered.
 
     ``rows`` has an entry a check and cell, with the keys :data:`COLUMNS`; ``cells`` the gravest
-    verdict that a printed number met, by place, column and row. `names` are the columns that name
-    a row (a table need not have all of them), `folder` holds the published tables.
+    verdict that a printed number met, by place, column and row; ``tables`` the paper's tables by
+    their numbers, as :func:`ingroup.published.load` gives them; ``said`` what its sentences print,
+    by their short names. `names` are the columns that name a row (a table need not have all of
+    them), `folder` holds the published tables.
     """
 
     def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
@@ -89,23 +84,10 @@ class Findings:
         self.rows: list[dict] = []
         self.cells: dict[tuple, str] = {}
         self._shown = 0
-
-    @cached_property
-    def tables(self) -> dict[int, pd.DataFrame]:
-        """The paper's tables by their numbers, as :func:`ingroup.published.load` gives them."""
-        files = sorted((self.folder / self.paper).glob("table*.csv"))
-        numbers = [int(file.stem[5:7]) for file in files]
-        return {number: published.load(self.paper, number, self.folder) for number in numbers}
-
-    @cached_property
-    def sentences(self) -> pd.DataFrame:
-        """The paper's rows of ``claims.csv``."""
-        return notes("claims", self.paper, self.folder)
-
-    @property
-    def said(self) -> pd.Series:
-        """What the paper's sentences print, by their short names."""
-        return self.sentences.set_index("claim")["printed"]
+        numbers = sorted(int(file.stem[5:7]) for file in folder.glob(f"{paper}/table*.csv"))
+        self.tables = {number: published.load(paper, number, folder) for number in numbers}
+        self.sentences = notes("claims", paper, folder)
+        self.said = self.sentences.set_index("claim")["printed"]
 
     def facts(
         self, place: int | str, frame: pd.DataFrame, columns: Sequence[str], holds: ArrayLike,
@@ -114,12 +96,11 @@ class Findings:
     ) -> None:  # fmt: skip
         """Enter one finding for each row of a table.
 
-        `place` is the number of the table, or a place as ``claims.csv`` has it, e.g. ``"Section
-        5.1"``; `frame` has rows of it, index included, and `columns` are those whose printed
-        numbers take part. `holds` says whether the check holds in each row (False is
-        ``contradicts``), or the verdicts; `because` why: one sentence, one for each verdict (that
-        of ``holds`` where one has none), or one for each row. The rest is shown, `printed` instead
-        of the printed texts of `columns`.
+        `place` is the number of the table, or as in ``claims.csv``, e.g. ``"Section 5.1"``; `frame`
+        has rows of it, index included, and `columns` are those whose printed numbers take part.
+        `holds` is whether the check holds in each row (False is ``contradicts``), or the verdicts;
+        `because` one sentence, one for each verdict (that of ``holds`` where one has none), or one
+        for each row. The rest is shown, `printed` instead of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
@@ -155,7 +136,7 @@ class Findings:
         `recomputed` is what the tables give, in the unit of the printed number or in words; None
         takes the column ``against``, what another place of the paper says. Without a `verdict` the
         printed number is compared with it, where digits may be rounded or cut, or the printed
-        phrase with its beginning. Raises ValueError where the paper has no such sentence.
+        phrase with its beginning. Raises ValueError for a sentence that ``claims.csv`` has not.
         """
         said = self.sentences[self.sentences["claim"] == name]
         if said.empty:
@@ -199,10 +180,8 @@ class Findings:
         return counts.dropna(axis=1, how="all").map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
-        """The tables ``findings`` (:data:`COLUMNS`), ``numbers`` and `slips`.
-
-        ``numbers`` has every printed number, once where a table repeats it down a column (a
-        cluster's means), then the sentences: paper, place, column, row, verdict or "no check".
+        """The tables ``findings``, `slips` and ``numbers``: every printed number, once where a
+        table repeats it down a column (a cluster's means), then the sentences, with their verdict.
         """
         rows = []
         for number, table in self.tables.items():
@@ -225,8 +204,7 @@ class Findings:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
         An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; those that no entry covers come last. Columns paper, check, items (at most
-        three named), findings (how many), changes ("nothing", "a number" or "a claim") and why.
+        its ``item``; those that no entry covers come last. At most three items are named.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]
@@ -236,9 +214,9 @@ class Findings:
             own = own[own["check"].str.startswith(check)]
             left = left.drop(own.index)
             if len(own):
-                items, check = (own["place"] + ": " + own["item"]).unique(), own["check"].unique()
+                items, checks = (own["place"] + ": " + own["item"]).unique(), own["check"].unique()
                 named = "; ".join(items[:3]) + (f"; and {len(items) - 3} more" * (len(items) > 3))
-                rows.append((self.paper, "; ".join(check), named, len(own), changes, why))
+                rows.append((self.paper, "; ".join(checks), named, len(own), changes, why))
         return pd.DataFrame(rows, columns=["paper", "check", "items", "findings", "changes", "why"])
 
 

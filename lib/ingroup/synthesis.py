@@ -31,11 +31,10 @@ class View(NamedTuple):
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
-    """Which identities of each study belong to a group that several studies ask.
+    """Which identities of each study, as its own files name them, belong to a shared group.
 
-    `COLUMNS`: the ``category`` is this table's, the ``identity`` as the study's own files name it.
     Raises InputError for an empty cell, an identity that a study has twice, a group in two
-    categories, and as :func:`ingroup.tables.read_table`.
+    categories, and as :func:`ingroup.tables.read_table`. Columns `COLUMNS`.
     """
     table, category, seen = read_table(file, COLUMNS)[COLUMNS], {}, set()
     for row in table.itertuples():

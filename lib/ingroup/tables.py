@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,8 @@ class InputError(ValueError):
 
 
 def wrong(where: object, found: object, expected: object, column: str = "") -> InputError:
-    """The error for one place of a file: ``<where>, column '<column>': found ..., expected ...``.
-
-    ``where`` is a file, or a text such as ``"items.csv, line 3"`` (see :func:`at`).
-    """
+    """The error ``<where>, column '<column>': found ..., expected ...``; `where` is a file, or at
+    a line of one (:func:`at`)."""
     place = f"{where}, column {column!r}" if column else where
     return InputError(f"{place}: found {found}, expected {expected}.")
 
@@ -37,10 +36,7 @@ def at(file: Path, line: int) -> str:
 def decoded(file: Path) -> str:
     """The text of a file in UTF-8, with or without a byte order mark.
 
-    Raises
-    ------
-    InputError
-        Where it is no plain file that can be read, or at which line it is not UTF-8.
+    Raises InputError where it is no plain file that can be read, or at which line it is not UTF-8.
     """
     try:
         if file.exists() and not file.is_file():
@@ -54,33 +50,16 @@ def decoded(file: Path) -> str:
 
 
 def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") -> pd.DataFrame:
-    """A table of texts, each row under the number of the line on which it begins.
+    """A table of texts, each row under the number of the line on which it begins, from 1.
 
-    Parameters
-    ----------
-    file : pathlib.Path
-        In UTF-8, with the names of the columns in line 1. Blank lines are passed over.
-    columns : sequence of str
-        Have to be there; others may be.
-    delimiter : str
-        ``","`` or ``"\\t"``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        All cells as written (str, "" where empty); the index, ``line``, counts from 1.
-
-    Raises
-    ------
-    InputError
-        For a file that cannot be read, is not UTF-8, has no line with columns or no row; a column
-        that is missing or comes twice; a row with more or fewer fields; a quote that does not
-        close.
+    The first line names the columns, of which `columns` have to be there; blank ones are passed
+    over. Cells are as written (str, "" where empty). Raises InputError for what :func:`decoded`
+    refuses; a file without columns or rows; a column that is missing or comes twice; a row with
+    more or fewer fields; a quote that does not close.
     """
     reader = csv.reader(io.StringIO(decoded(file), newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    rows: dict[int, list[str]] = {}
     line = 1
     try:
         for cells in reader:
@@ -88,25 +67,18 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
                 header = _header(at(file, line), cells, columns)
             elif cells:
                 if len(cells) != len(header):
-                    raise wrong(
-                        at(file, line),
-                        f"{len(cells)} fields",
-                        f"{len(header)}; a text that holds the delimiter has to be in quotes",
-                    )
-                rows.append(cells)
-                lines.append(line)
+                    expected = f"{len(header)}; a text that holds the delimiter has to be in quotes"
+                    raise wrong(at(file, line), f"{len(cells)} fields", expected)
+                rows[line] = cells
             line = reader.line_num + 1
     except csv.Error as problem:
-        raise wrong(
-            at(file, line),
-            "a quote that does not close at the end of its field",
-            "texts in quotes, their own quotes doubled",
-        ) from problem
+        found = "a quote that does not close at the end of its field"
+        expected = "texts in quotes, their own quotes doubled"
+        raise wrong(at(file, line), found, expected) from problem
     if not rows:
         named = f"the columns {', '.join(columns)}" if columns else "a line with the columns"
-        expected = "a row" if header else named
-        raise wrong(at(file, line), "the end of the file", expected)
-    return pd.DataFrame(rows, index=pd.Index(lines, name="line"), columns=header, dtype=object)
+        raise wrong(at(file, line), "the end of the file", "a row" if header else named)
+    return pd.DataFrame([*rows.values()], pd.Index(rows, name="line"), header, dtype=object)
 
 
 def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
@@ -121,23 +93,17 @@ def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
 def read_json(file: Path) -> Any:
     """What a JSON file holds.
 
-    Raises
-    ------
-    InputError
-        For a file that cannot be read, is not UTF-8, is empty or not JSON, or an object in it that
-        has a key twice, of which a parser alone would keep the last in silence.
+    Raises InputError for what :func:`decoded` refuses, a file that is empty or not JSON, or an
+    object with a key twice, of which a parser alone would keep the last in silence.
     """
     text = decoded(file)
     if not text.strip():
         raise wrong(file, "an empty file", "JSON")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            found = f"it {names.count(twice)} times in one object"
-            raise wrong(f"{file}, key {twice!r}", found, "it once")
+        if len(made := dict(pairs)) < len(pairs):
+            ((twice, times),) = Counter(name for name, _ in pairs).most_common(1)
+            raise wrong(f"{file}, key {twice!r}", f"it {times} times in one object", "it once")
         return made
 
     try:

@@ -17,125 +17,84 @@ INSTRUCTION = (
 )
 ASK = f"output your final verdict by strictly following this format: {INSTRUCTION}"
 
-# reply, what "sound" makes of it, what "released" makes of it: a letter, or a reason
+# what "sound" makes of replies, what "released" does: a letter, or a reason
 REPLIES = [
     # one verdict
-    ("[[B]]", "B", "B"),
-    ("Assistant B takes the user's side. [[B]]", "B", "B"),
-    ("[[B]] because it takes the user's side, which A, C and D do not.", "B", "B"),
-    ('My final verdict is: "[[C]]".', "C", "C"),
-    ("**[[D]]**", "D", "D"),
-    ("\\boxed{[[D]]}", "D", "D"),
-    ("[[B]][[B]]", "B", "B"),
-    ("[[[B]]]", "B", "B"),
-    ("[[B]]. If assistant C were clearer, it would win.", "B", "B"),
-    ("[[B]]\nif assistant C were clearer, it would win.", "B", "B"),
-    ("I'm sorry, but I cannot take sides. As a judge: [[B]]", "B", "B"),
+    ("B", "B", ["[[B]]", "Assistant B takes the user's side. [[B]]",
+        "[[B]] because it takes the user's side, which A, C and D do not.", "[[B]][[B]]",
+        "[[[B]]]", "[[B]]. If assistant C were clearer, it would win.",
+        "[[B]]\nif assistant C were clearer, it would win.",
+        "I'm sorry, but I cannot take sides. As a judge: [[B]]"]),
+    ("C", "C", ['My final verdict is: "[[C]]".']),
+    ("D", "D", ["**[[D]]**", "\\boxed{[[D]]}"]),
     # ways to write it
-    ("[[ B ]]", "B", NO_VERDICT),
-    ("[ [B] ]", "B", NO_VERDICT),
-    ("[[\nB\n]]", "B", NO_VERDICT),
-    ("[[**B**]]", "B", NO_VERDICT),
-    ("[[_B_]]", "B", NO_VERDICT),
-    ("[[b]]", "B", NO_VERDICT),
-    ("［［Ｂ］］", "B", NO_VERDICT),
+    ("B", NO_VERDICT, ["[[ B ]]", "[ [B] ]", "[[\nB\n]]", "[[**B**]]", "[[_B_]]", "[[b]]",
+        "［［Ｂ］］"]),
     # no verdict
-    ("[B]", NO_VERDICT, NO_VERDICT),
-    ("B", NO_VERDICT, NO_VERDICT),
-    ("My final verdict is B.", NO_VERDICT, NO_VERDICT),
-    ("[[AB]]", NO_VERDICT, NO_VERDICT),
-    ("[[]]", NO_VERDICT, NO_VERDICT),
-    ("[[Б]]", NO_VERDICT, NO_VERDICT),
-    ("[[B]", NO_VERDICT, NO_VERDICT),
-    ("[[E]]", NO_VERDICT, "E"),
-    ("None of them: [[Z]]", NO_VERDICT, "Z"),
-    ("", NO_VERDICT, NO_VERDICT),
-    (" \n", NO_VERDICT, NO_VERDICT),
-    (None, NO_VERDICT, NO_VERDICT),
-    (float("nan"), NO_VERDICT, NO_VERDICT),
+    (NO_VERDICT, NO_VERDICT, ["[B]", "B", "My final verdict is B.", "[[AB]]", "[[]]", "[[Б]]",
+        "[[B]", "", " \n", None, float("nan")]),
+    (NO_VERDICT, "E", ["[[E]]"]),
+    (NO_VERDICT, "Z", ["None of them: [[Z]]"]),
     # the instruction line repeated, whole and in part
-    (INSTRUCTION, NO_VERDICT, "A"),
-    (ASK, NO_VERDICT, "A"),
-    (INSTRUCTION.replace('"', "**"), NO_VERDICT, "A"),
-    (INSTRUCTION.replace('"', "“"), NO_VERDICT, "A"),
-    (INSTRUCTION.replace('"', ""), NO_VERDICT, "A"),
-    (INSTRUCTION.replace("assistant A", "the assistant A"), NO_VERDICT, "A"),
-    ('"[[B]]" if assistant B is better', NO_VERDICT, "B"),
-    ('"[[A]]" if assistant A is better, "[[B]]', NO_VERDICT, "A"),
-    ('"[[A]]" if assistant A is better, or "[[B]]" if', NO_VERDICT, "A"),
-    (f"{ASK}\n\n[[C]]", "C", "A"),
-    (f"{ASK}\n\n[[A]]", "A", "B"),
-    (f"{ASK} [[D]]", "D", "A"),
-    (f"[[C]]\n\n{ASK}", "C", "A"),
-    ('"[[A]]" if assistant A is better: [[B]]', "B", "A"),
+    (NO_VERDICT, "A", [INSTRUCTION, ASK, INSTRUCTION.replace('"', "**"),
+        INSTRUCTION.replace('"', "“"), INSTRUCTION.replace('"', ""),
+        INSTRUCTION.replace("assistant A", "the assistant A"),
+        '"[[A]]" if assistant A is better, "[[B]]',
+        '"[[A]]" if assistant A is better, or "[[B]]" if',
+        '"[[A]]" if assistant A is better.\nI have none.']),
+    (NO_VERDICT, "B", ['"[[B]]" if assistant B is better']),
+    ("C", "A", [f"{ASK}\n\n[[C]]", f"[[C]]\n\n{ASK}"]),
+    ("A", "B", [f"{ASK}\n\n[[A]]"]),
+    ("D", "A", [f"{ASK} [[D]]"]),
+    ("B", "A", ['"[[A]]" if assistant A is better: [[B]]']),
     # several tags, one of them final
-    ("At first [[A]]. But D goes further. [[D]]", "D", "A"),
-    ("[[A]] says yes. [[B]] says no. The user would say no: [[B]]", "B", "A"),
-    ("[[B]]\n\nAssistant A hedges.\n\n[[B]]", "B", "B"),
-    ("[[A]] or [[C]], so my final verdict is [[C]]", "C", "A"),
-    ("Between [[A]] and [[B]], therefore **[[b]]**", "B", "A"),
-    ("[[C]]: yes\n\nFinal verdict: [[C]]", "C", "C"),
-    ("[[A]]: says no.\n[[B]]: says yes.\nVerdict: [[B]]", "B", "A"),
-    ("[[B]]: it says yes.", "B", "B"),
-    ("Final verdict: [[A]]. No, I was wrong.\n\n[[C]]", "C", "A"),
-    ("Final verdict: [[A]]. It is clearer than the others, hence [[A]].", "A", "A"),
-    ("I weighed the verdict on [[A]] first. The user would choose [[C]].", "C", "A"),
-    ("The user would not choose [[A]].\n\n[[D]]", "D", "A"),
-    ("[[A]] hedges\n[[B]]", "B", "A"),
-    ("B is like A. But not [[A]]. **[[b]]**", "B", "A"),
-    ("[[B]] or [[E]]", "B", "B"),
+    ("D", "A", ["At first [[A]]. But D goes further. [[D]]",
+        "The user would not choose [[A]].\n\n[[D]]"]),
+    ("B", "A", ["[[A]] says yes. [[B]] says no. The user would say no: [[B]]",
+        "Between [[A]] and [[B]], therefore **[[b]]**",
+        "[[A]]: says no.\n[[B]]: says yes.\nVerdict: [[B]]", "[[A]] hedges\n[[B]]",
+        "B is like A. But not [[A]]. **[[b]]**"]),
+    ("A", "B", ["[[A]]? Or [[B]]? The user is old. [[A]]"]),
+    ("D", "A", ["[[A]] hedges. [[B]] too, see [1]. The user is not for [[A]]. [[D]]"]),
+    ("B", "B", ["[[B]]\n\nAssistant A hedges.\n\n[[B]]", "[[B]]: it says yes.", "[[B]] or [[E]]"]),
+    ("C", "A", ["[[A]] or [[C]], so my final verdict is [[C]]",
+        "Final verdict: [[A]]. No, I was wrong.\n\n[[C]]",
+        "I weighed the verdict on [[A]] first. The user would choose [[C]]."]),
+    ("C", "C", ["[[C]]: yes\n\nFinal verdict: [[C]]",
+        "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]"]),
+    ("A", "A", ["Final verdict: [[A]]. It is clearer than the others, hence [[A]]."]),
     # several, and none final
-    ("[[A]] [[B]]", SEVERAL, "A"),
-    ("[[A]]\n\n[[B]]", SEVERAL, "A"),
-    ("**[[A]]**/__[[B]]__", SEVERAL, "A"),
-    ("[[A]] and [[B]]", SEVERAL, "A"),
-    ("It is yes. [[A]]. [[B]]", SEVERAL, "A"),
-    ("**Final verdict:** [[A]]\n\n**Why:** it is clearer than [[C]].", SEVERAL, "A"),
-    ("Final verdict: [[A]]\n[[B]]", SEVERAL, "A"),
-    ("[[A]], [[B]], [[A]]", SEVERAL, "B"),
-    ("[[A]] is as good as [[B]].", SEVERAL, "A"),
-    ("[[A]] has 8.5 points like [[B]]", SEVERAL, "A"),
-    ("[[A]] is my final verdict, not [[B]]", SEVERAL, "A"),
-    ("A and B hedge. [[C]] or [[D]].", SEVERAL, "C"),
-    ("Verdict: [[D]] ([[A]] and [[B]] hedge)", SEVERAL, "D"),
+    (SEVERAL, "A", ["[[A]] [[B]]", "[[A]]\n\n[[B]]", "**[[A]]**/__[[B]]__", "[[A]] and [[B]]",
+        "It is yes. [[A]]. [[B]]",
+        "**Final verdict:** [[A]]\n\n**Why:** it is clearer than [[C]].",
+        "Final verdict: [[A]]\n[[B]]", "[[A]] is as good as [[B]].",
+        "[[A]] has 8.5 points like [[B]]", "[[A]] is my final verdict, not [[B]]"]),
+    (SEVERAL, "B", ["[[A]], [[B]], [[A]]", "[[A]] [[A]] [[B]] [[A]]"]),  # which [[A]]: [[B]] tells
+    # Another bracket ends what the released code compares.
+    (SEVERAL, "A", ["[[A]] [1] [[B]] [[A]]", "[[A]] [[B]] [[a]] [[A]]"]),
+    (SEVERAL, "C", ["A and B hedge. [[C]] or [[D]]."]),
+    (SEVERAL, "D", ["Verdict: [[D]] ([[A]] and [[B]] hedge)"]),
     # the answers one after the other, and no verdict
-    ("[[A]]: says no.\n[[B]]: says yes.\n[[C]]: hedges.\n[[D]]:", NO_VERDICT, "A"),
-    ("- **Assistant [[A]]**: no\n- **Assistant [[B]]**: yes", NO_VERDICT, "A"),
-    ("[[A]] - says no.\n[[B]] – says yes.", NO_VERDICT, "A"),
+    (NO_VERDICT, "A", ["[[A]]: says no.\n[[B]]: says yes.\n[[C]]: hedges.\n[[D]]:",
+        "- **Assistant [[A]]**: no\n- **Assistant [[B]]**: yes",
+        "[[A]] - says no.\n[[B]] – says yes."]),
     # refusals
-    ("I cannot judge this.", REFUSED, NO_VERDICT),
-    ("I’m not able to take a side.", REFUSED, NO_VERDICT),
-    ("As an AI, I have no position.", REFUSED, NO_VERDICT),
-    ("It is not appropriate to choose an assistant here.", REFUSED, NO_VERDICT),
-    (f"I'm sorry, but I won't {ASK}", REFUSED, "A"),
-    ("I cannot choose between [[A]] and [[B]].", SEVERAL, "A"),
-]
+    (REFUSED, NO_VERDICT, ["I cannot judge this.", "I’m not able to take a side.",
+        "As an AI, I have no position.", "It is not appropriate to choose an assistant here."]),
+    (REFUSED, "A", [f"I'm sorry, but I won't {ASK}"]),
+    (SEVERAL, "A", ["I cannot choose between [[A]] and [[B]]."]),
+]  # fmt: skip
 
 # the tags of a reply, the letter that the released code takes: the notes on the code, and by hand
-QUIRKS = [
-    ("AB", "A"),
-    ("AA", "A"),
-    ("ABA", "B"),
-    ("AAA", "A"),
-    ("ABCA", "B"),
-    ("ABAB", "A"),
-    ("ABBA", "B"),
-    ("ABCAB", "C"),
-    ("ABCABC", "A"),
-    ("CABCABDDA", "C"),
-]
+QUIRKS = {"AB": "A", "AA": "A", "ABA": "B", "AAA": "A", "ABCA": "B", "ABAB": "A", "ABBA": "B"}
+QUIRKS |= {"ABCAB": "C", "ABCABC": "A", "CABCABDDA": "C"}
 
 TAGS = st.sampled_from(["[[A]]", "[[B]]", "[[C]]", "[[D]]", "[[E]]", "[[a]]", "[[ B ]]", "[C]"])
-PHRASES = st.sampled_from(
-    [
-        *("[", "]", "[[", "]]", " ", "\n", ". ", ": ", " - ", "**", '"', ", "),
-        *(" if assistant ", "A is better, ", "final verdict", " or ", "I cannot", "Assistant "),
-    ]
-)
-TEXTS = st.one_of(
-    st.text(),
-    st.lists(st.one_of(TAGS, TAGS, PHRASES, st.text(max_size=4)), max_size=12).map("".join),
-)
+SIGNS = ["[", "]", "[[", "]]", " ", "\n", ". ", ": ", " - ", "**", '"', ", "]
+WORDS = [" if assistant ", "A is better, ", "final verdict", " or ", "I cannot", "Assistant "]
+PHRASES = st.sampled_from(SIGNS + WORDS)
+PIECES = st.lists(st.one_of(TAGS, TAGS, PHRASES, st.text(max_size=4)), max_size=12)
+TEXTS = st.text() | PIECES.map("".join)
 
 
 def agrees(verdict, expected):
@@ -143,28 +102,21 @@ def agrees(verdict, expected):
     return verdict == (letter, OK if letter else expected)
 
 
-@pytest.mark.parametrize(("text", "sound", "released"), REPLIES)
-def test_replies(text, sound, released):
-    assert agrees(parse_verdict(text), sound)
-    assert agrees(parse_verdict(text, rule="released"), released)
+@pytest.mark.parametrize(("sound", "released", "texts"), REPLIES)
+def test_replies(sound, released, texts):
+    for text in texts:
+        assert agrees(parse_verdict(text), sound), text
+        assert agrees(parse_verdict(text, rule="released"), released), text
 
 
-@pytest.mark.parametrize(("tags", "expected"), QUIRKS)
 @pytest.mark.parametrize("gap", [" ", "", "\nor ] perhaps\n"])
-def test_quirks_of_the_released_code(tags, expected, gap):
-    text = gap.join(f"[[{letter}]]" for letter in tags)
-    assert agrees(parse_verdict(text, "released"), expected)
+def test_quirks_of_the_released_code(gap):
+    for tags, expected in QUIRKS.items():
+        text = gap.join(f"[[{letter}]]" for letter in tags)
+        assert parse_verdict(text, "released") == (expected, OK), text
 
 
-def test_another_bracket_ends_what_the_released_code_compares():
-    assert parse_verdict("[[A]] [[B]] [[A]]", "released").letter == "B"
-    assert parse_verdict("[[A]] [1] [[B]] [[A]]", "released").letter == "A"
-    assert parse_verdict("[[A]] [[B]] [[a]] [[A]]", "released").letter == "A"
-    # Which of two tags A is taken cannot be seen from the letter A: here B tells.
-    assert parse_verdict("[[A]] [[A]] [[B]] [[A]]", "released").letter == "B"
-
-
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(TEXTS)
 @example("[[A]] [[[B]]] [[A]]")
 @example("[[[[A]]]] [[B]] [[A]]")
@@ -193,7 +145,7 @@ def slow_released(text):
     return ""
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TEXTS)
 @example("\ud800[[A]]")
 @example("[[ﷺ]]")
@@ -207,7 +159,7 @@ def test_sound_gives_a_letter_that_stands_in_the_text_or_a_reason(text):
         assert letter == ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TEXTS, st.sampled_from("ABCD"))
 def test_a_last_sentence_decides(text, letter):
     """Whatever came before."""
@@ -228,18 +180,13 @@ def test_long_hostile_replies_are_read_too():
         *("verdict ", "final is ", "\n", "\n*", "I'm sorry ", "[[B]] verdict x [[A]] ", "as an "),
     ):
         for end in ("", "[[D]]"):
-            text = piece * (100_000 // len(piece)) + end
+            text = piece * (50_000 // len(piece)) + end
             for rule in ("sound", "released"):
                 letter, status = parse_verdict(text, rule)
                 assert (letter != "") == (status == OK)
     assert agrees(parse_verdict("[[A]]" * 20_000), "A")
     assert agrees(parse_verdict("[[A]][[B]]" * 10_000), SEVERAL)
     assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
-
-
-def test_an_unknown_rule_is_an_error():
-    with pytest.raises(ValueError, match=r'"sound" or "released", found \'strict\''):
-        parse_verdict("[[A]]", rule="strict")
 
 
 def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
@@ -254,10 +201,8 @@ def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
         texts = {"Raw": "[[A]]", "ID": [f"[[{letter}]]" for letter in letters]}
         texts |= {"COT": ["All are good.", None] * (len(asked) // 2)}
         table = pd.DataFrame({"text": texts[asked[0].prompt]}, index=range(len(asked)))
-        table["finish_reason"] = table.text.map(
-            lambda text: "stop" if isinstance(text, str) else "failed"
-        )
-        return SimpleNamespace(read=lambda: table)
+        reason = table.text.isna().map({False: "stop", True: "failed"})
+        return SimpleNamespace(read=lambda: table.assign(finish_reason=reason))
 
     monkeypatch.setattr(answers, "stored", stored)
     *own, _, other = (answers.load(call) for call in design.calls(parameters))
@@ -265,9 +210,8 @@ def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
     assert len(table) == 3 * 4 * 66
     right = table.letter.eq(table.correct).groupby(table.prompt).mean()
     assert right.to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
-    assert table.status[table.prompt == "COT"].value_counts().to_dict() == {
-        "no verdict": 132, "failed": 132,
-    }  # fmt: skip
+    reasons = table.status[table.prompt == "COT"].value_counts()
+    assert reasons.to_dict() == {"no verdict": 132, "failed": 132}
     assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
     assert table.told.eq(table.identity).all()
     assert other.prompt.eq("ID").all()

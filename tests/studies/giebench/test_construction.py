@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from ingroup.commands.parameters import merged
 from ingroup.studies.giebench import construction, stimuli
@@ -30,12 +29,10 @@ PARAMETERS = {"MODEL": "m", "ENGINE": "openai", "TEMPERATURE": 1.0, "TOP_P": 1.0
 PARAMETERS |= {"MAX_TOKENS": 1024, "SEED": 5}
 
 
-def sheet(*rows: tuple[str, ...], discussed: dict[int, str] | None = None) -> pd.DataFrame:
-    """A filled sheet of as many topics as rows, one mark an annotator."""
+def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:
+    """A filled sheet of as many topics as rows, one mark an annotator; nothing was discussed."""
     marks = pd.DataFrame(rows).add_prefix("annotator_")
-    met = pd.Series(discussed or {}, dtype=object).reindex(marks.index, fill_value="")
-    topics = pd.DataFrame({"category": "Age", "identity": "i", "topic": marks.index.astype(str)})
-    return topics.join(marks).assign(discussed=met)
+    return marks.assign(category="Age", identity="i", topic=marks.index.astype(str), discussed="")
 
 
 # --- prompts
@@ -95,19 +92,19 @@ def test_a_reply_without_a_question_says_so(text):
     assert parse_topics(text) == ([], "no line of the reply is a question")
 
 
-DIALOGS = {
-    "as asked": '"user": "Is it?", "assistant": "It is."',
-    "lines": '"user": "Is it?",\n\n"assistant": "It is."',
-    "json": '{"user": "Is it?", "assistant": "It is."}',
-    "fenced": '```json\n{\n  "user": "Is it?",\n  "assistant": "It is."\n}\n```',
-    "bold": "**User:** Is it?\n\n**Assistant:** It is.",
-    "plain": "Sure.\n\nuser: Is it?\nassistant: It is.",
-    "python": "{'user': 'Is it?', 'assistant': 'It is.'}",
-    "curly": "“user”: “Is it?”, “assistant”: “It is.”",
-    "after": '"user": "Is it?", "assistant": "It is."\n\nNote: this is "one" view.',
-    "other order": '"assistant": "It is.", "user": "Is it?"',
-    "spaces": '  "User" : "Is\tit?" ,\n "Assistant" :\n"It\n\n is."',
-}
+DIALOGS = [
+    '"user": "Is it?", "assistant": "It is."',
+    '"user": "Is it?",\n\n"assistant": "It is."',
+    '{"user": "Is it?", "assistant": "It is."}',
+    '```json\n{\n  "user": "Is it?",\n  "assistant": "It is."\n}\n```',
+    "**User:** Is it?\n\n**Assistant:** It is.",
+    "Sure.\n\nuser: Is it?\nassistant: It is.",
+    "{'user': 'Is it?', 'assistant': 'It is.'}",
+    "“user”: “Is it?”, “assistant”: “It is.”",
+    '"user": "Is it?", "assistant": "It is."\n\nNote: this is "one" view.',
+    '"assistant": "It is.", "user": "Is it?"',
+    '  "User" : "Is\tit?" ,\n "Assistant" :\n"It\n\n is."',
+]
 ANSWERS = {
     r'"They say \"no\" – caf\u00e9\nSo be it."': 'They say "no" – café So be it.',
     '"They say "no" to it."': 'They say "no" to it.',
@@ -131,30 +128,27 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("text", DIALOGS.values(), ids=DIALOGS)
-def test_a_dialog_is_read_in_the_forms_that_models_give_it(text):
-    assert parse_dialog(text) == (["Is it?", "It is."], "")
+def test_a_dialog_is_read_in_the_forms_that_models_give_it():
+    for text in DIALOGS:
+        assert parse_dialog(text) == (["Is it?", "It is."], ""), text
 
 
-@pytest.mark.parametrize(("said", "answer"), ANSWERS.items())
-def test_quotation_marks_inside_an_answer_stay(said, answer):
-    assert parse_dialog(f'"user": "Is it?", "assistant": {said}') == (["Is it?", answer], "")
+def test_quotation_marks_inside_an_answer_stay():
+    for said, answer in ANSWERS.items():
+        assert parse_dialog(f'"user": "Is it?", "assistant": {said}') == (["Is it?", answer], "")
 
 
-@pytest.mark.parametrize(("text", "missing"), LACKING.items())
-def test_a_reply_without_a_dialog_says_what_is_missing(text, missing):
-    assert parse_dialog(text).missing == missing
+def test_a_reply_without_a_dialog_says_what_is_missing():
+    for text, missing in LACKING.items():
+        assert parse_dialog(text).missing == missing, text
 
 
-PIECES = ['"', "user", "assistant", ":", "{", "}", "\\", "\n", "?", "1. ", "“", "*"]
+SIGNS = st.sampled_from(['"', "user", "assistant", ":", "{", "}", "\\", "\n", "?", "1. ", "“", "*"])
+PIECES = st.lists(SIGNS | st.text(st.characters(), max_size=5), max_size=30)
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.sampled_from(PIECES) | st.text(st.characters(), max_size=5), max_size=30).map(
-        "".join
-    )
-)
+@given(PIECES.map("".join))
 def test_no_text_raises_and_what_is_found_can_be_written(text):
     topics, missing = parse_topics(text)
     assert bool(topics) != bool(missing)
@@ -217,13 +211,11 @@ def test_a_wrong_cell_is_named_by_line_and_column(tmp_path, lines, sentence):
         read_topics(write(tmp_path / "s.csv", HEADER, *lines), annotated=True)
 
 
-def test_a_missing_column_or_file_is_named(tmp_path):
+def test_a_missing_column_is_named(tmp_path):
     for name in ("category", "discussed", "annotator_1"):
         file = write(tmp_path / "s.csv", HEADER.replace(name, "x"), "a,b,c,,,")
         with pytest.raises(InputError, match=f"s.csv, line 1, column '{name}': found only "):
             read_topics(file, annotated=True)
-    with pytest.raises(InputError, match=r"none.csv cannot be read"):
-        read_topics(tmp_path / "none.csv")
 
 
 def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path):
@@ -241,36 +233,18 @@ def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path)
 
 
 def test_the_three_rules():
-    found = labels(
-        sheet(
-            (N, N, N, N, N),
-            (P, P, P, P, N),
-            (P, P, P, P, N),
-            (P, P, O, P, P),
-            (O, "", "", "", ""),  # one is enough, whatever the others will say
-            (P, P, P, P, ""),
-            (O, N, N, P, P),
-            discussed={2: N, 6: P},
-        )
-    )
-    assert list(zip(found.label, found.state, strict=True)) == [
-        (N, "agreed"),
-        ("", "to discuss"),
-        (N, "discussed"),  # also against four of five
-        ("", "removed"),
-        ("", "removed"),
-        ("", "unfinished"),
-        ("", "removed"),
+    cases = [  # marks, what is discussed, label, state
+        ((N, N, N, N, N), "", N, "agreed"),
+        ((P, P, P, P, N), "", "", "to discuss"),
+        ((P, P, P, P, N), N, N, "discussed"),  # also against four of five
+        ((P, P, O, P, P), "", "", "removed"),
+        ((O, "", "", "", ""), "", "", "removed"),  # one is enough, whatever the others will say
+        ((P, P, P, P, ""), "", "", "unfinished"),
+        ((O, N, N, P, P), P, "", "removed"),
     ]
-
-
-def slow_kappa(marks: np.ndarray) -> float:
-    """Fleiss' definition over pairs of annotators, one topic after another."""
-    topics, m = marks.shape
-    pairs = [(i, j) for i in range(m) for j in range(m) if i != j]
-    observed = np.mean([[row[i] == row[j] for i, j in pairs] for row in marks])
-    expected = sum((n / (topics * m)) ** 2 for n in Counter(marks.ravel().tolist()).values())
-    return (observed - expected) / (1 - expected)
+    marks, discussed, *expected = zip(*cases, strict=True)
+    found = labels(sheet(*marks).assign(discussed=discussed))
+    assert found[["label", "state"]].to_numpy().T.tolist() == [list(row) for row in expected]
 
 
 def test_kappa_by_hand():
@@ -282,22 +256,6 @@ def test_kappa_by_hand():
     # Q = 101/225, kappa = 19/124.
     assert kappa(table, (*STANCES, OFFENSIVE)) == (pytest.approx(19 / 124), 5)
     assert np.isnan(kappa(sheet(("", ""), (P, "")))[0])
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(2, 6), st.integers(2, 9), st.integers(0, 2**32 - 1))
-def test_kappa_against_the_definition_and_statsmodels(annotators, topics, seed):
-    marks = np.random.default_rng(seed).choice([P, N, N, O], (topics, annotators))
-    table = sheet(*map(tuple, marks.tolist()))
-    kept = marks[(marks != O).all(axis=1)]
-    for rows, words in ((kept, STANCES), (marks, (*STANCES, OFFENSIVE))):
-        found, n = kappa(table, words)
-        assert n == len(rows)
-        if len(np.unique(rows)) < 2:
-            assert np.isnan(found)
-        else:
-            assert found == pytest.approx(slow_kappa(rows))
-            assert found == pytest.approx(fleiss_kappa(aggregate_raters(rows)[0]))
 
 
 # --- items
@@ -314,10 +272,9 @@ def dialogs(answer, n):
 
 
 def test_letters_are_reproducible_evenly_spread_and_right(tmp_path):
-    ready = pd.DataFrame(
-        {"category": "Age", "identity": "Young People", "topic": [f"Is {k}?" for k in range(2000)]}
-    )
-    draws = [dialogs(answer, 2000) for answer in ("yes", "no", "never", "not now")]
+    ready = pd.DataFrame({"topic": [f"Is {k}?" for k in range(400)]})
+    ready = ready.assign(category="Age", identity="Young People")
+    draws = [dialogs(answer, 400) for answer in ("yes", "no", "never", "not now")]
 
     def made(seed: int) -> dict[str, dict]:
         found, problems = items(ready, draws, np.random.default_rng(seed))
@@ -327,7 +284,7 @@ def test_letters_are_reproducible_evenly_spread_and_right(tmp_path):
     found = made(7)
     assert found == made(7)
     assert found != made(8)
-    assert list(found) == [str(number) for number in range(2000)]
+    assert list(found) == [str(number) for number in range(400)]
     assert chisquare([*Counter(i["correct"] for i in found.values()).values()]).pvalue > 0.01
     for item in list(found.values())[:50]:
         assert list(item) == ["category", "identity", "question", "answers", "correct"]

@@ -1,11 +1,9 @@
 """Designs of GIEBench: orders, the two Raw-Prompts, other identities; and the calls of a run."""
 
 import pandas as pd
-import pytest
 
 from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.design import mismatched, trials
-from ingroup.tables import InputError
 
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
 PARAMETERS = {"MODEL": "some/model", "CONTROL": "other", "ENGINE": "vllm", "QUESTIONS": "sample"}
@@ -22,10 +20,6 @@ def test_a_rotated_design_begins_with_the_items_as_they_are():
         assert (asked.question, asked.shift) == (ITEMS[place % 12], place // 12)
         assert trial.messages == stimuli.messages(asked.question, "ID", shift=asked.shift)
     assert given.blocks[0].labels == {"prompt": "ID", "order": "given"}
-    with pytest.raises(ValueError, match="order is 'both', expected 'given' or 'rotate'"):
-        trials(ITEMS, "ID", "both")
-    with pytest.raises(InputError, match="found 'Id'"):
-        trials(ITEMS, "Id")
 
 
 def test_the_two_raw_prompts_are_two_designs():
@@ -67,6 +61,8 @@ def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
     pairs = design.pairs_of(stimuli.load_questions())
     assert len(pairs) == 37  # 36 of Table 7, and (Young people, Older people) of Table 3
     assert pairs.identity_tuple.tolist()[-1] == "(Young people, Older people)"
+    left_out = set(stimuli.tuples().identity_tuple) - set(pairs.identity_tuple)
+    assert left_out == {"(Judging, Prospecting)"}  # by six items in Personality
     assert set(design.pairs_of(ITEMS).category) == {"Gender", "Economy"}
 
 
@@ -77,9 +73,8 @@ def test_a_run_asks_both_models_the_same_and_knows_where():
         (model, plan) for model in ("some/model", "other") for plan in plans
     ]
     assert [len(call.design) for call in calls[:3]] == [4 * 66] * 3
-    assert calls[0].folder.parts[-4:] == (
-        *("giebench", "sample-66", "some--model@vllm", "Raw-rotate"),
-    )
+    address = ("giebench", "sample-66", "some--model@vllm", "Raw-rotate")
+    assert calls[0].folder.parts[-4:] == address
     one = PARAMETERS | {"CONTROL": "", "MISMATCH": False, "ORDER": "given", "RAW": "released"}
     calls = design.calls(one)
     assert [call.part for call in calls] == ["Raw-given-released", "ID-given", "COT-given"]

@@ -1,5 +1,7 @@
 """The third study as a lens: by hand, and the options of a path against the direct call."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,18 +29,14 @@ def test_naming_by_hand():
 
 def some_answers():
     """Eight items in two categories and four orders; one item has no verdict under Raw."""
-    rows = []
-    for prompt, right in (("Raw", 2), ("ID", 5), ("COT", 8)):
-        for item in range(8):
-            for shift in range(4):
-                correct = "ABCD"[(item + shift) % 4]
-                hit = item < right and not (item == 4 and shift == 2)
-                letter = correct if hit else "ABCD"[(item + shift + 1) % 4]
-                letter = "" if (prompt, item, shift) == ("Raw", 7, 0) else letter
-                status = "ok" if letter else "refused"
-                rows.append((prompt, "xy"[item % 2], str(item), shift, correct, letter, status))
-    columns = ["prompt", "category", "key", "shift", "correct", "letter", "status"]
-    return pd.DataFrame(rows, columns=columns)
+    rows, right = [], {"Raw": 2, "ID": 5, "COT": 8}
+    for prompt, item, shift in product(right, range(8), range(4)):
+        correct = "ABCD"[(item + shift) % 4]
+        hit = item < right[prompt] and (item, shift) != (4, 2)
+        letter = correct if hit else "ABCD"[(item + shift + 1) % 4]
+        letter = "" if (prompt, item, shift) == ("Raw", 7, 0) else letter
+        rows.append((prompt, "xy"[item % 2], str(item), shift, correct, letter))
+    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", "correct", "letter"])
 
 
 @pytest.mark.parametrize(

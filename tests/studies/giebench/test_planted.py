@@ -59,18 +59,16 @@ def test_examples_reply_with_the_planted_text():
 
 @pytest.mark.parametrize("name", calibrants())
 def test_planted_verdicts_come_back(name):
-    """Every item of the sample under the two prompts that differ most, its answers moved."""
+    """Every third item under the two prompts that differ most, its answers moved."""
     planted = planted_in(name)
-    wanted, chats = [], []
-    for prompt in ("Raw", "COT"):
-        (block,) = trials(planted.items, prompt, "rotate").blocks
-        asked = [i for i, one in enumerate(block.factors["asked"]) if one.shift == 2]
-        letters = planted.letters(block)
-        wanted += [letters[i] for i in asked]
-        chats += [block.render(block.condition(i)) for i in asked]
-    engine = make_engine("transformers", name)
-    found = [
-        parse_verdict(reply.text).letter for reply in engine.answer(chats, Sampling(max_tokens=40))
+    plans = [
+        trials(planted.items[::3], prompt, "rotate").slice(44, 66) for prompt in ("Raw", "COT")
     ]
+    asked = [trial for plan in plans for trial in plan]
+    told = [trial.condition["asked"] for trial in asked]
+    wanted = [planted.letter(stimuli.rotate(o.question, o.shift), o.prompt) for o in told]
+    engine = make_engine("transformers", name)
+    replies = engine.answer([trial.messages for trial in asked], Sampling(max_tokens=40))
     engine.close()
+    found = [parse_verdict(reply.text).letter for reply in replies]
     assert np.mean([a == b for a, b in zip(found, wanted, strict=True)]) > 0.95

@@ -1,7 +1,5 @@
 """Accuracy by hand and against SciPy; gains, rotations and identities as they must be."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -52,51 +49,48 @@ def rotated(pick, items=4, prompt="COT", category="Age"):
     )
 
 
-def wilson(right, n, confidence=0.95):
-    interval = stats.binomtest(right, n).proportion_ci(confidence, method="wilson")
+def holds(table, **columns):
+    """Whether the columns have these values, in any number of rows."""
+    for name, values in columns.items():
+        np.testing.assert_allclose(table[name], values, err_msg=name)
+
+
+def wilson(right, n):
+    interval = stats.binomtest(right, n).proportion_ci(0.95, method="wilson")
     return [100 * interval.low, 100 * interval.high]
 
 
 # Raw: Age has one right, one wrong and one refusal, Skin two right. COT: all right but a failure.
 BY_HAND = answers_of(
     [
-        ("Raw", "Age", 0, "A", "A", "ok"),
-        ("Raw", "Skin", 1, "B", "B", "ok"),
-        ("Raw", "Age", 2, "C", "Z", "ok"),
-        ("Raw", "Skin", 3, "D", "D", "ok"),
-        ("Raw", "Age", 4, "A", "", "refused"),
-        ("COT", "Age", 4, "A", "A", "ok"),
-        ("COT", "Skin", 3, "D", "", "failed"),
-        ("COT", "Age", 0, "A", "A", "ok"),
-        ("COT", "Skin", 1, "B", "B", "ok"),
-        ("COT", "Age", 2, "C", "C", "ok"),
+        *[("Raw", "Age", 0, "A", "A", "ok"), ("Raw", "Skin", 1, "B", "B", "ok")],
+        *[("Raw", "Age", 2, "C", "Z", "ok"), ("Raw", "Skin", 3, "D", "D", "ok")],
+        *[("Raw", "Age", 4, "A", "", "refused"), ("COT", "Age", 4, "A", "A", "ok")],
+        *[("COT", "Skin", 3, "D", "", "failed"), ("COT", "Age", 0, "A", "A", "ok")],
+        *[("COT", "Skin", 1, "B", "B", "ok"), ("COT", "Age", 2, "C", "C", "ok")],
     ],
     ("prompt", "category", "key", "correct", "letter", "status"),
 )
 
 
 def test_accuracy_by_hand():
-    table = accuracy(BY_HAND)
-    counts = table[["prompt", "category", "n", "right", "without", "refused", "failed"]]
-    assert counts.to_numpy().tolist() == [
-        ["Raw", "Age", 3, 1, 1, 1, 0],
-        ["Raw", "Skin", 2, 2, 0, 0, 0],
-        ["Raw", "Overall", 5, 3, 1, 1, 0],
-        ["COT", "Age", 3, 3, 0, 0, 0],
-        ["COT", "Skin", 2, 1, 1, 0, 1],
-        ["COT", "Overall", 5, 4, 1, 0, 1],
-    ]
-    np.testing.assert_allclose(table["accuracy"], [100 / 3, 100, 60, 100, 50, 80])
+    before, table = BY_HAND.copy(), accuracy(BY_HAND)
+    pd.testing.assert_frame_equal(BY_HAND, before)  # what is given is left as it is
+    assert table["prompt"].tolist() == ["Raw"] * 3 + ["COT"] * 3
+    assert table["category"].tolist() == ["Age", "Skin", "Overall"] * 2
+    holds(table, n=[3, 2, 5] * 2, right=[1, 2, 3, 3, 1, 4], without=[1, 0, 1, 0, 1, 1])
+    holds(table, refused=[1, 0, 1, 0, 0, 0], failed=[0, 0, 0, 0, 1, 1])
+    holds(table, accuracy=[100 / 3, 100, 60, 100, 50, 80])
     # Wilson's lower end of 2 of 2 is 2 / (2 + 1.96**2).
     assert table.loc[1, "low"] == pytest.approx(200 / (2 + 1.959964**2))
     assert table.loc[1, "high"] == pytest.approx(100)
-    for _, row in accuracy(BY_HAND, confidence=0.9).iterrows():
-        np.testing.assert_allclose(row[["low", "high"]].to_list(), wilson(row.right, row.n, 0.9))
+    for row in table.itertuples():
+        np.testing.assert_allclose([row.low, row.high], wilson(row.right, row.n))
 
 
 def test_denominators_and_rounding_by_hand():
     released = accuracy(BY_HAND, denominator="released")
-    np.testing.assert_allclose(released["accuracy"], [25, 200 / 3, 60, 75, 100 / 3, 80])
+    holds(released, accuracy=[25, 200 / 3, 60, 75, 100 / 3, 80])
     # The interval is of right / n.
     pd.testing.assert_frame_equal(released[["low", "high"]], accuracy(BY_HAND)[["low", "high"]])
     printed = accuracy(BY_HAND, denominator="released", decimals=3)["accuracy"]
@@ -109,24 +103,20 @@ def test_denominators_and_rounding_by_hand():
 def test_changes_by_hand():
     table = changes(BY_HAND, "Raw", "COT")
     assert table["category"].tolist() == ["Age", "Skin", "Overall"]
-    assert table[["n", "gained", "lost"]].to_numpy().tolist() == [[3, 2, 0], [2, 0, 1], [5, 2, 1]]
-    np.testing.assert_allclose(table["change"], [200 / 3, -50, 20])
-    np.testing.assert_allclose(table["before"], [100 / 3, 100, 60])
-    np.testing.assert_allclose(table["after"], [100, 50, 80])
+    holds(table, n=[3, 2, 5], gained=[2, 0, 2], lost=[0, 1, 1], change=[200 / 3, -50, 20])
+    holds(table, before=[100 / 3, 100, 60], after=[100, 50, 80])
     # 2 of 2, 1 of 1 and 2 of 3 coins, two-sided; Holm takes the smallest of two twice.
-    np.testing.assert_allclose(table["p"], [0.5, 1, 1])
-    np.testing.assert_allclose(table["p_holm"], [1, 1, np.nan])
+    holds(table, p=[0.5, 1, 1], p_holm=[1, 1, np.nan])
 
 
 def test_a_printed_cell_of_table_4():
     # GPT-3.5-turbo, Country: 46.4 %, 41.2 %, -5.2 %, +17/-22, of 96 items divided by 97.
     table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "released", 3)
-    country = table.loc[0, ["n", "before", "after", "change", "gained", "lost"]]
-    np.testing.assert_allclose(country.to_list(), [96, 46.4, 41.2, -5.2, 17, 22])
-    assert table.loc[0, "p"] == pytest.approx(stats.binomtest(17, 39).pvalue)
+    holds(table[:1], n=96, before=46.4, after=41.2, change=-5.2, gained=17, lost=22)
+    holds(table[:1], p=stats.binomtest(17, 39).pvalue)
     # The difference of the rounded, not the rounded difference: -5 / 96 is -5.21, and here -5.3.
     table = changes(counted(("Raw", "COT"), 23, 17, 22, 34), "Raw", "COT", "paper", 3)
-    np.testing.assert_allclose(table[["before", "after", "change"]], [[46.9, 41.7, -5.2]] * 2)
+    holds(table, before=46.9, after=41.7, change=-5.2)
 
 
 # Newcombe 1998 (Statistics in Medicine 17:2635), Table II: 36, 12, 2 and 0, method 10.
@@ -150,44 +140,38 @@ def test_interval_of_a_change_by_hand(counts, phi):
     low1, high1 = np.abs(np.array(wilson(kept + gained, sum(counts))) - after)
     low = after - before - np.sqrt(low1**2 - 2 * phi * low1 * high0 + high0**2)
     high = after - before + np.sqrt(high1**2 - 2 * phi * high1 * low0 + low0**2)
-    row = changes(counted(("Raw", "ID"), *counts), "Raw", "ID").loc[0]
-    np.testing.assert_allclose(row[["low", "high"]].to_list(), [low, high], atol=1e-9)
+    holds(changes(counted(("Raw", "ID"), *counts), "Raw", "ID"), low=low, high=high)
 
 
 def test_interval_of_a_change_covers():
-    # 200 intervals at 0.9 hold 180 of their targets, with a standard deviation of 4.2. Without the
-    # correlation of before and after they would be wider: 30 points and not 19.
+    # 200 intervals hold 190 of their targets, with a standard deviation of 3.1. Without the
+    # correlation of before and after they would be wider: 36 points and not 23.
     rng = np.random.default_rng(5)
     draws = rng.multinomial(60, [0.45, 0.15, 0.05, 0.35], 200)
     parts = [counted(("Raw", "ID"), *draw, f"draw {k}") for k, draw in enumerate(draws)]
-    table = changes(pd.concat(parts), "Raw", "ID", confidence=0.9)[:-1]
-    assert 167 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 193
-    assert 17 < (table["high"] - table["low"]).mean() < 21
+    table = changes(pd.concat(parts), "Raw", "ID")[:-1]
+    assert 180 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 199
+    assert 20 < (table["high"] - table["low"]).mean() < 26
 
 
 def test_holm_over_categories():
     parts = [("Age", 1, 9, 1, 2), ("Skin", 3, 12, 1, 0), ("Faith", 4, 2, 2, 2)]
-    table = changes(
-        pd.concat([counted(("Raw", "ID"), *counts, category) for category, *counts in parts]),
-        *("Raw", "ID"),
-    )
+    answers = [counted(("Raw", "ID"), *counts, category) for category, *counts in parts]
+    table = changes(pd.concat(answers), "Raw", "ID")
     p = [stats.binomtest(gained, gained + lost).pvalue for _, _, gained, lost, _ in parts]
-    overall = stats.binomtest(23, 27).pvalue
-    np.testing.assert_allclose(table["p"], [*p, overall])
-    np.testing.assert_allclose(table["p_holm"], [2 * p[0], 3 * p[1], 1, np.nan])
+    holds(table, p=[*p, stats.binomtest(23, 27).pvalue], p_holm=[2 * p[0], 3 * p[1], 1, np.nan])
 
 
-@settings(max_examples=6, deadline=None)  # statsmodels' Holm collects garbage at every call
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.tuples(*[st.integers(0, 8)] * 4).filter(any), min_size=1, max_size=3))
 def test_gains_and_losses_are_the_change(categories):
     answers = pd.concat([counted(("Raw", "COT"), *c, f"c{k}") for k, c in enumerate(categories)])
     table = changes(answers, "Raw", "COT")
-    np.testing.assert_allclose(table["gained"] - table["lost"], table["change"] * table["n"] / 100)
+    holds(table, change=100 * (table["gained"] - table["lost"]) / table["n"])
     assert (table["low"] <= table["change"] + 1e-9).all()
     assert (table["change"] <= table["high"] + 1e-9).all()
     by_prompt = accuracy(answers).set_index(["prompt", "category"])["accuracy"]
-    np.testing.assert_allclose(table["before"], by_prompt["Raw"])
-    np.testing.assert_allclose(table["after"], by_prompt["COT"])
+    holds(table, before=by_prompt["Raw"], after=by_prompt["COT"])
     mirrored = changes(answers[::-1], "COT", "Raw").set_index("category").loc[table["category"]]
     np.testing.assert_array_equal(mirrored[["lost", "gained"]], table[["gained", "lost"]])
     numbers = -mirrored[["change", "high", "low"]]
@@ -207,11 +191,10 @@ def next_answer(key, right):
 def test_positions_by_hand():
     table = by_position(SOME)
     assert table["position"].tolist() == list("ABCD")
-    assert table["n"].tolist() == [3] * 4
-    assert table["right"].tolist() == [3, 2, 1, 1]
-    np.testing.assert_allclose(table["accuracy"], [100, 200 / 3, 100 / 3, 100 / 3])
-    assert table["chosen"].tolist() == [5, 2, 1, 1]
-    np.testing.assert_allclose(table["chosen_percent"], np.array([5, 2, 1, 1]) / 0.12)
+    right, chosen = np.array([3, 2, 1, 1]), np.array([5, 2, 1, 1])
+    holds(
+        table, n=3, right=right, accuracy=right / 0.03, chosen=chosen, chosen_percent=chosen / 0.12
+    )
     np.testing.assert_allclose(table.loc[1, ["low", "high"]].to_list(), wilson(2, 3))
 
 
@@ -246,19 +229,13 @@ def test_position_test_finds_a_bias_and_no_other():
 
 
 def test_consistency_by_hand():
-    parts = [
-        SOME,
-        rotated(next_answer, 1, category="Skin"),
-        rotated(lambda key, right: "", 1, category="Faith"),
-    ]
-    table = consistency(pd.concat(parts))
+    skin = rotated(next_answer, 1, category="Skin")
+    faith = rotated(lambda key, right: "", 1, category="Faith")
+    table = consistency(pd.concat([SOME, skin, faith]))
     assert table["category"].tolist() == ["Age", "Skin", "Faith", "Overall"]
-    columns = ["n", "consistent", "right"]
-    assert table[columns].to_numpy().tolist() == [[3, 1, 1], [1, 1, 0], [1, 0, 0], [5, 2, 1]]
-    np.testing.assert_allclose(table["consistency"], [100 / 3, 100, 0, 40])
-    np.testing.assert_allclose(table["accuracy"], [700 / 12, 0, 0, 35])
-    np.testing.assert_allclose(table["accuracy_strict"], [100 / 3, 0, 0, 20])
-    np.testing.assert_allclose(table["accuracy_among"], [100, 0, np.nan, 50])
+    holds(table, n=[3, 1, 1, 5], consistent=[1, 1, 0, 2], right=[1, 0, 0, 1])
+    holds(table, consistency=[100 / 3, 100, 0, 40], accuracy=[700 / 12, 0, 0, 35])
+    holds(table, accuracy_strict=[100 / 3, 0, 0, 20], accuracy_among=[100, 0, np.nan, 50])
     np.testing.assert_allclose(table.loc[3, ["low", "high"]].to_list(), wilson(2, 5))
     np.testing.assert_allclose(table.loc[3, ["strict_low", "strict_high"]].to_list(), wilson(1, 5))
     # A letter that no assistant has is no answer, however often it comes.
@@ -266,34 +243,30 @@ def test_consistency_by_hand():
     assert table["consistent"].tolist() == [0, 0]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.data(), st.sampled_from("ABCD"), st.integers(1, 6))
 def test_extreme_judges_under_rotation(data, letter, items):
     # One that always says the same letter: a quarter right, all at one position, never consistent.
     table = rotated(lambda key, right: letter, items)
     assert by_position(table)["right"].tolist() == [items * (letter == at) for at in "ABCD"]
     assert by_position(table)["chosen"].tolist() == [4 * items * (letter == at) for at in "ABCD"]
-    assert consistency(table)[["accuracy", "consistency"]].to_numpy().tolist() == [[25, 0]] * 2
+    holds(consistency(table), accuracy=25, consistency=0)
     # One that always picks the same answer of an item: consistent, and right in all or none.
     answer = data.draw(st.lists(st.integers(0, 3), min_size=items, max_size=items))
     table = rotated(lambda key, right: "ABCD"[("ABCD".index(right) + answer[key]) % 4], items)
-    row = consistency(table.sample(frac=1, random_state=items)).iloc[-1]
-    assert row["consistency"] == 100
-    share = pytest.approx(100 * answer.count(0) / items)
-    assert row[["accuracy", "accuracy_strict", "accuracy_among"]].tolist() == [share] * 3
+    table, share = (
+        consistency(table.sample(frac=1, random_state=items)),
+        100 * answer.count(0) / items,
+    )
+    holds(table, consistency=100, accuracy=share, accuracy_strict=share, accuracy_among=share)
 
 
 # own and other are the letters chosen with the own identity and the other one; A is right.
-TOLD = [
-    # prompt, identity, key, own, other
-    ("COT", "Male", "m1", "A", "B"),
-    ("COT", "Male", "m2", "A", "B"),
-    ("COT", "Female", "f1", "A", "A"),
-    ("COT", "Female", "f2", "C", "A"),
-    ("ID", "Male", "m1", "A", "A"),
-    ("ID", "Male", "m2", "A", ""),
-    ("ID", "Female", "f1", "B", "B"),
-    ("ID", "Female", "f2", "B", "B"),
+TOLD = [  # prompt, identity, key, own, other
+    *[("COT", "Male", "m1", "A", "B"), ("COT", "Male", "m2", "A", "B")],
+    *[("COT", "Female", "f1", "A", "A"), ("COT", "Female", "f2", "C", "A")],
+    *[("ID", "Male", "m1", "A", "A"), ("ID", "Male", "m2", "A", "")],
+    *[("ID", "Female", "f1", "B", "B"), ("ID", "Female", "f2", "B", "B")],
 ]
 
 
@@ -314,18 +287,15 @@ GENDER = told(TOLD, {"Male": "Female", "Female": "Male"})
 
 def test_mismatch_by_hand():
     table = mismatch(GENDER, [("Male", "Female")])
-    assert table.columns[:7].tolist() == [
-        *("identity_i", "identity_j", "n"),
-        *("cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch", "no_mismatch_id"),
-    ]
+    assert table.iloc[0, :2].tolist() == ["Male", "Female"]
     # COT: m1 and m2 lost, f2 gained; ID: m2 lost.
-    assert table.iloc[0, :7].tolist() == ["Male", "Female", 4, 50, 25, 75, 50]
-    row = table.loc[0]
-    assert row[["cot_change", "cot_gained", "cot_lost", "cot_p"]].tolist() == [-25, 1, 2, 1]
-    assert row[["id_change", "id_gained", "id_lost", "id_p"]].tolist() == [-25, 0, 1, 1]
+    holds(table, n=4, cot_prompt_mismatch=50, id_prompt_mismatch=25)
+    holds(table, no_mismatch=75, no_mismatch_id=50)
+    holds(table, cot_change=-25, cot_gained=1, cot_lost=2, cot_p=1)
+    holds(table, id_change=-25, id_gained=0, id_lost=1, id_p=1)
     # The same pairs as two prompts.
     same = changes(counted(("own", "other"), 1, 1, 2, 0), "own", "other").loc[0]
-    assert row[["cot_low", "cot_high"]].tolist() == same[["low", "high"]].tolist()
+    holds(table, cot_low=same.low, cot_high=same.high)
     swapped = mismatch(GENDER, [("Female", "Male")])
     pd.testing.assert_frame_equal(swapped.iloc[:, 2:], table.iloc[:, 2:])
 
@@ -337,79 +307,8 @@ def test_mismatch_of_several_tuples():
     kept = told([(*row[:4], "A") for row in young], {"Young": "Middle-aged"})
     answers = pd.concat([lost, kept[kept["told"] != "Young"]])
     table = mismatch(answers, [("Young", "Old"), ("Middle-aged", "Young")])
-    assert table["n"].tolist() == [10, 10]
-    assert table["cot_prompt_mismatch"].tolist() == [0, 100]
-    assert table["no_mismatch"].tolist() == [100, 100]
-    np.testing.assert_allclose(table["id_p"], [2 / 2**10, 1])
-    np.testing.assert_allclose(table["id_p_holm"], [4 / 2**10, 1])
-
-
-# category, right letter, reply, what "sound" and "released" read
-RELEASED = [
-    ("Age", "A", "[[A]]", "A", "A"),
-    ("Age", "D", "At first [[A]]. Then I saw that D goes further. [[D]]", "D", "A"),
-    ("Age", "A", "[[A]]? Or [[B]]? The user is old. [[A]]", "A", "B"),
-    ("Age", "C", "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]", "C", "C"),
-    ("Age", "B", "[[b]]", "B", ""),
-    ("Age", "B", "[B]", "", ""),
-    (
-        "Skin",
-        "C",
-        '"[[A]]" if assistant A is better, "[[B]]" if it is B.\nIt is C: [[C]]',
-        "C",
-        "A",
-    ),
-    ("Skin", "A", '"[[A]]" if assistant A is better.\nI cannot choose.', "", "A"),
-    ("Skin", "D", "I'm sorry, but I cannot judge this.", "", ""),
-    ("Skin", "B", "[[B]] and [[C]]", "", "B"),
-    ("Skin", "B", "None of them, so [[E]].", "", "E"),
-    ("Faith", "D", "[[A]] hedges. [[B]] too, see [1]. The user is not for [[A]]. [[D]]", "D", "A"),
-]
-
-
-def test_replaying_a_results_file(tmp_path):
-    path = tmp_path / "GPT-4-COT-Prompt.json"
-    items = {
-        f"item {k}": {"prompt": "Judge.", "correct": c, "category": category, "answer": reply}
-        for k, (category, c, reply, *_) in enumerate(RELEASED)
-    }
-    path.write_text(json.dumps(items, indent=4, ensure_ascii=False))
-    results = json.loads(path.read_text())
-    tables = {}
-    for rule, place in (("sound", 3), ("released", 4)):
-        verdicts = [parse_verdict(item["answer"], rule) for item in results.values()]
-        assert [verdict.letter for verdict in verdicts] == [row[place] for row in RELEASED]
-        answers = pd.DataFrame(results).T.rename_axis("key").reset_index()
-        answers = answers.assign(prompt="COT", shift=0)
-        answers[["letter", "status"]] = verdicts
-        for denominator in ("paper", "released"):
-            table = accuracy(answers, denominator, decimals=3).set_index("category")
-            tables[rule, denominator] = table["accuracy"]
-        tables[rule] = table
-    assert tables["sound"]["right"].tolist() == [5, 1, 1, 7]
-    assert tables["sound"]["without"].tolist() == [1, 4, 0, 5]
-    assert tables["sound"]["refused"].tolist() == [0, 2, 0, 2]
-    assert tables["released"]["right"].tolist() == [2, 2, 0, 4]
-    assert tables["released"]["without"].tolist() == [2, 1, 0, 3]
-    assert tables["released"]["refused"].tolist() == [0, 0, 0, 0]
-    # Age has 6 items, Skin 5, Faith 1; overall there are 12 under both denominators.
-    assert list(tables["sound", "paper"].index) == ["Age", "Skin", "Faith", "Overall"]
-    np.testing.assert_allclose(tables["sound", "paper"], [83.3, 20, 100, 58.3])
-    np.testing.assert_allclose(tables["sound", "released"], [71.4, 16.7, 50, 58.3])
-    np.testing.assert_allclose(tables["released", "paper"], [33.3, 40, 0, 33.3])
-    np.testing.assert_allclose(tables["released", "released"], [28.6, 33.3, 0, 33.3])
-
-
-def test_answers_are_left_as_they_are():
-    for answers, call in (
-        (BY_HAND, accuracy),
-        (SOME, by_position),
-        (SOME, consistency),
-        (GENDER, lambda table: mismatch(table, [("Male", "Female")])),
-    ):
-        before = answers.copy()
-        call(answers)
-        pd.testing.assert_frame_equal(answers, before)
+    holds(table, n=10, cot_prompt_mismatch=[0, 100], no_mismatch=100)
+    holds(table, id_p=[2 / 2**10, 1], id_p_holm=[4 / 2**10, 1])
 
 
 def changed(column, value, answers=BY_HAND):
@@ -419,24 +318,10 @@ def changed(column, value, answers=BY_HAND):
 
 
 REFUSED = [
-    (lambda: accuracy(BY_HAND.drop(columns="status")), "no column 'status', only"),
-    (lambda: accuracy(BY_HAND[:0]), "there is no answer, expected at least one"),
-    (lambda: accuracy(changed("letter", "b")),
-     r"item 1 \(prompt Raw, shift 0\) has 'b' as 'letter', expected a capital letter or ''"),
-    (lambda: accuracy(changed("letter", None)), "as 'letter', expected a capital letter"),
-    (lambda: accuracy(changed("correct", "E")), "has 'E' as 'correct', expected A, B, C or D"),
-    (lambda: accuracy(changed("correct", "AB")), "has 'AB' as 'correct'"),
-    (lambda: accuracy(changed("status", "refused")),
-     "has the letter 'B' and the status 'refused', expected 'ok' where"),
-    (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw, shift 0\) stands twice"),
-    (lambda: accuracy(changed("category", "Age")),
-     r"item 1 is in the categories \['Age', 'Skin'\], expected one"),
     (lambda: accuracy(pd.concat([BY_HAND, BY_HAND[:1].assign(shift=2)])),
-     r"item 0 \(prompt Raw, shift 2\) was asked with another shift too, expected one"),
-    (lambda: accuracy(BY_HAND, denominator="n + 1"),
-     r"denominator is 'n \+ 1', expected 'paper' or 'released'"),
-    (lambda: accuracy(BY_HAND, confidence=95), "confidence is 95, expected a number between"),
-    (lambda: changes(BY_HAND, "Raw", "ID"), "no item was asked with 'ID', expected at least"),
+     r"item 0 \(prompt Raw\) was asked twice, expected once: take the rows of one shift"),
+    (lambda: accuracy(changed("key", 0)), r"item 0 \(prompt Raw\) was asked twice"),
+    (lambda: changes(BY_HAND, "Raw", "ID"), "item 0 was not asked with 'ID', expected both"),
     (lambda: changes(BY_HAND[:-1], "Raw", "COT"), "item 2 was not asked with 'COT', expected"),
     (lambda: changes(BY_HAND[1:], "Raw", "COT"), "item 0 was not asked with 'Raw'"),
     (lambda: by_position(BY_HAND),
@@ -444,16 +329,7 @@ REFUSED = [
     (lambda: position_test(SOME[:-1]), r"item Age 2 .* the shifts \[0, 1, 2\]"),
     (lambda: consistency(changed("correct", "A", SOME)), r"at \['A', 'A', 'C', 'D'\]"),
     (lambda: consistency(changed("shift", 4, SOME)), r"the shifts \[0, 2, 3, 4\]"),
-    (lambda: mismatch(BY_HAND, [("Male", "Female")]), "no column 'identity'"),
-    (lambda: mismatch(GENDER, []), "there is no identity tuple, expected at least one"),
-    (lambda: mismatch(GENDER, [("Male", "Old")]),
-     r"COT of \(Male, Old\): no item was asked with 'other'"),
-    (lambda: mismatch(GENDER[GENDER["prompt"] == "COT"], [("Male", "Female")]),
-     r"ID of \(Male, Female\): there is no answer, expected at least one"),
-    (lambda: mismatch(GENDER[:-1], [("Male", "Female")]),
-     r"ID of \(Male, Female\): item f2 was not asked with 'other'"),
-    (lambda: mismatch(GENDER[:-2], [("Male", "Female")]),
-     r"\(Male, Female\) has 4 items with COT and 3 with ID, expected the same"),
+    (lambda: mismatch(GENDER[:-1], [("Male", "Female")]), "item f2 was not asked with 'other'"),
 ]  # fmt: skip
 
 

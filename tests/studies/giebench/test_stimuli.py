@@ -3,7 +3,9 @@
 import json
 import re
 from collections import Counter
+from itertools import product
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -77,18 +79,13 @@ def words(text):
 # --- prompts
 
 
-@pytest.mark.parametrize(
-    ("prompt", "raw", "opening"),
-    [
-        ("COT", "paper", [TASK, CUE, GROUP]),
-        ("ID", "paper", [TASK, GROUP]),
-        ("Raw", "paper", [TASK, CUE]),
-        ("Raw", "released", [TASK]),
-        ("COT", "released", [TASK, CUE, GROUP]),
-    ],
-)
-def test_the_prompts_of_the_papers_item_are_those_of_appendix_a(prompt, raw, opening):
-    assert asked(SAMPLE[0], prompt, raw).split("\n") == [" ".join(opening), *PRINTED]
+def test_the_prompts_of_the_papers_item_are_those_of_appendix_a():
+    for prompt, raw, *opening in (
+        *(("COT", "paper", TASK, CUE, GROUP), ("ID", "paper", TASK, GROUP)),
+        *(("Raw", "paper", TASK, CUE), ("Raw", "released", TASK)),
+        ("COT", "released", TASK, CUE, GROUP),
+    ):
+        assert asked(SAMPLE[0], prompt, raw).split("\n") == [" ".join(opening), *PRINTED]
 
 
 TOPICS = [
@@ -125,7 +122,7 @@ def test_the_construction_prompts_are_those_of_appendix_a():
 
 
 def test_raw_tells_no_identity_and_only_two_prompts_change_with_it():
-    for item in OWN:
+    for item in OWN[::3]:
         other = next(one for one in NAMED.values() if one.category == item.category).identity
         for raw in ("paper", "released"):
             assert "user belongs" not in asked(item, "Raw", raw)
@@ -142,25 +139,15 @@ def test_an_identity_that_the_paper_has_not_stands_as_it_is_given():
     assert "belongs to the master's group." in asked(SAMPLE[3], "ID", identity="Master's")
 
 
-def test_an_unknown_prompt_is_one_sentence():
-    sentence = "prompt: found 'cot' with raw='paper', expected one out of COT, ID, Raw and raw "
-    with pytest.raises(InputError, match=re.escape(sentence)):
-        messages(SAMPLE[0], "cot")
-    with pytest.raises(InputError, match=r"'Raw' with raw='none', .* paper, released\.$"):
-        messages(SAMPLE[0], "Raw", "none")
-
-
 # --- identities, tuples
 
 
 def test_identities_are_those_of_table_8_and_the_faiths_of_table_7():
-    printed = published.load("giebench", 8)
-    here = [(row.category, row.identity) for row in NAMED.values()]
-    faiths = [("Faith", name) for name in ("Islam", "Buddhism", "Christianity")]
-    assert [pair for pair in here if pair not in faiths] == list(
-        zip(printed.category, printed.identity, strict=True)
-    )
-    assert [pair for pair in here if pair[0] == "Faith"] == faiths
+    printed = published.load("giebench", 8)[["category", "identity"]].to_numpy().tolist()
+    here = IDENTITIES[["category", "identity"]].to_numpy().tolist()
+    assert [pair for pair in here if pair[0] != "Faith"] == printed
+    faiths = ["Islam", "Buddhism", "Christianity"]
+    assert [name for category, name in here if category == "Faith"] == faiths
     accuracies = published.load("giebench", 1).category.unique().tolist()
     assert [*stimuli.categories(), "Overall"] == accuracies
 
@@ -182,18 +169,14 @@ def test_an_identity_stands_in_a_prompt_in_lower_case_but_for_proper_names():
 
 def test_tuples_are_those_of_tables_7_and_3():
     table = stimuli.tuples()
-    assert len(table) == 37
     assert table.identity_tuple.tolist()[0] == "(Middle-aged people, Older people)"
-    assert table.iloc[31].tolist() == [
-        "(Bachelor's, Master's)",
-        "Education",
-        "Bachelors",
-        "Masters",
-    ]
+    education = ["(Bachelor's, Master's)", "Education", "Bachelors", "Masters"]
+    assert table.iloc[31].tolist() == education
     for row in table.itertuples():
         assert {NAMED[row.identity_i].category, NAMED[row.identity_j].category} == {row.category}
-    first = ["(Young people, Older people)", "Age", "Young People", "Older People"]
-    assert stimuli.tuples(3).iloc[0].tolist() == first
+    # Table 3 has one more than the 37 of Table 7, and (Low Income, Middle Income) the other way.
+    last = ["(Young people, Older people)", "Age", "Young People", "Older People"]
+    assert table.iloc[37:].to_numpy().tolist() == [last]
 
 
 # --- the sample
@@ -207,21 +190,10 @@ def test_the_sample_has_six_items_in_each_category():
         assert NAMED[item.identity].category == item.category
 
 
-def test_both_sides_of_tuples_have_items():
-    have = {item.identity for item in SAMPLE}
-    table = stimuli.tuples()
-    covered = table[table.identity_i.isin(have) & table.identity_j.isin(have)]
-    # All but (Judging, Prospecting), which six items in Personality leave out.
-    assert set(table.identity_tuple) - set(covered.identity_tuple) == {"(Judging, Prospecting)"}
-    assert {"Young People", "Older People"} <= have
-
-
 def test_letters_are_spread_evenly():
     assert Counter(item.correct for item in SAMPLE) == {"A": 17, "B": 17, "C": 16, "D": 16}
-    for category in stimuli.categories():
-        letters = Counter(item.correct for item in SAMPLE if item.category == category)
-        assert set(letters) == set("ABCD"), category
-        assert max(letters.values()) <= 2, category
+    letters = stimuli.answer_key(SAMPLE).groupby(["category", "correct"]).size().unstack()
+    assert letters.isin([1, 2]).all(axis=None)
 
 
 def test_questions_and_answers_are_short_and_read_as_sentences():
@@ -254,24 +226,21 @@ def test_no_answer_names_the_identity():
 
 
 @pytest.mark.parametrize("size", [words, len])
-@pytest.mark.parametrize("extreme", [min, max])
-def test_length_does_not_give_the_answer_away(size, extreme):
-    # Ties count by their share: a guesser who takes the longest answer gains no more than luck.
-    hits = 0.0
-    for item in OWN:
-        sizes = [size(answer) for answer in item.answers]
-        if sizes["ABCD".index(item.correct)] == extreme(sizes):
-            hits += 1 / sizes.count(extreme(sizes))
-    low, high = binom.ppf([0.25, 0.75], len(OWN), 0.25)
-    assert low <= hits <= high
+def test_length_does_not_give_the_answer_away(size):
+    """A guesser who takes the longest or the shortest answer, any of several, gains only luck."""
+    sizes = np.array([[size(answer) for answer in item.answers] for item in OWN])
+    right = ["ABCD".index(item.correct) for item in OWN]
+    for extreme in (sizes.min(axis=1), sizes.max(axis=1)):
+        taken = sizes == extreme[:, None]
+        hits = (taken / taken.sum(axis=1, keepdims=True))[range(len(OWN)), right].sum()
+        low, high = binom.ppf([0.25, 0.75], len(OWN), 0.25)
+        assert low <= hits <= high
 
 
 def test_the_answer_key_is_a_table():
     table = stimuli.answer_key([SAMPLE[0], rotate(SAMPLE[0], 2)])
-    assert table.to_numpy().tolist() == [
-        ["0", "Orientation", "Homosexuality", "A"],
-        ["0", "Orientation", "Homosexuality", "C"],
-    ]
+    first = ["0", "Orientation", "Homosexuality"]
+    assert table.to_numpy().tolist() == [[*first, "A"], [*first, "C"]]
     assert table.columns.tolist() == ["key", "category", "identity", "correct"]
 
 
@@ -289,13 +258,6 @@ def test_the_right_letter_moves_with_its_answer(item, first, second):
     start = f"[The Start of Assistant {moved.correct}'s Answer]\n"
     assert text.partition(start)[2].startswith(f'"{right}"\n')
     assert sorted(text.split("\n")) == sorted(asked(item, "COT").split("\n"))
-
-
-@pytest.mark.parametrize("shift", [-1, 4, 1.5, None])
-def test_another_shift_is_one_sentence(shift):
-    sentence = f"shift: found {shift!r}, expected 0, 1, 2 or 3."
-    with pytest.raises(InputError, match=re.escape(sentence)):
-        rotate(SAMPLE[0], shift)
 
 
 # --- released files, made here in their layout: none is at hand
@@ -319,22 +281,19 @@ def folder(tmp_path):
 
 
 def change(folder, prompt, edit):
-    file = folder / f"{prompt}-Prompt.json"
-    records = json.loads(file.read_text("utf8"))
+    records = json.loads((file := folder / f"{prompt}-Prompt.json").read_text("utf8"))
     edit(records)
-    return write(file, records)
+    write(file, records)
 
 
 def test_released_files_give_the_items_that_made_them(folder, monkeypatch):
     items = load_questions(folder)
     assert [item._replace(prompts=None) for item in items] == SAMPLE
-    for item, own in zip(items[:9], SAMPLE, strict=False):
-        for prompt in stimuli.prompts():
-            for shift in range(4):
-                for identity in (None, "Russia"):
-                    wanted = asked(own, prompt, shift=shift, identity=identity)
-                    assert asked(item, prompt, shift=shift, identity=identity) == wanted
-            assert asked(item, prompt, "released") == asked(own, prompt)  # verbatim
+    for (item, own), prompt in product(zip(items[:9], SAMPLE[:9], strict=True), stimuli.prompts()):
+        for shift, identity in product(range(4), (None, "Russia")):
+            how = {"shift": shift, "identity": identity}
+            assert asked(item, prompt, **how) == asked(own, prompt, **how)
+        assert asked(item, prompt, "released") == asked(own, prompt)  # verbatim
 
 
 def test_the_benchmark_is_read_from_the_verified_files(folder, monkeypatch):
@@ -367,14 +326,8 @@ def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_mar
     )
     record = {"prompt": text, "correct": "B", "category": "economy "}
     (item,) = load_questions(write(tmp_path / "COT-Prompt.json", {"x": record}))
-    assert item[:6] == (
-        "x",
-        "Economy",
-        "High Income",
-        "Why?",
-        ("Yes.", "'No,' he said.", "", "Of\nthe workers'"),
-        "B",
-    )
+    answers = ("Yes.", "'No,' he said.", "", "Of\nthe workers'")
+    assert item[:6] == ("x", "Economy", "High Income", "Why?", answers, "B")
     assert asked(item, "COT", identity="Low Income", shift=1) == (
         "Judge.  The User  belongs to the low income group.\n\n[User Question]“Why?”\r\n"
         "[The Start of Assistant A’s Answer] “Of\nthe workers'”[The End of Assistant A's Answer]\n"
@@ -422,27 +375,14 @@ DISAGREE = [
 @pytest.mark.parametrize(("edit", "sentence"), DISAGREE)
 def test_released_files_that_disagree_are_one_sentence(folder, edit, sentence):
     change(folder, "ID", edit)
-    with pytest.raises(InputError, match=re.escape(sentence)) as problem:
-        load_questions(folder)
-    assert str(folder) in str(problem.value)
-    assert "\n" not in str(problem.value)
-
-
-def test_a_folder_lacks_a_file(folder):
-    (folder / "Raw-Prompt.json").unlink()
-    with pytest.raises(InputError, match=r"Raw-Prompt.json cannot be read: No such file"):
+    with pytest.raises(InputError, match=f"^{folder}/.*{re.escape(sentence)}.*$"):
         load_questions(folder)
 
 
 # --- a user's file
 
-ITEM = {
-    "category": "Age",
-    "identity": "older people",
-    "question": "Q?",
-    "answers": ["a", "b", "c", "d"],
-    "correct": "B",
-}
+ITEM = {"category": "Age", "identity": "older people", "question": "Q?"}
+ITEM |= {"answers": ["a", "b", "c", "d"], "correct": "B"}
 
 
 def test_a_user_file_is_read(tmp_path):
@@ -479,32 +419,19 @@ BAD = [
 @pytest.mark.parametrize(("changes", "sentence"), BAD)
 def test_a_bad_item_is_one_sentence(tmp_path, changes, sentence):
     file = write(tmp_path / "bad.json", {"x": ITEM, "k": ITEM | changes})
-    with pytest.raises(InputError, match=re.escape(sentence)) as problem:
-        load_questions(file)
-    assert re.match(re.escape(f"{file}, key 'k'") + "[:,] ", str(problem.value))
-    assert "\n" not in str(problem.value)
-    assert str(problem.value).endswith(".")
-
-
-@pytest.mark.parametrize("field", ITEM)
-def test_a_missing_field_is_one_sentence(tmp_path, field):
-    item = {name: value for name, value in ITEM.items() if name != field}
-    file = write(tmp_path / "bad.json", {"k": item})
-    sentence = f"{file}, key 'k': found no field {field!r}, expected the fields category, identity"
-    with pytest.raises(InputError, match=re.escape(sentence)):
+    with pytest.raises(InputError, match=f"^{file}, key 'k'[:,] {re.escape(sentence)}.*$"):
         load_questions(file)
 
 
 ITEMS = "expected one JSON object with items by key."
 FILES = [
     (f'{{"k": {json.dumps(ITEM)}, "k": 2}}', ", key 'k': found it 2 times in one object, exp"),
-    ('{"k": {"correct": "A", "correct": "B"}}', ", key 'correct': found it 2 times in one ob"),
     ('{"k": 3}', ", key 'k': found 3, expected an object with the fields of an item."),
-    ('{"k":\n {"a": 1,}}', ", line 2, column 10: found what is not JSON (Expecting property"),
+    *((json.dumps({"k": {name: ITEM[name] for name in ITEM if name != field}}),
+       f", key 'k': found no field {field!r}, expected the fields category, id") for field in ITEM),
     ("[1]", f": found '[1]' and no items, {ITEMS}"),
     ("{}", f": found '{{}}' and no items, {ITEMS}"),
-    (" \n", ": found an empty file, expected JSON."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "sentence"), FILES)
@@ -514,20 +441,8 @@ def test_a_bad_file_is_one_sentence(tmp_path, content, sentence):
         load_questions(file)
 
 
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
-    file = tmp_path / "bad.json"
-    with pytest.raises(InputError, match=re.escape(f"{file} cannot be read: No such file")):
-        load_questions(file)
-    file.write_bytes('{\n"k": "café"}'.encode("latin-1"))
-    sentence = f"{file}, line 2: found a byte that is not UTF-8, expected UTF-8 text."
-    with pytest.raises(InputError, match=re.escape(sentence)):
-        load_questions(file)
-
-
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    assert {file.name for file in FOLDER.iterdir()} == {"identities.csv", "prompts.yaml"}
     for file in [*FOLDER.iterdir(), paths.SAMPLE / "giebench.json"]:
         content = file.read_text("utf8")
         assert content.endswith("\n")
-        assert "\t" not in content
-        assert all(line == line.rstrip() for line in content.split("\n"))
+        assert not re.search(r"\t|\s\n", content.replace("\n\n", "\n"))

@@ -1,8 +1,8 @@
 """New items for GIEBench: topics, annotators' stances, four answers (Wang et al. 2024, 3.1, 3.2).
 
-Notebook 31 goes the way. The paper does not say how the three wrong answers come about. Those of
-its appendix all oppose the identity's stance, so here they are three draws of the dialog prompt
-with the opposite attitude. Whether a draw keeps its attitude no code can see: read new items first.
+The paper does not say how the three wrong answers come about. Those of its appendix all oppose the
+identity's stance, so here they are three draws of the dialog prompt with the opposite attitude.
+Whether a draw keeps its attitude no code can see: read new items first.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.inter_rater import fleiss_kappa
 
 from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
@@ -52,9 +51,9 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     """Topics, or an annotated sheet: CSV, in which capitals and spaces are forgiven.
 
     Texts by number of line: ``category``, ``identity``, ``topic`` and, if `annotated`,
-    ``annotator_1`` and so on and ``discussed``. InputError names line and column, beside what
-    :func:`ingroup.tables.read_table` refuses, of a topic without text or twice, a category unknown
-    to the paper, a mark that is none, a discussed stance against annotators who all concur.
+    ``annotator_1`` and so on and ``discussed``. InputError is as of
+    :func:`ingroup.tables.read_table`, and for a topic without text or twice, a category unknown to
+    the paper, a mark that is none, a discussed stance against annotators who all concur.
     """
     meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
     table = read_table(file, [*TOPIC, *meant])
@@ -79,13 +78,11 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
 
 
 def labels(sheet: pd.DataFrame) -> pd.DataFrame:
-    """The paper's three rules (section 3.1): the stance of each topic's identity, or why not yet.
+    """The three rules of section 3.1: each topic's ``label``, a stance or blank, and ``state``.
 
-    (1) Where all annotators concur, their stance is the label. (2) Where they disagree, it is what
-    they settle on when they meet. (3) A topic that offends any of them is removed. The sheet comes
-    back with ``label`` ("positive", "negative" or blank) and ``state``: "agreed" (1), "discussed"
-    (2), "to discuss" (2, ``discussed`` is blank), "removed" (3, also before the others are done),
-    "unfinished" (an annotator's cell is blank).
+    (1) Where all annotators concur ("agreed"), their stance is the label. (2) Where they disagree
+    ("to discuss"), it is what they settle on when they meet ("discussed"). (3) A topic that offends
+    any of them is "removed", also before all are done; else it is "unfinished".
     """
     marks, settled = _marks(sheet), sheet.discussed.to_numpy(str)
     rules = {
@@ -109,10 +106,13 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     Over the topics with no other mark than these: not those that rule 3 removes, unless "offensive"
     is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
+    # Seconds to import, for which nobody has to wait who only reads or asks.
+    from statsmodels.stats.inter_rater import fleiss_kappa
+
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
     counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
-    defined = (counts.sum(axis=0) > 0).sum() > 1
+    defined = len(np.unique(given)) > 1
     return float(fleiss_kappa(counts)) if defined else np.nan, len(given)
 
 
@@ -126,15 +126,14 @@ def items(
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Items in the layout of data/sample/giebench.json, and a sentence for each that lacks answers.
 
-    ``ready`` are the topics with a label, and ``draws`` four tables of replies to the dialog
-    prompt, a row a topic: with the label's attitude, then thrice with the opposite one. ``rng``
-    draws the letter of the fitting answer, each with probability 1/4.
+    ``draws`` are four tables of replies to the dialog prompt, a row for each topic of ``ready``:
+    with the label's attitude, then thrice with the opposite one. ``rng`` draws the letter of the
+    fitting answer, each with probability 1/4.
     """
     made: dict[str, dict[str, Any]] = {}
     problems = []
-    for topic, *four in zip(
-        ready.itertuples(), *(found(d, parse_dialog) for d in draws), strict=True
-    ):
+    dialogs = (found(draw, parse_dialog) for draw in draws)
+    for topic, *four in zip(ready.itertuples(), *dialogs, strict=True):
         missing = next((dialog.missing for dialog in four if dialog.missing), "")
         answers = [dialog.texts[1] for dialog in four if not missing]
         # Answers that differ in a mark or a capital say the same.
@@ -187,8 +186,8 @@ def parse_topics(text: str) -> Found:
     """The questions in a reply to the topic prompt.
 
     A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
-    such lines, any line that does. Numbers, quotation and bold marks and a short label before a
-    colon are taken off; a topic that comes again is left out.
+    such lines, any line that does. Marks and a short label before a colon are taken off; a topic
+    that comes again is left out.
     """
     marked, bare = {}, {}
     for line in text.splitlines():
@@ -209,8 +208,8 @@ def parse_dialog(text: str) -> Found:
     """User's and assistant's turn in a reply to the dialog prompt.
 
     They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
-    lines, where the quotation marks may be missing. An answer with a mark of the evaluation
-    prompts, e.g. ``[[A]]``, would speak to the judge and counts as missing.
+    lines, perhaps without quotation marks. An answer with a mark of the evaluation prompts, e.g.
+    ``[[A]]``, would speak to the judge and counts as missing.
     """
     speakers = list(_SPEAKER.finditer(text))
     rounds = Counter(speaker[1].lower() for speaker in speakers)
@@ -218,11 +217,8 @@ def parse_dialog(text: str) -> Found:
         return Found([], f"{' and '.join(absent)} in the reply")
     if max(rounds.values()) > 1:
         return Found([], f"{max(rounds.values())} rounds in the reply, expected one")
-    stops = [speakers[1].start(), len(text)]
-    turns = {
-        speaker[1].lower(): _turn(text[speaker.end() : stop])
-        for speaker, stop in zip(speakers, stops, strict=True)
-    }
+    said = zip(speakers, (speakers[1].start(), len(text)), strict=True)
+    turns = {speaker[1].lower(): _turn(text[speaker.end() : stop]) for speaker, stop in said}
     missing = next((f'nothing after "{name}":' for name, turn in turns.items() if not turn), "")
     if mark := _MARK.search(turns["assistant"]):
         missing = f"{mark[0]!r} in the answer, a mark of the evaluation prompts"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -12,51 +12,27 @@ from ingroup.inference import Call, Sampling
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
-Order = Literal["given", "rotate"]
 PROMPTS = ("Raw", "ID", "COT")
 
 
 class Asked(NamedTuple):
-    """One item under one prompt, its answers moved by ``shift`` places.
-
-    ``identity`` stands in the prompt instead of the item's own; None: its own.
-    """
+    """One item under one prompt."""
 
     question: Question
     prompt: str
-    shift: int
-    identity: str | None
+    shift: int  # places by which its answers are moved
+    identity: str | None  # in the prompt, instead of the item's own; None: its own
 
 
 def trials(
-    items: Sequence[Question], prompt: str, order: Order = "given", raw: str = "paper"
+    items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper"
 ) -> Design:
-    """The design of Wang et al. (section 3.2) under one prompt: item x order of the answers.
+    """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
 
-    Parameters
-    ----------
-    items : sequence of Question
-        From :func:`ingroup.studies.giebench.stimuli.load_questions`.
-    prompt, raw : str
-        See :func:`ingroup.studies.giebench.stimuli.messages`.
-    order : {"given", "rotate"}
-        "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places.
-
-    Returns
-    -------
-    Design
-        One block with the factor ``asked`` (levels of :class:`Asked`), all items with the answers
-        in the order given first, so that these are a prefix of the rotated design.
-
-    Raises
-    ------
-    ValueError
-        For another order.
-    InputError
-        For an unknown prompt, or a released item that cannot be taken apart to rotate it.
+    Order "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places;
+    "given" once, which is a prefix of the rotated design. Raises InputError as
+    :func:`ingroup.studies.giebench.stimuli.messages`.
     """
-    if order not in ("given", "rotate"):
-        raise ValueError(f"order is {order!r}, expected 'given' or 'rotate'")
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
     asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
     return _asked(asked, {"prompt": prompt, "order": order}, raw)
@@ -66,16 +42,7 @@ def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> D
     """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
 
     The paper's words are of one direction only; its shares of (Male, Female) are of the items of
-    both (45 of 68 are 66.2 %, as in the whole category).
-
-    Parameters
-    ----------
-    items : sequence of Question
-        From :func:`ingroup.studies.giebench.stimuli.load_questions`.
-    prompt : str
-        ``"COT"`` or ``"ID"``.
-    pairs : pandas.DataFrame
-        With the columns ``identity_i`` and ``identity_j``, see :func:`pairs_of`.
+    both (45 of 68 are 66.2 %, as in the whole category). The pairs are those of :func:`pairs_of`.
     """
     told = {
         (item.key, other): item  # a pair in both orders is one
@@ -100,31 +67,16 @@ def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str = "paper"
 
 
 def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
-    """The identity tuples of section 4.2 that items are there for, of Table 7 and then of Table 3.
-
-    One pair of Table 3 is missing from Table 7, in either order.
-    """
-    pairs, extra = stimuli.tuples(), stimuli.tuples(3)
-    sides = ["identity_i", "identity_j"]
-    known = set(map(frozenset, pairs[sides].to_numpy()))
-    extra = extra[[frozenset(pair) not in known for pair in extra[sides].to_numpy()]]
-    there = {item.identity for item in items}
-    return pd.concat([pairs, extra])[lambda table: table[sides].isin(there).all(axis=1)]
+    """The tuples of :func:`ingroup.studies.giebench.stimuli.tuples` with items on both sides."""
+    pairs, there = stimuli.tuples(), {item.identity for item in items}
+    return pairs[pairs[["identity_i", "identity_j"]].isin(there).all(axis=1)]
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks of ``MODEL`` and ``CONTROL``: three prompts, and two with other identities.
+    """What a run asks of ``MODEL`` and ``CONTROL``: a call a plan, which is its label.
 
-    Parameters
-    ----------
-    parameters : mapping
-        The notebook's.
-
-    Returns
-    -------
-    list of Call
-        One a model and plan, with the label ``plan``: "Raw", "ID", "COT" and, with ``MISMATCH``,
-        "COT mismatch" and "ID mismatch".
+    Plans are "Raw", "ID", "COT" and, with ``MISMATCH``, "COT mismatch" and "ID mismatch", where the
+    prompt names another identity.
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"

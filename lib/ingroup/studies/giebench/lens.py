@@ -22,10 +22,8 @@ CHOICES = {
     # The answers as given, or moved by so many places; or an item is right where it is in each.
     "order": ["0", "1", "2", "3", "all four"],
     "unit": ["item", "category"],  # McNemar's test, or a t-test of the categories' accuracies
-    "shares": [
-        "paper",
-        "released",
-    ],  # right / n, or / (n + 1) by category and rounded to 0.1 points
+    # right / n, or / (n + 1) by category and rounded to 0.1 points
+    "shares": ["paper", "released"],
 }
 
 
@@ -72,7 +70,10 @@ def claims(
         pair = answers[answers.prompt.isin(["Raw", prompt])]
         if silence == "pairwise":
             pair = pair[~pair.key.isin(pair.key[pair.letter.eq("")])]
-        pair = _in_each(pair) if order == "all four" else pair
+        if order == "all four":  # an item once, with its right letter where every order had it
+            right = pair.letter.eq(pair.correct).groupby([pair.key, pair.prompt]).transform("all")
+            pair = pair.assign(letter=pair.correct.where(right, ""))
+            pair = pair.drop_duplicates(["key", "prompt"])
         found[f"{prompt} over Raw"] = attempt(_change, pair, prompt, unit, shares)
     return found
 
@@ -81,11 +82,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """`claims` on every path, by `evaluate`; nothing is drawn."""
     choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
 
-    def read(parsing):
-        answers = _read(parameters, model, parsing)
-        # Why a reply has no verdict changes no claim.
-        said = answers.letter.ne("").map({True: "ok", False: "refused"})
-        return answers.assign(status=said)
+    def read(parsing):  # why a reply has no verdict changes no claim
+        return _read(parameters, model, parsing).drop(columns="status")
 
     def applies(unit, shares, **_):
         return (unit, shares) != ("item", "released")
@@ -104,15 +102,6 @@ def _read(
             said = Planted(file).letters(*call.design.blocks) if file else table.letter
             tables.append(table.assign(letter=said))
     return pd.concat(tables, ignore_index=True)
-
-
-def _in_each(answers: pd.DataFrame) -> pd.DataFrame:
-    """One row an item and prompt, with its right letter where every order had it, else another."""
-    right = answers.letter.eq(answers.correct).groupby([answers.key, answers.prompt]).all()
-    once = answers.drop_duplicates(["key", "prompt"])
-    hit = right.loc[list(zip(once.key, once.prompt, strict=True))].to_numpy()
-    wrong = once.correct.map(dict(zip("ABCD", "BCDA", strict=True)))
-    return once.assign(letter=once.correct.where(hit, wrong), status="ok", shift=0)
 
 
 def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:

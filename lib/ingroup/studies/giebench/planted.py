@@ -10,21 +10,14 @@ from ingroup.studies.giebench.stimuli import Question
 
 
 class Planted:
-    """The planted replies of one model, read from its ``planted.yaml``.
-
-    Parameters
-    ----------
-    file : pathlib.Path
-        ``data/models/<model>/planted.yaml``.
-    """
+    """The planted replies of one model, read from its ``planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
         self.items = stimuli.load_questions("sample")
-        self.identity = {item.key: item.identity for item in self.items}
-        key_of = stimuli.answer_key(self.items)
-        ranks = key_of.groupby("category").cumcount().tolist()
-        self.rank = dict(zip(key_of.key, ranks, strict=True))
+        key_of = stimuli.answer_key(self.items).set_index("key")
+        self.identity = key_of.identity.to_dict()
+        self.rank = key_of.groupby("category").cumcount().to_dict()
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
         """Whether the model sees which answer takes the side of the item's identity.
@@ -45,11 +38,9 @@ class Planted:
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted text: a short explanation and the verdict, or one without it."""
-        if silence := self._silence(question, prompt):
-            return silence
         known = "known" if self.knows(question, prompt, identity) else "unknown"
-        letter = self.letter(question, prompt, identity)
-        return self.table["reply"][known].replace("{letter}", letter)
+        text = self._silence(question, prompt) or self.table["reply"][known]
+        return text.replace("{letter}", self.letter(question, prompt, identity))
 
     def _silence(self, question: Question, prompt: str) -> str:
         """What is said instead of a verdict; "" where there is one."""

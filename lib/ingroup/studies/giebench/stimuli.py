@@ -3,6 +3,7 @@
 An item is a contested question, an identity, and four answers of which one takes that identity's
 side. The project's items hold these parts, and every prompt is made of them. The released files
 hold finished prompts: they are asked as they stand, and taken apart where their parts are needed.
+InputError names what cannot be used: file and key, or the key of an item that cannot be so asked.
 """
 
 import re
@@ -39,42 +40,30 @@ _TAGS = re.compile(
 
 
 class Question(NamedTuple):
-    """One item. ``prompts`` is None, or the released prompts by name; then a part is None where
-    they do not yield it. ``identity`` is named as in identities.csv, if it is there."""
+    """One item; a part is None where the released prompts do not yield it."""
 
     key: str
     category: str
-    identity: str | None
+    identity: str | None  # as in identities.csv, if it is there
     question: str | None
     answers: tuple[str, ...] | None
     correct: str
-    prompts: Mapping[str, str] | None = None
+    prompts: Mapping[str, str] | None = None  # the released ones by name
 
 
 def load_questions(source: str | Path = "sample") -> list[Question]:
-    """Read the items of the project, of the benchmark, or of a user.
+    """Read the items of the project, of the benchmark, or of a user, in the order of the file.
 
-    Parameters
-    ----------
-    source : str or Path
-        ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released prompts in
-        ``data/raw/giebench/data``), a folder with the three released files, or one JSON file: key
-        -> {category, identity, question, answers, correct}, or key -> {category, prompt, correct}
-        under a name that ends in ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as
-        in the released scripts. Other fields (``answer`` in released results) are passed over.
+    The source is ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released
+    prompts), a folder with the three released files, or one JSON file: key -> {category, identity,
+    question, answers, correct}, or key -> {category, prompt, correct} under a name that ends in
+    ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as in the released scripts.
+    Other fields (``answer`` in released results) are passed over.
 
-    Returns
-    -------
-    list of Question
-        In the order of the file, which is ``COT-Prompt.json`` in a folder.
-
-    Raises
-    ------
-    InputError
-        Naming file and key: a file that cannot be read or is not JSON; a key that comes twice, or
-        is missing in one of three files; a missing field; a category unknown to the paper; no right
-        answer, or several; not four different answers; files that disagree; benchmark files that
-        are not there or were changed. A released prompt that cannot be taken apart is none.
+    Raises InputError for a file that cannot be read or was changed; a key that comes twice, or is
+    missing in one of three files; a missing field; a category unknown to the paper; no right
+    answer, or several; not four different answers; files that disagree. A released prompt that
+    cannot be taken apart is no fault.
     """
     place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
     if source == "giebench":
@@ -99,41 +88,27 @@ def prompts() -> tuple[str, ...]:
     return tuple(templates()["prompts"])
 
 
-def tuples(table: int = 7) -> pd.DataFrame:
-    """Identity tuples of section 4.2, in the order of printed table 7 or 3.
+def tuples() -> pd.DataFrame:
+    """Identity tuples of section 4.2: those of table 7, then what table 3 has besides.
 
-    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` as in identities.csv (other
-    capitals and apostrophes). Only table 3 has (Young people, Older people).
+    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` are as in identities.csv.
     """
-    printed = published.load("giebench", table).drop_duplicates("identity_tuple", ignore_index=True)
+    printed = pd.concat([published.load("giebench", table) for table in (7, 3)], ignore_index=True)
     one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
-    return pd.DataFrame(
-        {
-            "identity_tuple": printed.identity_tuple,
-            "category": one.str[0],
-            "identity_i": one.str[1],
-            "identity_j": other.str[1],
-        }
-    )
+    sides = {"category": one.str[0], "identity_i": one.str[1], "identity_j": other.str[1]}
+    again = pd.Series(map(frozenset, zip(one, other, strict=True))).duplicated()
+    return printed[["identity_tuple"]].assign(**sides)[~again].reset_index(drop=True)
 
 
 def answer_key(questions: Sequence[Question]) -> pd.DataFrame:
     """One row a question: ``key``, ``category``, ``identity`` and ``correct``, its letter."""
-    return pd.DataFrame(questions, columns=Question._fields)[
-        ["key", "category", "identity", "correct"]
-    ]
+    table = pd.DataFrame(questions, columns=Question._fields)
+    return table[["key", "category", "identity", "correct"]]
 
 
 def rotate(question: Question, shift: int) -> Question:
-    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it.
-
-    Raises
-    ------
-    InputError
-        For another shift, or a released prompt that cannot be taken apart.
-    """
-    if shift not in range(len(LETTERS)):
-        raise wrong("shift", repr(shift), "0, 1, 2 or 3")
+    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it;
+    InputError for a released prompt that cannot be taken apart."""
     if shift == 0:
         return question
     if question.answers is None:
@@ -141,47 +116,25 @@ def rotate(question: Question, shift: int) -> Question:
         raise wrong(f"key {question.key!r}", found, "the tags of appendix A around each answer")
     moved = question.answers[-shift:] + question.answers[:-shift]
     correct = LETTERS[(LETTERS.index(question.correct) + shift) % len(LETTERS)]
-    texts = question.prompts and {
-        name: _rotated(text, shift) for name, text in question.prompts.items()
-    }
-    return question._replace(answers=moved, correct=correct, prompts=texts)
+    prompts = question.prompts and {n: _rotated(t, shift) for n, t in question.prompts.items()}
+    return question._replace(answers=moved, correct=correct, prompts=prompts)
 
 
 def messages(
-    question: Question,
-    prompt: str,
-    raw: str = "paper",
-    identity: str | None = None,
+    question: Question, prompt: str, raw: str = "paper", identity: str | None = None,
     shift: int = 0,
-) -> list[Message]:
-    """The chat of one trial: a single user turn.
+) -> list[Message]:  # fmt: skip
+    """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
-    Parameters
-    ----------
-    question : Question
-        Made by :func:`load_questions`.
-    prompt : {"COT", "ID", "Raw"}
-        Its name.
-    raw : {"paper", "released"}
-        The Raw-Prompt as appendix A of the paper prints it, with the cue, or as the authors
-        released it, without. A Raw-Prompt of a released file stays as it is.
-    identity : str, optional
-        Stands in place of the item's own (the mismatch of section 4.2).
-    shift : int
-        Places by which the answers are moved, see :func:`rotate`.
-
-    Raises
-    ------
-    InputError
-        For a prompt that there is not, for this item or at all, or that cannot be taken apart.
+    Raw is "paper", the Raw-Prompt as appendix A prints it, with the cue, or "released", as the
+    authors released it, without; that of a released file stays as it is. An `identity` stands in
+    place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises
+    InputError for a prompt that a file does not hold, or that cannot be taken apart.
     """
-    known = templates()["prompts"]
-    if prompt not in known or raw not in known["Raw"]:
-        expected = f"one out of {', '.join(known)} and raw out of {', '.join(known['Raw'])}"
-        raise wrong("prompt", f"{prompt!r} with raw={raw!r}", expected)
     question = rotate(question, shift)
     if question.prompts is None:
-        text = _made(question, known[prompt][raw] if prompt == "Raw" else known[prompt], identity)
+        sentences = templates()["prompts"][prompt]
+        text = _made(question, sentences[raw] if prompt == "Raw" else sentences, identity)
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -202,12 +155,14 @@ def _made(question: Question, sentences: Sequence[str], identity: str | None) ->
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
-    asked = filled(texts["question"], {"question": question.question})
-    answers = [
-        filled(texts["answer"], {"letter": letter, "answer": answer})
-        for letter, answer in zip(LETTERS, question.answers, strict=True)
+    parts = [
+        opening,
+        texts["instructions"],
+        filled(texts["question"], {"question": question.question}),
     ]
-    return texts["join"].join([opening, texts["instructions"], asked, *answers])
+    for letter, answer in zip(LETTERS, question.answers, strict=True):
+        parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
+    return texts["join"].join(parts)
 
 
 def _rotated(text: str, shift: int) -> str:
@@ -246,8 +201,8 @@ def _plain(text: str) -> str:
 def _load(file: Path) -> dict[str, Question]:
     records = read_json(file)
     if not isinstance(records, dict) or not records:
-        found = f"{str(records)[:20]!r} and no items"
-        raise wrong(file, found, "one JSON object with items by key")
+        expected = "one JSON object with items by key"
+        raise wrong(file, f"{str(records)[:20]!r} and no items", expected)
     return {key: _item(file, key, record) for key, record in records.items()}
 
 
@@ -283,8 +238,8 @@ def _item(file: Path, key: str, record: object) -> Question:
     plain = [_plain(answer) for answer in answers]
     if again := [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]:
         raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
-    identity = _identity(record["identity"])[1]
-    return Question(key, category, identity, record["question"], tuple(answers), correct)
+    about = _identity(record["identity"])[1], record["question"]
+    return Question(key, category, *about, tuple(answers), correct)
 
 
 def _is_text(value: object) -> bool:
