@@ -21,10 +21,10 @@ def load(call: Call) -> pd.DataFrame:
     for asked, text, reason in zip(
         block.factors["inquiry"], table.text, table.finish_reason, strict=True
     ):
-        wanted = stimuli.expected(asked.prompt, asked.part, ablation)
+        words, n = stimuli.expected(asked.prompt, asked.part, ablation)
         about = stimuli.prompts(version)[asked.prompt]
-        rated = parse_ratings(text, wanted.words, about.low, about.high) if wanted.words else None
-        listed = parse_keywords(text, wanted.n_keywords) if wanted.n_keywords else None
+        rated = parse_ratings(text, words, about.low, about.high) if words else None
+        listed = parse_keywords(text, n) if n else None
         status = rated.status if rated else listed.status
         rows.append(
             {
@@ -59,9 +59,9 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def spoken(replies: pd.DataFrame) -> pd.DataFrame:
-    """What replies to the first prompt say besides its ratings.
+    """What replies to the first prompt say besides its ratings: ``group``, ``round``, ``text``.
 
-    ``prompt`` (the ablation), ``group``, ``round`` and ``text``; without texts that have no word.
+    Parts are joined; texts that have no word are left out.
     """
     rated = {word.casefold() for word in stimuli.prompts("EXTENDED")[FIRST].words}
 
@@ -70,6 +70,6 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
         heads = [line.strip(" -*|").split(":")[0].strip(" *|").casefold() for line in lines]
         return "\n".join(line for line, head in zip(lines, heads, strict=True) if head not in rated)
 
-    told = replies.assign(text=replies.reply.map(besides), prompt=replies.ablation)
-    told = told.groupby(["prompt", "group", "round"], sort=False).text.agg("\n".join).reset_index()
+    told = replies.assign(text=replies.reply.map(besides))
+    told = told.groupby(["group", "round"], sort=False).text.agg("\n".join).reset_index()
     return told[told.text.str.contains(r"\w")]

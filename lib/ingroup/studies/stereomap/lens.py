@@ -15,11 +15,10 @@ from ingroup.studies.stereomap import design, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
 from ingroup.studies.stereomap.maps import ANCHORS, clusters
 from ingroup.studies.stereomap.planted import Planted
-from ingroup.studies.stereomap.statistics import axis_tests, group_means, halves, round_scores
+from ingroup.studies.stereomap.statistics import AXES, axis_tests, group_means, halves, round_scores
 from ingroup.synthesis import View
 
 MEASURES = ("warmth", "competence")
-AXES = ["Competence", "Warmth"]
 
 
 def portrait(

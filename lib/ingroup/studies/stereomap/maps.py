@@ -1,12 +1,11 @@
 """The map of the groups: clusters by competence and warmth, and how much of them is steady.
 
 StereoMap (Jeoung et al. 2023), Figures 2 and 6. `means` (index: group) and `scores` (``group``,
-``round``) are from `statistics`. ValueError for an empty table, a missing column, and options that
-no table could meet.
+``round``) are from `statistics`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 from threadpoolctl import threadpool_limits
 
-from ingroup.studies.stereomap.statistics import AXES, needs
+from ingroup.studies.stereomap.statistics import AXES
 
 ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
     "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
@@ -27,25 +26,12 @@ ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
 }
 
 
-@dataclass(frozen=True)
-class Clusters:
+class Clusters(NamedTuple):
     """Labels by group, centroids by cluster, and the groups without a position: see `clusters`."""
 
     labels: pd.Series
     centroids: pd.DataFrame
     left_out: list[str]
-
-
-@dataclass(frozen=True)
-class Stability:
-    """Adjusted Rand index of the whole and Jaccard index of each cluster: see `stability`."""
-
-    mean: float
-    low: float
-    high: float
-    draws: NDArray[np.float64]
-    clusters: pd.DataFrame
-    fixed: int
 
 
 def clusters(
@@ -62,18 +48,14 @@ def clusters(
     has ``n``, both axes and ``anchor``. The k-th of `anchors` calls its cluster k, as in the
     released code (where a second anchor in a cluster overwrites the first and leaves a cluster
     unnumbered). Here the first counts, and the other clusters share the free numbers as above.
+    ValueError for more clusters than different positions.
     """
-    needs(means, AXES, "means")
-    points = means[[*AXES]].dropna()
-    for anchor in set(anchors) - set(means.index):
-        raise ValueError(f"anchor {anchor!r} is no group of the table, expected one of its groups")
-    distinct = len(points.drop_duplicates())
-    if not max(1, len(anchors)) <= n_clusters <= distinct:
-        expected = f"from {max(1, len(anchors))} (the anchors) to {distinct} (distinct positions)"
-        raise ValueError(f"n_clusters is {n_clusters}, expected {expected}")
-    with threadpool_limits(1):
-        found = _partition(points.to_numpy(), n_clusters, n_init, seed)
-    found = pd.Series(found, points.index)
+    points = means[AXES].dropna()
+    if n_clusters > (distinct := len(points.drop_duplicates())):
+        raise ValueError(
+            f"n_clusters is {n_clusters}, expected at most {distinct}, the distinct positions"
+        )
+    found = pd.Series(_partitions([points.to_numpy()], n_clusters, n_init, seed)[0], points.index)
     number, named = {}, {}
     for k, anchor in enumerate(anchors):
         if anchor in found.index and found[anchor] not in number:
@@ -97,62 +79,53 @@ def named_clusters(
 
     None with fewer different positions than clusters; no anchors if more than clusters.
     """
-    if len(means[[*AXES]].dropna().drop_duplicates()) < n_clusters:
+    if len(means[AXES].dropna().drop_duplicates()) < n_clusters:
         return None
     anchors = [group for group in ANCHORS[version] if group in means.index]
     return clusters(means, n_clusters, n_init, seed, anchors if len(anchors) <= n_clusters else ())
 
 
 def stability(
-    scores: pd.DataFrame,
-    labels: pd.Series,
-    rng: np.random.Generator,
-    n_resamples: int = 200,
-    n_init: int = 10,
-) -> Stability:
+    scores: pd.DataFrame, labels: pd.Series, rng: np.random.Generator, n_resamples: int
+) -> dict[str, float]:
     """How much of a clustering would be left with other rounds.
 
     Each draw resamples the rounds of every group with replacement, and clusters their means;
     partitions are compared by the adjusted Rand index (Hubert and Arabie 1985; 1 is the same, 0
-    chance), of which ``low`` to ``high`` hold 95 % of the ``draws``. Each of the ``clusters``
-    (``n``, ``jaccard``) has the Jaccard index with the most similar cluster of a draw, averaged
-    (Hennig 2007: stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary,
-    so both come out low rather than high. ``fixed`` groups have a single round.
+    chance): ``ari`` is its mean, ``low`` to ``high`` hold 95 % of the draws. ``overlap of <k>`` is
+    the Jaccard index of a cluster with the most similar one of a draw, averaged (Hennig 2007:
+    stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary, so both come
+    out low rather than high. ValueError where every group has a single round.
     """
-    needs(scores, ("group", *AXES), "scores")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples is {n_resamples}, expected at least 1")
-    used = dict(list(scores.dropna(subset=[*AXES]).groupby("group")[[*AXES]]))
-    for group in labels.index.difference(list(used)):
-        raise ValueError(f"{group!r} has a cluster, but no round with both axes, expected one")
-    fixed = sum(len(used[group]) == 1 for group in labels.index)
-    if fixed == len(labels):
+    used = dict(list(scores.dropna(subset=AXES).groupby("group")[AXES]))
+    if max(map(len, used.values())) < 2:
         raise ValueError("every group has a single round, expected at least 2 to resample")
     draws = np.empty((n_resamples, len(labels), 2))
     for place, group in enumerate(labels.index):
         points = used[group].to_numpy()
         chosen = rng.integers(len(points), size=(n_resamples, len(points)))
         draws[:, place] = points[chosen].mean(axis=1)
-    sizes = labels.value_counts().sort_index()
-    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(sizes)))
-    # A hundred points are clustered before a second thread has started.
-    with threadpool_limits(1):
-        partitions = [_partition(points, len(sizes), n_init, seed=0) for points in draws]
-    for draw, found in enumerate(partitions):
+    numbers = np.unique(labels)
+    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(numbers)))
+    for draw, found in enumerate(_partitions(draws, len(numbers), n_init=10, seed=0)):
         rand[draw] = adjusted_rand_score(labels, found)
         shared = contingency_matrix(labels, found)
         either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
         best[draw] = (shared / either).max(axis=1)
     low, high = np.quantile(rand, [0.025, 0.975])
-    table = pd.DataFrame({"n": sizes, "jaccard": best.mean(axis=0)})
-    return Stability(float(rand.mean()), float(low), float(high), rand, table, fixed)
+    overlap = pd.Series(best.mean(axis=0), numbers).add_prefix("overlap of ")
+    return {"ari": rand.mean(), "low": low, "high": high, **overlap}
 
 
-def _partition(points: NDArray, n_clusters: int, n_init: int, seed: int) -> NDArray[np.int32]:
-    """k-means labels of the points; fewer clusters where fewer positions are distinct."""
-    order = np.lexsort(points.T)
-    n_clusters = min(n_clusters, len(np.unique(points, axis=0)))
-    fit = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(points[order])
-    labels = np.empty(len(points), dtype=np.int32)
-    labels[order] = fit.labels_
-    return labels
+def _partitions(
+    maps: Sequence[NDArray], n_clusters: int, n_init: int, seed: int
+) -> list[NDArray[np.int32]]:
+    """k-means labels of the points of each map; fewer clusters where fewer are distinct."""
+    found = []
+    with threadpool_limits(1):  # a hundred points are clustered before a second thread has started
+        for points in maps:
+            order = np.lexsort(points.T)
+            n = min(n_clusters, len(np.unique(points, axis=0)))
+            fit = KMeans(n, n_init=n_init, random_state=seed).fit(points[order])
+            found.append(fit.labels_[np.argsort(order)])
+    return found

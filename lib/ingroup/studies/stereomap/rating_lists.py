@@ -19,19 +19,12 @@ NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
 OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
 
 
-class Missing(NamedTuple):
-    """A word without a rating, and why: one of the five reasons above."""
-
-    word: str
-    reason: str
-
-
 class Ratings(NamedTuple):
-    """``values`` by word (NaN where there is none), ``status``, and the words without a rating."""
+    """``values`` by word (NaN where there is none), ``status``, and why a word has no rating."""
 
     values: dict[str, float]
     status: str
-    missing: tuple[Missing, ...]
+    missing: dict[str, str]
 
 
 def parse_ratings(
@@ -52,30 +45,24 @@ def parse_ratings(
 
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
-    ValueError if no word is given, one is empty, two are the same, or `low` is not below `high`.
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
-    different = {word.casefold() for word in words if re.search(r"\w", word)}
-    if not words or len(different) < len(words):
-        raise ValueError(f"expected one or more different words, found {list(words)!r}")
-    if not low < high:
-        raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
     for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
         found[word][tier].add(read)
-    values, missing = dict.fromkeys(words, math.nan), []
+    values, missing = dict.fromkeys(words, math.nan), {}
     told = 1 if _OPENS_WITH_REFUSAL.match(text) else 3
     for word, tiers in found.items():
         reads = next(filter(None, tiers[:told]), {NOT_RATED})
         read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
         if isinstance(read, str):
-            missing.append(Missing(word, read))
+            missing[word] = read
         else:
             values[word] = read
     if len(missing) == len(words):
-        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, tuple(missing))
-    return Ratings(values, INCOMPLETE if missing else OK, tuple(missing))
+        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, missing)
+    return Ratings(values, INCOMPLETE if missing else OK, missing)
 
 
 class _Span(NamedTuple):
@@ -143,7 +130,7 @@ _CLOSED = re.compile(
     r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)",
     re.IGNORECASE,
 )
-_RATING = r"overall|rat(?:ing|e|ed)s?|scored?"  # what a rating without a word is called
+_RATING = r"(?:overall|rat(?:ing|e|ed)s?|scored?)"  # what a rating without a word is called
 _DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
 _DIRECT = re.compile(
     r"\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}", re.IGNORECASE
@@ -210,22 +197,15 @@ def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
         if (parts := re.split(r"[\s-]+", _plain(word)))
     ]
     order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
-    pattern = "|".join(f"(?P<w{i}>{spelled[i]})" for i in order)
+    # "Overall rating": two names of one word are one label.
+    pattern = "|".join(rf"(?P<w{i}>{spelled[i]}(?:[^\w-]{spelled[i]})*)" for i in order)
     return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)
 
 
 def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
     found = [_Span(*m.span(), words[int(m.lastgroup[1:])]) for m in _labels(words).finditer(line)]
-    if len({x.read for x in found}) > 1:
-        found = [x for x in found if x.read.casefold() != "rating"]
-    # "Overall rating": two names of one word are one label.
-    merged: list[_Span] = []
-    for label in found:
-        if merged and merged[-1].read == label.read and label.start - merged[-1].end < 2:
-            merged[-1] = merged[-1]._replace(end=label.end)
-        else:
-            merged.append(label)
-    return merged
+    several = len({x.read for x in found}) > 1
+    return [x for x in found if not (several and x.read.casefold() == "rating")]
 
 
 def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> list[_Span]:
