@@ -117,35 +117,33 @@ def test_layouts_and_conflicts_against_plain_loops(tmp_path_factory, table):
         wide.append(f"w{number},{lemma}," + ",".join(f"{int(r != '')},{r or 'NA'}" for r in told))
         long += [f"w{number},{d},{r}" for d, r in zip("AB", told, strict=True) if r]
     read = load_lexicon(write(place / "wide.csv", "\n".join(wide)))
-    expected = set()
-    for one, row in enumerate(table):
-        for other in table:
-            for d in (0, 1):
-                if row[0] == other[0] and {row[1 + d], other[1 + d]} == {"1", "-1"}:
-                    expected.add((f"w{one}", "AB"[d]))
-    found = read.oddities
-    assert set(zip(found.word, found.dimension, strict=True)) == expected
-    assert set(found.oddity) <= {"conflicting lemma"}
+    assert set(zip(read.oddities.word, read.oddities.dimension, strict=True)) == {
+        (f"w{one}", "AB"[d])
+        for one, row in enumerate(table)
+        for other in table
+        for d in (0, 1)
+        if row[0] == other[0] and {row[1 + d], other[1 + d]} == {"1", "-1"}
+    }
+    assert set(read.oddities.oddity) <= {"conflicting lemma"}
     if len(long) > 1:
         same = load_lexicon(write(place / "long.csv", "\n".join(long)))
-        for word in same.words:
-            for dimension in same.members:
-                assert same.members.loc[word, dimension] == read.members.loc[word, dimension]
-                pair = [x.directions.loc[word, dimension] for x in (same, read)]
-                assert pair[0] == pair[1] or np.isnan(pair).all()
+        for ours, theirs in ((same.members, read.members), (same.directions, read.directions)):
+            theirs = theirs.loc[ours.index, ours.columns]
+            pd.testing.assert_frame_equal(ours, theirs, check_names=False)
 
 
 def test_the_fetched_dictionary_is_verified(tmp_path, monkeypatch):
     name = "Full Dictionaries.csv"
+    monkeypatch.setattr(paths, "RAW", tmp_path)
     with pytest.raises(InputError, match=f"{name} is not there; `make data` fetches stereotype-c"):
-        load_lexicon(RELEASED, tmp_path)
+        load_lexicon(RELEASED)
     (tmp_path / RELEASED).mkdir()
     file = write(tmp_path / RELEASED / name, ODD)
     with pytest.raises(InputError, match=f"{name} was changed"):
-        load_lexicon(RELEASED, tmp_path)
+        load_lexicon(RELEASED)
     digest = {name: "sha256:" + hashlib.sha256(file.read_bytes()).hexdigest()}
     monkeypatch.setitem(corpora.CORPORA, RELEASED, Corpus("toy", "", digest))
-    assert len(load_lexicon(RELEASED, tmp_path).words) == 8
+    assert len(load_lexicon(RELEASED).words) == 8
 
 
 # --- the sample
@@ -252,9 +250,7 @@ LEMMAS = {"nurses": ["nurse"], "takers": ["taker"], "nurses'": ["nurs", "nurse",
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
-    file = tmp_path_factory.mktemp("toy") / "toy.csv"
-    file.write_text(TOY, "utf-8")
-    return load_lexicon(file)
+    return load_lexicon(write(tmp_path_factory.mktemp("toy") / "toy.csv", TOY))
 
 
 def no_lemmas(word: str) -> list[str]:
@@ -333,12 +329,6 @@ def test_no_keywords_give_an_empty_table(toy):
     assert found.shape == (0, 3)
 
 
-@pytest.mark.parametrize("wrong", [None, np.nan, 4])
-def test_a_keyword_that_is_no_text_is_one_sentence(toy, wrong):
-    with pytest.raises(InputError, match=r"^Keyword 2 of 3: found .*, expected text\.$"):
-        find(["caring", wrong, "nurse"], toy, no_lemmas, {})
-
-
 def test_every_word_maps_to_itself_whatever_its_capitals():
     for words in (SAMPLE.words, SAMPLE.words.str.upper(), SAMPLE.words.str.title() + "."):
         found = find(words, SAMPLE, no_lemmas)
@@ -381,17 +371,16 @@ PARTS = st.lists(st.sampled_from(["ab", "abs", "B", "c", "cs", "not"]), min_size
 PHRASES = st.builds(lambda parts, mark: mark.join(parts), PARTS, st.sampled_from([" ", "-", ""]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     words=st.lists(PHRASES, min_size=1, max_size=6, unique_by=str.lower),
     keywords=st.lists(PHRASES, min_size=1, max_size=12),
     mappings=st.dictionaries(PHRASES.map(str.lower), PHRASES.map(str.lower), max_size=1),
 )
 def test_find_agrees_with_plain_loops(tmp_path_factory, words, keywords, mappings):
-    file = tmp_path_factory.mktemp("any") / "any.csv"
     rows = [f"{word},A,{(-1) ** number}" for number, word in enumerate(words)]
-    file.write_text("\n".join(["word,dimension,direction", *rows]), "utf-8")
-    lexicon = load_lexicon(file)
+    rows = "\n".join(["word,dimension,direction", *rows])
+    lexicon = load_lexicon(write(tmp_path_factory.mktemp("any") / "any.csv", rows))
 
     def lemmas(word):
         return [word.removesuffix("s"), "b"] if word.endswith("s") else []
@@ -426,11 +415,6 @@ def test_both_lemmatizers_know_plurals(toy, way):
     assert found.word.tolist() == ["nurse", "risk taker"]
 
 
-def test_another_lemmatizer_is_one_sentence():
-    with pytest.raises(InputError, match="Lemmas are found the way sound or paper, not 'nltk'"):
-        lemmatizer("nltk")
-
-
 # --- mappings
 
 
@@ -443,11 +427,8 @@ def test_each_mapping_is_needed_and_leads_to_a_word_of_the_sample():
 
 
 def test_a_user_s_mappings_come_on_top(tmp_path, toy):
-    file = tmp_path / "mine.csv"
-    file.write_text(
-        "note,keyword,word\n,Night Owls,caring\n,low income,Income\n,nice,Caring\n", "utf-8"
-    )
-    mappings = load_mappings(file)
+    text = "note,keyword,word\n,Night Owls,caring\n,low income,Income\n,nice,Caring\n"
+    mappings = load_mappings(write(tmp_path / "mine.csv", text))
     assert look(["night-owls", "low income"], toy, mappings) == [
         ("caring", "by hand"),
         ("income", "by hand"),
@@ -467,8 +448,7 @@ def test_a_user_s_mappings_come_on_top(tmp_path, toy):
     ],
 )
 def test_a_bad_table_of_mappings_is_one_sentence(tmp_path, text, sentence):
-    file = tmp_path / "mine.csv"
-    file.write_text(text, "utf-8")
+    file = write(tmp_path / "mine.csv", text)
     with pytest.raises(InputError, match=re.escape(f"{file}, line {sentence}")):
         load_mappings(file)
 
