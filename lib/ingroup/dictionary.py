@@ -28,11 +28,9 @@ _MEMBER, _DIRECTION = " dictionary", " direction"
 _DIRECTIONS = {"-1": -1.0, "0": 0.0, "1": 1.0, "NA": np.nan, "": np.nan}
 
 ODDITIES = (
-    "member without a direction",
-    "membership -1",
-    "direction without membership",
-    "conflicting lemma",
-)
+    "member without a direction", "membership -1",
+    "direction without membership", "conflicting lemma",
+)  # fmt: skip
 
 STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
 # The rows of the printed Table 15 that can be set beside a step.
@@ -163,8 +161,8 @@ def _lexicon(
     odd = odd.assign(word=words.loc[odd.line].array, oddity=pd.Categorical(odd.oddity, ODDITIES))
     odd = odd[["word", "dimension", "oddity", "membership", "direction", "line"]]
     frames = members, directions, masks[0] | masks[1] | masks[2] | masks[3]
-    index = pd.Index(words, name="word")
-    return Lexicon(index, *(frame.set_axis(index, axis=0) for frame in frames), odd)
+    words = pd.Index(words, name="word")
+    return Lexicon(words, *(frame.set_axis(words, axis=0) for frame in frames), odd)
 
 
 def _check_columns(file: Path, table: pd.DataFrame, names: Sequence[str], expected: str) -> None:
@@ -269,11 +267,11 @@ def find(
     keywords = pd.Series(keywords, dtype=object)
     lemmas = lemmas or lemmatizer()
     mappings = load_mappings() if mappings is None else mappings
-    exact = {fold(word): place for place, word in reversed(list(enumerate(lexicon.words)))}
+    exact = {fold(word): word for word in reversed(lexicon.words)}
     joined = {_joined(word): exact[word] for word in exact}  # the first of the file comes last
     chosen = {_joined(keyword): joined.get(_joined(word)) for keyword, word in mappings.items()}
 
-    def rules(keyword: str) -> Iterator[int | None]:
+    def rules(keyword: str) -> Iterator[str | None]:
         """What each of the five rules finds, asked one after the other."""
         folded = fold(keyword)
         bare = folded.strip(_OUTER)
@@ -286,16 +284,13 @@ def find(
         yield None if len(phrase) != 2 or _TURNS & {*phrase} else exact.get(phrase[1])
         yield chosen.get(_joined(bare))
 
-    found = []
-    codes, distinct = pd.factorize(keywords)
-    for keyword in distinct:  # each once
-        hits = ((place, step) for step, place in enumerate(rules(keyword)) if place is not None)
-        found.append(next(hits, (-1, -1)))
-    place, step = np.array(found, dtype=int).reshape(-1, 2)[codes].T
-    words = np.array([*lexicon.words, None], dtype=object)  # place -1 is the missing one
-    step = pd.Categorical.from_codes(step, STEPS, ordered=True)
-    table = {"keyword": keywords, "word": pd.array(words[place], dtype="str"), "step": step}
-    return pd.DataFrame(table, keywords.index)
+    found: dict[str, dict[str, str | None]] = {"word": {}, "step": {}}
+    for keyword in keywords.unique():
+        hits = ((word, step) for word, step in zip(rules(keyword), STEPS, strict=True) if word)
+        found["word"][keyword], found["step"][keyword] = next(hits, (None, None))
+    word, step = (keywords.map(found[column]) for column in ("word", "step"))
+    step = pd.Categorical(step, STEPS, ordered=True)
+    return pd.DataFrame({"keyword": keywords, "word": word.astype("str"), "step": step})
 
 
 def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ingroup.paths import PUBLISHED
 from ingroup.stats.paired import adjust
-from ingroup.studies.stereomap.maps import clusters, named_clusters, stability
+from ingroup.studies.stereomap.maps import ANCHORS, clusters, stability
 from ingroup.studies.stereomap.statistics import (
     agreement,
     axis_tests,
@@ -132,27 +132,26 @@ def test_numbers_and_centroids_of_clusters():
     expected = [[2, 1.1, 1], [1, 1, 5], [1, 3.2, 3], [2, 5, 4.9]]
     np.testing.assert_allclose(result.centroids[["n", "Competence", "Warmth"]], expected)
     assert result.centroids["anchor"].tolist() == [""] * 4
-    # The second anchor shares the cluster of the first, the third has none: 1 and 2 stay free.
-    anchors = ["nurses", "doctors", "refused", "elderly"]
-    result = clusters(maps(points, names), n_clusters=4, anchors=anchors)
-    assert result.labels.tolist() == [0, 1, 2, 0, 1, 3]
-    assert result.centroids["anchor"].tolist() == ["nurses", "", "", "elderly"]
-    np.testing.assert_allclose(result.centroids.iloc[0, 1:3].astype(float), [5, 4.9])
 
 
 def test_clusters_have_the_numbers_of_the_groups_that_the_paper_names_them_by():
     points = [(1, 1), (1, 2), (5, 4), (5, 5), (2, 5)]
     names = ["Homeless", "Lower-class", "Lawyers", "Nurses", "Elderly"]
-    named = named_clusters(maps(points, names), "EXTENDED")
-    assert dict(zip(named.centroids.anchor, named.centroids.index, strict=True)) == {
-        "Homeless": 0, "Lower-class": 1, "Lawyers": 2, "Elderly": 3, "Nurses": 4,
-    }  # fmt: skip
+    named = clusters(maps(points, names), version="EXTENDED")
+    assert named.labels[list(ANCHORS["EXTENDED"])].tolist() == [0, 1, 2, 3, 4]
+    assert named.centroids.anchor.tolist() == list(ANCHORS["EXTENDED"])
     # Without the lawyers the two after them move up; four places are not five clusters.
     some = maps(points, ["Homeless", "Lower-class", "Men", "Nurses", "Elderly"])
-    assert named_clusters(some, "EXTENDED").labels.tolist() == [0, 1, 4, 3, 2]
-    assert named_clusters(maps(points[:4], names[:4]), "EXTENDED") is None
+    assert clusters(some, version="EXTENDED").labels.tolist() == [0, 1, 4, 3, 2]
+    assert clusters(maps(points[:4], names[:4]), version="EXTENDED") is None
     # More of them than clusters number none.
-    assert set(named_clusters(maps(points, names), "EXTENDED", 3).centroids.anchor) == {""}
+    assert set(clusters(maps(points, names), 3, version="EXTENDED").centroids.anchor) == {""}
+    # The second shares the cluster of the first, the third has no position: 1 and 2 stay free.
+    points = [(1, 1), (1, 1.1), (nan, 2), (5, 5), (1, 5), (5, 1.5)]
+    names = ["Homeless", "Lower-class", "Lawyers", "Elderly", "Men", "Women"]
+    result = clusters(maps(points, names), n_clusters=4, version="EXTENDED")
+    assert result.labels.tolist() == [0, 0, 3, 1, 2]
+    assert result.centroids["anchor"].tolist() == ["Homeless", "", "", "Elderly"]
 
 
 @settings(max_examples=6, deadline=None)
@@ -410,8 +409,6 @@ def test_tables_are_left_as_they_are():
 @pytest.mark.filterwarnings("error")
 def test_what_cannot_be_done_is_one_sentence():
     rng, single = np.random.default_rng(0), some_rounds(0.5, rounds=1)
-    with pytest.raises(ValueError, match=r"n_clusters is 5, expected at most 4, the distinct pos"):
-        clusters(maps([(1, 1), (2, 3), (4, 4), (5, 2), (5, 2)]))
     with pytest.raises(ValueError, match="every group has a single round, expected at least 2"):
         stability(single, pd.Series(0, single["group"]), rng, 2)
     with pytest.raises(ValueError, match="no group has 2 rounds with both axes"):

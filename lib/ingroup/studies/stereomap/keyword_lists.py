@@ -1,7 +1,4 @@
-"""Replies that list keywords: each with its reason, or why there are not as many as asked for.
-
-As in `ingroup.parsing`: no reply raises, and only the text and the number of keywords count.
-"""
+"""Replies that list keywords, each with its reason; as in `ingroup.parsing` no reply raises."""
 
 import re
 from collections.abc import Iterator

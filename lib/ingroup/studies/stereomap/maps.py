@@ -35,29 +35,25 @@ class Clusters(NamedTuple):
 
 
 def clusters(
-    means: pd.DataFrame,
-    n_clusters: int = 5,
-    n_init: int = 20,
-    seed: int = 0,
-    anchors: Sequence[str] = (),
-) -> Clusters:
+    means: pd.DataFrame, n_clusters: int = 5, n_init: int = 20, seed: int = 0, version: str = ""
+) -> Clusters | None:
     """k-means (scikit-learn) of the groups on competence and warmth: Figures 2 and 6.
 
     Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first; the
     order of the groups changes nothing. Groups without both axes are ``left_out``; ``centroids``
-    has ``n``, both axes and ``anchor``. The k-th of `anchors` calls its cluster k, as in the
-    released code (where a second anchor in a cluster overwrites the first and leaves a cluster
-    unnumbered). Here the first counts, and the other clusters share the free numbers as above.
-    ValueError for more clusters than different positions.
+    has ``n``, both axes and ``anchor``. With a `version`, the k-th of those `ANCHORS` that are in
+    the map calls its cluster k (unless they are more than clusters), as in the released code (where
+    a second anchor in a cluster overwrites the first and leaves a cluster unnumbered). Here the
+    first counts, and the other clusters share the free numbers as above. None where fewer positions
+    than `n_clusters` are different.
     """
     points = means[AXES].dropna()
-    if n_clusters > (distinct := len(points.drop_duplicates())):
-        raise ValueError(
-            f"n_clusters is {n_clusters}, expected at most {distinct}, the distinct positions"
-        )
+    if len(points.drop_duplicates()) < n_clusters:
+        return None
     found = pd.Series(_partitions([points.to_numpy()], n_clusters, n_init, seed)[0], points.index)
+    anchors = [group for group in ANCHORS.get(version, ()) if group in means.index]
     number, named = {}, {}
-    for k, anchor in enumerate(anchors):
+    for k, anchor in enumerate(anchors if len(anchors) <= n_clusters else ()):
         if anchor in found.index and found[anchor] not in number:
             number[found[anchor]], named[k] = k, anchor
     free = (k for k in range(n_clusters) if k not in named)
@@ -70,19 +66,6 @@ def clusters(
     centroids.insert(0, "n", labels.value_counts())
     centroids["anchor"] = [named.get(k, "") for k in centroids.index]
     return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
-
-
-def named_clusters(
-    means: pd.DataFrame, version: str, n_clusters: int = 5, n_init: int = 20, seed: int = 0
-) -> Clusters | None:
-    """`clusters` of a map, numbered by those `ANCHORS` of the version that are in it.
-
-    None with fewer different positions than clusters; no anchors if more than clusters.
-    """
-    if len(means[AXES].dropna().drop_duplicates()) < n_clusters:
-        return None
-    anchors = [group for group in ANCHORS[version] if group in means.index]
-    return clusters(means, n_clusters, n_init, seed, anchors if len(anchors) <= n_clusters else ())
 
 
 def stability(

@@ -1,6 +1,6 @@
 """Replies that rate a list of words: a number for each, or why there is none.
 
-As in `ingroup.parsing`: no reply raises, and only the text, the words and the scale count.
+As in `ingroup.parsing` no reply raises.
 """
 
 import math

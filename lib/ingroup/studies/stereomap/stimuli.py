@@ -19,7 +19,7 @@ from ingroup.tables import InputError, at, read_table, wrong
 FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
-_COLUMNS = ["group", "extended", "original", "people", "sets", "table2", "note"]
+_TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 
 
 class Prompt(NamedTuple):
@@ -57,7 +57,8 @@ def groups() -> pd.DataFrame:
     an empty ``people`` or no text for the prompts.
     """
     file = _FOLDER / "groups.csv"
-    table = read_table(file, _COLUMNS)
+    columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
+    table = read_table(file, columns)
     for line, row in table.iterrows():
         if not row.people or not (row.extended or row.original):
             found = f"nothing to put into a sentence for {row.group!r}"
@@ -94,18 +95,17 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
 @cache
 def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
     """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name."""
-    texts = _templates()
     return {
         f"{version}/{name}": Prompt(
-            name=f"{version}/{name}",
-            construct=entry["construct"],
-            parts={k: asked.replace("{attribute}", name) for k, asked in entry["parts"].items()},
-            words=tuple(entry["words"]),
-            n_keywords=entry["n_keywords"],
-            low=texts["low"],
-            high=texts["high"],
+            f"{version}/{name}",
+            entry["construct"],
+            {part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()},
+            tuple(entry["words"]),
+            entry["n_keywords"],
+            _TEXTS["low"],
+            _TEXTS["high"],
         )
-        for entry in texts[version]
+        for entry in _TEXTS[version]
         for name in entry["names"]
     }
 
@@ -127,7 +127,7 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
 
 def ablations() -> list[str]:
     """The four forms of a prompt by their names in Table 14, the paper's own first."""
-    return list(_templates()["ablations"])
+    return list(_TEXTS["ablations"])
 
 
 def messages(
@@ -139,7 +139,7 @@ def messages(
     ORIGINAL has no chain of thought to leave out. Checked against the text of Tables 6 and 7.
     """
     parts = _parts(group, prompt, ablation, form)
-    return [{"role": "user", "content": _templates()["join"].join(parts.values())}]
+    return [{"role": "user", "content": _TEXTS["join"].join(parts.values())}]
 
 
 def separate_messages(
@@ -150,14 +150,15 @@ def separate_messages(
     No rating sees the keywords, so the chain of thought is lost; the words that differ are those of
     the released code.
     """
-    parts = _parts(group, prompt, ablation, form, _templates()["separate"])
+    parts = _parts(group, prompt, ablation, form, _TEXTS["separate"])
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
 
 
 @cache
 def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
     """The words that a reply to `messages`, or to one `part`, should rate, and its keywords."""
-    asked, about = _parts(next(iter(_groups())), prompt, ablation, FORMS[0]), _known()[prompt]
+    about = prompts(prompt.split("/")[0])[prompt]
+    asked = _parts(next(iter(_groups())), prompt, ablation, "released")
     read = {part} if part else set(asked)
     own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
     rated = [word for word in about.words if word not in own] if "ratings" in read else []
@@ -170,36 +171,24 @@ def _parts(
     group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Texts of the parts that are asked, filled."""
-    texts, parts = _templates(), dict(_known()[prompt].parts)
-    left_out = texts["ablations"][ablation]
+    parts = dict(prompts(prompt.split("/")[0])[prompt].parts)
+    left_out, instructions = _TEXTS["ablations"][ablation], _TEXTS["instructions"]
     if "cot" in left_out and "keywords" in parts:
         keywords = parts.pop("keywords")
-        kept = [sentence for sentence in texts["instructions"] if sentence in keywords]
-        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], texts["opening"])])
+        kept = [sentence for sentence in instructions if sentence in keywords]
+        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], _TEXTS["opening"])])
     if "instructions" in left_out:
-        gone = {f" {sentence}": "" for sentence in texts["instructions"]}
+        gone = {f" {sentence}": "" for sentence in instructions}
         parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    changes = dict(wording or {}) | (texts["grammatical"] if form == "grammatical" else {})
-    phrase = text(group, prompt, form)
-    slots = {"{group}": phrase, "{people}": phrase}
-    return {name: _replaced(_replaced(part, changes), slots) for name, part in parts.items()}
+    changes = dict(wording or {}) | (_TEXTS["grammatical"] if form == "grammatical" else {})
+    changes |= dict.fromkeys(("{group}", "{people}"), text(group, prompt, form))
+    return {name: _replaced(part, changes) for name, part in parts.items()}
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:
     for old, new in replacements.items():
         template = template.replace(old, new)
     return template
-
-
-@cache
-def _known() -> dict[str, Prompt]:
-    """The prompts of both versions by name."""
-    return prompts("EXTENDED") | prompts("ORIGINAL")
-
-
-@cache
-def _templates() -> dict:
-    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 
 
 @cache
