@@ -99,13 +99,11 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     comes twice (capitals aside); another membership or direction ("7").
 
     What is odd is neither repaired nor hidden: listed as the file spells it, and out of the scores.
-    A pair of word and dimension is odd where a member has no direction though its dimension has
-    directions; the membership is -1; there is a direction and no membership; or the lemma
-    conflicts: words of one lemma are members with direction 1 and with -1, as "sustain" (-1) and
-    "sustained" (1) in Agency. Then all members of that lemma and dimension with either direction
-    are odd; known only where the file names lemmas. Checked on the released file against counts by
-    hand: 14,449 words, 28 dimensions, 12 of them with directions; oddities in the order of
-    `ODDITIES`: 2, 1, 3 and 28.
+    A lemma conflicts where words of it are members with direction 1 and with -1, as "sustain" (-1)
+    and "sustained" (1) in Agency: all members of that lemma and dimension with either direction are
+    odd, where the file names lemmas. A member may lack a direction where its dimension has none.
+    Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 of them
+    with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
@@ -227,9 +225,8 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 def load_mappings(*files: str | Path) -> dict[str, str]:
     """Keywords that no rule finds, and the word of the dictionary that a person chose for each.
 
-    `files`: CSV files of the user with the columns ``keyword`` and ``word``, read after the
-    project's own (`MAPPINGS`); of two mappings of a keyword the later file's counts. InputError as
-    `read_table`, and for an empty cell or a keyword that comes twice in one file.
+    `files` of the user (CSV, ``keyword`` and ``word``) are read after the project's `MAPPINGS`: the
+    later file counts. InputError as `read_table`, for an empty cell, a keyword twice in a file.
     """
     chosen = {}
     for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
@@ -260,9 +257,8 @@ def find(
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
     the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no rule
-    finds a word. By default `lemmas` are those of the sound `lemmatizer` and `mappings`, from
-    keyword to word, both folded, `load_mappings`'s. Checked against a look-up word by word in plain
-    loops, and on the released dictionary: every word finds itself.
+    finds a word. Checked against a look-up word by word in plain loops, and on the released
+    dictionary: every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
     lemmas = lemmas or lemmatizer()
@@ -296,10 +292,9 @@ def find(
 def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
     """How many of the keywords have a word after each step, as in Table 15.
 
-    `found` is the table of `find`, a row a keyword as often as it was given, with the column `by`,
-    e.g. ``"model"``. A row for each step and value of `by`: ``step`` (1 to 5), ``stage`` (of
-    `STEPS`), ``printed_stage`` (its name in Table 15 or empty), `by`, ``coverage_pct`` = 100 x
-    keywords found at this step or before / ``n``, ``n`` keywords.
+    `found` is the table of `find`, as often as keywords were given, with the column `by`. Returns
+    ``step`` (1 to 5), ``stage`` (of `STEPS`), ``printed_stage`` (its name in Table 15 or empty),
+    `by`, ``coverage_pct`` = 100 x keywords found at this step or before / ``n``, ``n`` keywords.
     """
     at = pd.Categorical(found.step, STEPS).codes[:, None]
     reached = pd.DataFrame((at >= 0) & (at <= np.arange(len(STEPS))), found.index, STEPS)

@@ -1,8 +1,6 @@
 """Keywords of long texts: KeyBERT, one embedding for every document and setting.
 
 Tables 3 and 10 of Jeoung et al. 2023 list phrases that KeyBERT finds in the reasons models give.
-`documents` joins and prepares the reasons of each cluster or group, `extract` finds their phrases
-with the sentence model that `load_model` brings.
 """
 
 import re
@@ -55,10 +53,9 @@ FILES = {
 def load_model(source: str = "package") -> "SentenceTransformer":
     """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    From `PACKAGE`, which is never imported, or ``"hub"``: from `REPOSITORY` at `REVISION`, fetched
-    once. The bytes are the same: those of the package were compared with the git ids of the
-    repository at that revision. InputError for a package that is not installed, a repository that
-    cannot be reached, and a file of `FILES` that cannot be read or has another hash.
+    From `PACKAGE`, which is never imported, or the ``"hub"``: the same bytes (compared by git ids),
+    of `REPOSITORY` at `REVISION`, fetched once. InputError for a package that is not installed, a
+    repository that cannot be reached, and a file that cannot be read or has another hash.
     """
     if source == "hub":
         from huggingface_hub import snapshot_download
@@ -133,10 +130,8 @@ def documents(
 class Extraction(NamedTuple):
     """What `extract` found.
 
-    ``phrases``: a row a phrase with ``document``, ``setting``, ``rank`` (1 is the nearest),
-    ``phrase``, ``score`` (cosine, 4 decimals).
-
-    ``documents``: a row a document with ``document``, ``n_candidates``, ``n_pieces`` (its word
+    ``phrases``: ``document``, ``setting``, ``rank`` (1 is the nearest), ``phrase``, ``score``
+    (cosine, 4 decimals). ``documents``: ``document``, ``n_candidates``, ``n_pieces`` (its word
     pieces) and ``read_pct``, how much of it the model reads: of a long text only the first
     ``model.max_seq_length`` pieces (256), so that a whole cluster is judged by its first reasons.
     """
@@ -152,7 +147,6 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR. All documents and
     settings share one embedding of each text, in which a score differs from that of a call of its
     own by some 1e-7; otherwise the phrases are those of KeyBERT's own calls, which the tests make.
-    It compares all n candidates of a document with one another: n * n * 4 bytes, a few times.
     """
     from keybert import KeyBERT  # seconds
     from sklearn.feature_extraction.text import CountVectorizer

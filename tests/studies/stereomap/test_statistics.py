@@ -13,16 +13,18 @@ from sklearn.metrics import adjusted_rand_score
 
 from ingroup.paths import PUBLISHED
 from ingroup.stats.paired import adjust
-from ingroup.studies.stereomap.maps import ANCHORS, clusters, stability
 from ingroup.studies.stereomap.statistics import (
+    ANCHORS,
     agreement,
     axis_tests,
     by_cluster,
+    clusters,
     correlations,
     extremes,
     group_means,
     halves,
     round_scores,
+    stability,
 )
 
 nan = np.nan

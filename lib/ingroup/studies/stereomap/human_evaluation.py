@@ -2,8 +2,7 @@
 
 Jeoung et al. 2023, appendix K: three people judge five replies of each group by three criteria,
 from 0 (not) to 1 (is so). Relevance: do a reply's ratings go with its reasons? Soundness: do its
-keywords? Coherence, "across multiple instances", is asked once a group, in its last row; the paper
-does not say how often.
+keywords? Coherence, "across multiple instances", is asked once a group, in its last row.
 """
 
 import hashlib
@@ -35,10 +34,7 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: an apostrophe before = + - and @.
-
-    One line, control characters as spaces, at most `CELL` characters.
-    """
+    """One line that no spreadsheet takes for a formula, with ' before = + - @, and fits a cell."""
     return _FORMULA.sub(r"\1\2'", " ".join(_CONTROL.sub(" ", text).split()))[:CELL]
 
 

@@ -24,9 +24,9 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     """Read the list of keywords that a reply gives, with the reason of each.
 
     1. A list is: numbered or bulleted items, words in bold or alone on their lines, the rows of a
-       table, "Keyword: reason", or words with commas or semicolons between them ("Caring, kind, and
-       skilled"). An item is a keyword of one to three words up to a colon, dash, bracket or the
-       end, and what follows is its reason; if nothing does, the next line.
+       table, "Keyword: reason", or words with commas or semicolons between them. An item is a
+       keyword of one to three words up to a colon, dash, bracket or the end, and its reason follows
+       or stands in the next line.
     2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
        ("Friendly: 4") and headings ("Reasons:") are no items.
     3. A keyword without a reason in its list has the one that another list gives for the same word,
@@ -91,9 +91,7 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
     found: list[tuple[str, list[tuple[str, str]]]] = []
     items: list[tuple[str, str]] = []
     kind, indent = "", 0  # of the list: "number", "bullet" or "", and where its lines begin
-    for line in _broken(text):
-        mark = _MARK.match(line)
-        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
+    for mark, rest in _lines(text):
         if not rest:
             continue
         marked = "number" if mark["number"] else "bullet" if mark["bullet"] else ""
@@ -125,18 +123,20 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
     return [items for kind, items in found if len(items) > (0 if kind else 1)]
 
 
-def _broken(text: str) -> Iterator[str]:
-    """Lines; "1. Caring 2. Kind" is broken before each number that goes on counting."""
+def _lines(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Marks of lines and what follows; a line is also broken before numbers that count on."""
     for line in text.splitlines():
-        start, expected = 0, 1
+        start, expected, parts = 0, 1, []
         for match in re.finditer(r"(?<![^\s,;:])\(?(\d{1,3})[.)]\s", line):
             if int(match[1]) == expected:
                 if match.start() > start:
-                    yield line[start : match.start()].rstrip(" ,;")
+                    parts.append(line[start : match.start()].rstrip(" ,;"))
                 start, expected = match.start(), expected + 1
             elif match.start() < 20 and not line[: match.start()].strip():
                 expected = int(match[1]) + 1
-        yield line[start:]
+        for part in (*parts, line[start:]):
+            mark = _MARK.match(part)
+            yield mark, _EMPHASIS.sub("", part[mark.end() :]).strip()
 
 
 def _item(line: str) -> tuple[str, str, str]:
@@ -179,17 +179,13 @@ def _commas(text: str) -> list[str]:
 def _numbered(text: str, count: int) -> list[str]:
     """The first sentences of a text that are numbered from 1 to `count`; [] if there are none."""
     run: list[str] = []
-    for line in _broken(text):
-        mark = _MARK.match(line)
-        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
-        if mark["number"]:
+    for mark, rest in _lines(text):
+        if mark["number"] and len(run) < count:
             run = [] if mark["count"] == "1" else run
             counts_on = mark["count"] == str(len(run) + 1)
             if counts_on and rest.count(" ") > 2 and not _item(rest)[0]:
                 run.append(rest)
-            if len(run) == count:
-                return run
-    return []
+    return run if len(run) == count else []
 
 
 def _spoken(text: str) -> dict[str, str]:

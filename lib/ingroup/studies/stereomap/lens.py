@@ -11,11 +11,10 @@ import pandas as pd
 from ingroup import published
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.studies.stereomap import design, stimuli
+from ingroup.studies.stereomap import design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
-from ingroup.studies.stereomap.maps import ANCHORS, clusters
 from ingroup.studies.stereomap.planted import Planted
-from ingroup.studies.stereomap.statistics import AXES, axis_tests, group_means, halves, round_scores
+from ingroup.studies.stereomap.statistics import AXES
 from ingroup.synthesis import View
 
 MEASURES = ("warmth", "competence")
@@ -30,7 +29,7 @@ def portrait(
         table, said = table.loc[table["round"] == 1, ["group", "round"]], Planted(file)
         for word in words.word:
             table[word] = [said.rating(group, design.FIRST, word) for group in table.group]
-    scores = round_scores(table, words, parameters["INCOMPLETE"])
+    scores = statistics.round_scores(table, words, parameters["INCOMPLETE"])
     for measure in MEASURES:
         axis = measure.capitalize()
         sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
@@ -58,10 +57,10 @@ def clustered(
     first, second = scores, scores
     try:
         if rounds == "other":
-            first, second = halves(scores, np.random.default_rng(seed))
+            first, second = statistics.halves(scores, np.random.default_rng(seed))
     except ValueError as error:
         return second, str(error)
-    found = clusters(group_means(first), n_clusters, starts, seed)
+    found = statistics.clusters(statistics.group_means(first), n_clusters, starts, seed)
     return second, found.labels if found else f"fewer than {n_clusters} distinct positions"
 
 
@@ -79,7 +78,8 @@ def claims(
     inside = scores[scores.group.isin(labels.index)].dropna(subset=AXES)
     by = inside.group if unit == "groups" else inside["round"]
     means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
-    tests = axis_tests(means, pd.Series(means.index.get_level_values(0), index=means.index))
+    numbers = pd.Series(means.index.get_level_values(0), index=means.index)
+    tests = statistics.axis_tests(means, numbers)
 
     def warmer(group: str) -> Result:
         if group not in labels:
@@ -96,8 +96,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    scores = {rule: round_scores(table, words, rule) for rule in ("drop", "mean")}
-    anchors = [group for group in ANCHORS["EXTENDED"] if group in set(table.group)]
+    scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
+    anchors = [g for g in statistics.ANCHORS["EXTENDED"] if g in set(table.group)]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
