@@ -1,8 +1,7 @@
 """What the keywords of a group or a cluster say of each dimension of stereotype content.
 
 `scores` is the sound way, `released_scores` that of the code of Jeoung et al. (2023). Tables of
-keywords are those of `dictionary.find`, a row a keyword, repetitions included, with a column for
-the group or cluster.
+keywords are those of `dictionary.find`, repetitions included, with a column for group or cluster.
 """
 
 import numpy as np
@@ -16,19 +15,19 @@ def scores(
 ) -> pd.DataFrame:
     r"""What the keywords of a group say of each dimension, every keyword as often as it was given.
 
-    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of
-    dimension d and the pair is not odd, and r_kd its direction,
+    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of dimension
+    d and the pair is not odd, and r_kd its direction,
 
         share_d = sum_k m_kd / n,  score_d = sum_k m_kd r_kd / n,  direction_d = score_d / share_d,
 
     so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
     and score are the means over its groups: no group counts more for having more to say.
 
-    `found` has the columns ``word``, `by` ("group", or "cluster" with ``within="group"``, over the
-    groups that have a keyword with a word) and `within`; `lexicon` is the one that `find` was
-    given. A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
-    ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords
-    with a word. Direction is missing where share is 0, and everything where n is 0.
+    `found` has ``word``, `by` ("group", or "cluster" with ``within="group"``, over the groups that
+    have a keyword with a word) and `within`; `lexicon` is the one that `find` was given. A row for
+    each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1), ``direction`` and
+    ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords with a word.
+    Direction is missing where share is 0, and everything where n is 0.
     """
     rows, unit = found.dropna(subset=["word"]), [by] if within is None else [by, within]
     member = (lexicon.members & ~lexicon.odd).astype(float)
@@ -46,11 +45,10 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 
     A keyword in lower case is dropped with a space in it, or unless it is a word letter by letter
     (one with a capital is never met). Then score_d = sum of the directions in d / N, where N counts
-    all pairs of a keyword and a dimension. In a dimension without directions a pair counts +1; a
-    missing direction makes the score missing. As `scores`, but share is pairs of the dimension / N,
-    ``n`` the distinct keywords with a word, and only a membership that is not 1 is left out as odd.
-    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
-    not here. Checked on a worked example.
+    all pairs of a keyword and a dimension; where a dimension has no directions a pair counts +1; a
+    missing direction makes the score missing. Share is pairs of the dimension / N, ``n`` the
+    distinct keywords with a word; only a membership that is not 1 is left out as odd. The released
+    script also lemmatises by WordNet as nouns (its import is missing, so it fails); not here.
     """
     rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
     rows = rows[~rows.word.str.contains(" ") & rows.word.isin(lexicon.words)].drop_duplicates()

@@ -20,10 +20,10 @@ FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1
 def variation(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Coefficients of variation of each group's scores over its rounds, as Table 13 prints them.
 
-    Appendix L: ``cv = sd / mean``, which depends on where the scale begins, so scores have to be of
-    a scale above 0. The sd is the sample's; the paper does not say which. A row a ``score``: over
-    the ``groups`` with 2 rounds or more (the others are ``left_out``) ``cv_mean`` and ``cv_max``,
-    of which ``group_max`` is the first. ValueError without such a group.
+    Appendix L: ``cv = sd / mean``, of scores above 0; the sd is the sample's (the paper does not
+    say which). A row a ``score``: over the ``groups`` with 2 rounds or more (others are
+    ``left_out``) ``cv_mean`` and ``cv_max``, of which ``group_max`` is the first. ValueError
+    without such a group.
     """
     rows = []
     for score in columns:
@@ -48,9 +48,8 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         p_n = n-grams that a reference has, each at most as often as there / n-grams
 
     An order without a match counts as 0.1 matches, as in their program; a text shorter than `order`
-    (the paper names none) is judged by the orders that it has; one that shares no word has 0.
-    Scored by sacrebleu, checked against it text by text. More texts give a higher value: compare
-    equal numbers. NaN for a single text.
+    (the paper names none) is judged by the orders that it has. Scored by sacrebleu, checked against
+    it text by text. More texts give a higher value: compare equal numbers. NaN for a single text.
     """
     if len(texts) < 2:
         return np.nan
@@ -79,13 +78,11 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
 def ngram_entropy(texts: Sequence[str], n: int) -> float:
     """Entropy, in bits, of the n-grams of all texts together (Zhang et al. 2018).
 
-    With the number F(w) of each n-gram w, none of which goes over the end of a text::
-
-        H = -sum over w of F(w) / N * log2(F(w) / N),  N = sum of F(w)
-
-    at most log2(N). The paper names no base and no set of texts; its 16.28 for three words would
-    take 12 million n-grams in nats, 80,000 in bits: it must be bits, over all groups. H grows with
-    N: compare equal numbers of texts. NaN where no text has n words.
+    H = -sum over w of F(w) / N * log2(F(w) / N), with the number F(w) of each n-gram w, none of
+    which goes over the end of a text, and N their sum. The paper names no base and no set of texts;
+    its 16.28 for three words would take 12 million n-grams in nats, 80,000 in bits: it must be
+    bits, over all groups. H grows with N: compare equal numbers of texts. NaN where no text has n
+    words.
     """
     counts = Counter(ngram for text in texts for ngram in _ngrams(_words(text), n))
     shares = np.array(list(counts.values())) / counts.total() if counts else np.nan
@@ -95,11 +92,11 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
 def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
     """Diversity of the reasons of one prompt: the middle of Table 14.
 
-    `reasons` has ``group`` and ``text``, one row a reply, no refusal. `per_group` takes the first
-    so many of each group: both measures grow with the number of texts, and the paper has ten rounds
-    of its own prompt, five of the others. ``left_out`` groups have a single text; ``self_bleu`` is
-    the mean over the others (NaN without), ``self_bleu_all`` that of each text against all others
-    of the prompt: the paper does not say which. Entropies are in bits.
+    `reasons` has ``group`` and ``text``, one row a reply, no refusal, the first `per_group` of
+    which count: both measures grow with the number of texts, and the paper has ten rounds of its
+    own prompt, five of the others. ``left_out`` groups have a single text; ``self_bleu`` is the
+    mean over the others, ``self_bleu_all`` of all texts of the prompt: the paper does not say
+    which.
     """
     reasons = reasons.groupby("group", sort=False).head(per_group)
     within = reasons.groupby("group", sort=False).text.agg(lambda own: self_bleu([*own]))
@@ -118,9 +115,8 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
 def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5).
 
-    ``status`` "failed" (the engine gave no text) is no reply. Returns ``group``, ``n`` (replies),
-    ``refused``, ``failed``, ``rate`` (0 to 1; NaN without a reply) with Wilson's ``low`` to
-    ``high``, of 95 %; the highest rate first, ties in the order of `replies`.
+    ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
+    (0 to 1; NaN without a reply) with Wilson's ``low`` to ``high`` (95 %); the highest rate first.
     """
     rows, ends = [], ["low", "high"]
     for group, status in replies.groupby("group", sort=False)["status"]:

@@ -25,9 +25,8 @@ _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 class Prompt(NamedTuple):
     """One question, or the few that are asked in one turn, about one group.
 
-    ``name`` is table and question ("EXTENDED/Emotion"), ``construct`` the type printed beside it,
-    ``parts`` the texts in order, out of "keywords", "ratings" and "overall". A reply should rate
-    ``words`` ("Rating" is the one without a word) and give ``n_keywords``.
+    ``construct`` is the type printed beside it, ``parts`` the texts in order, out of "keywords",
+    "ratings" and "overall". A reply should rate ``words`` ("Rating" is the one without a word).
     """
 
     name: str
@@ -53,8 +52,7 @@ def groups() -> pd.DataFrame:
     code puts it into the prompts of Tables 7 and 6 ("" where it does not ask); ``people``, a plural
     that reads right; ``sets`` (see `names`); ``table2``, the group of Table 2 (Fiske et al.) to
     compare with ("" if none; the nearest to Gay is Gay men); ``note``, "dated", "offensive" or "".
-    Another group is another line of ``groups.csv``: InputError for a missing column, a group twice,
-    an empty ``people`` or no text for the prompts.
+    InputError for a missing column, a group twice, an empty ``people`` or no text for the prompts.
     """
     file = _FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
@@ -71,8 +69,7 @@ def groups() -> pd.DataFrame:
 def names(which: str = "EXTENDED") -> list[str]:
     """Names of a set: "EXTENDED", the 98 of appendix B in its order; of ORIGINAL two.
 
-    "paper" are the 24 of Table 2, "released" the 37 of the code: which of them made the printed
-    clusters is not stated.
+    "paper" are the 24 of Table 2, "released" the 37 of the code; which were clustered is not said.
     """
     return [group for group, row in _groups().items() if which in row.sets.split()]
 
@@ -80,8 +77,7 @@ def names(which: str = "EXTENDED") -> list[str]:
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     """How a group stands in a prompt (its name, or the table alone); InputError for an unknown one.
 
-    `form` "released" is as in the released code ("blinds"; asked only with the other table's
-    prompts, that form), "grammatical" a plural that reads right ("blind people").
+    `form` "released" is that of the code ("blinds"), "grammatical" reads right ("blind people").
     """
     row = _groups().get(group)
     if row is None:
@@ -147,8 +143,7 @@ def separate_messages(
 ) -> dict[str, list[Message]]:
     """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
 
-    No rating sees the keywords, so the chain of thought is lost; the words that differ are those of
-    the released code.
+    No rating sees the keywords, so the chain of thought is lost; words are the released code's.
     """
     parts = _parts(group, prompt, ablation, form, _TEXTS["separate"])
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
