@@ -1,6 +1,6 @@
 """Scores, clusters, tests and maps by hand, against SciPy, and by brute force."""
 
-from itertools import permutations, product
+from itertools import permutations
 from math import sqrt
 
 import numpy as np
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import spatial, stats
-from sklearn.metrics import adjusted_rand_score
 
 from ingroup.paths import PUBLISHED
 from ingroup.stats.paired import adjust
@@ -110,19 +109,6 @@ def test_the_words_of_table_4():
     assert scores.index[-1] == words["dimension"].iloc[-1]
 
 
-def test_clusters_are_the_best_of_all_partitions():
-    points = np.array([[1, 1], [1, 2], [2, 2.5], [3, 2], [4, 4], [4.5, 3], [5, 5]])
-    found = clusters(maps(points), n_clusters=3).labels.to_numpy()
-
-    def spread(labels):
-        parts = [points[np.equal(labels, k)] for k in range(3)]
-        return sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts if len(part))
-
-    best = min(product(range(3), repeat=7), key=spread)
-    assert spread(found) == pytest.approx(spread(best))
-    assert adjusted_rand_score(found, best) == 1
-
-
 def test_numbers_and_centroids_of_clusters():
     # Sums 2, 10, 6.2 and 6; the refused group has no position.
     points = [(5, 5), (1, 1), (3.2, 3), (5, 4.8), (1.2, 1), (1, 5), (nan, 3)]
@@ -175,13 +161,8 @@ def test_stability_by_hand():
     found = stability(scores, labels, np.random.default_rng(0), 60)
     same = (found["ari"] + 0.5) / 1.5
     assert 35 <= round(60 * same, 9) <= 55  # 45 expected, with a standard deviation of 3.4
-    expected = {
-        "low": -0.5,
-        "high": 1,
-        "overlap of 0": (1 + same) / 2,
-        "overlap of 1": (1 + same) / 2,
-    }
-    assert found == pytest.approx(expected | {"ari": found["ari"]})
+    overlap = dict.fromkeys(("overlap of 0", "overlap of 1"), (1 + same) / 2)
+    assert found == pytest.approx({"ari": found["ari"], "low": -0.5, "high": 1, **overlap})
 
 
 def test_stability_falls_with_noise():
@@ -223,32 +204,15 @@ def test_axis_tests_by_hand():
     assert table["sign_holm"].tolist() == ["=", "", "", "<", "="]
 
 
-def test_axis_tests_against_scipy():
-    means = group_means(some_rounds(0.5, seed=3))
-    labels = clusters(means).labels
-    table = axis_tests(means, labels)
-    for cluster, row in table.iterrows():
-        part = means[labels == cluster]
-        expected = stats.ttest_rel(part["Competence"], part["Warmth"])
-        assert row["statistic"] == pytest.approx(expected.statistic)
-        assert row["p"] == pytest.approx(expected.pvalue)
-        np.testing.assert_allclose([row["low"], row["high"]], expected.confidence_interval(0.95))
-    np.testing.assert_array_equal(table["p_holm"], adjust(table["p"], "holm"))
-
-
 def test_halves_share_no_round():
     scores = some_rounds(0.5, rounds=5)
     scores.loc[[0, 5, 6, 7, 8], "Warmth"] = nan  # 4 rounds of the first group, 1 of the second
     first, second = halves(scores, np.random.default_rng(0))
-    both = pd.concat([first, second]).sort_index()
     expected = scores[scores["group"] != "group 1"].dropna()
-    pd.testing.assert_frame_equal(both, expected)
-    sizes = first["group"].value_counts(), second["group"].value_counts()
-    assert sizes[0].pop("group 0") == 2
-    assert (sizes[0] == 3).all()
-    assert (sizes[1] == 2).all()
-    again, _ = halves(scores, np.random.default_rng(1))
-    assert list(again.index) != list(first.index)
+    pd.testing.assert_frame_equal(pd.concat([first, second]).sort_index(), expected)
+    assert sorted(first["group"].value_counts()) == [2] + [3] * 18
+    assert sorted(second["group"].value_counts()) == [2] * 19
+    assert list(halves(scores, np.random.default_rng(1))[0].index) != list(first.index)
 
 
 def test_noise_is_significant_only_to_the_rounds_that_made_its_clusters():
@@ -286,17 +250,6 @@ def test_correlation_by_hand():
     assert table.loc[1:, ["rho", "low", "p", "p_holm"]].isna().all(axis=None)
     assert table["n"].tolist() == [5, 5, 3]
     assert row["p_holm"] == row["p"]
-
-
-def test_intervals_of_correlations_hold_their_target():
-    rng = np.random.default_rng(5)
-    target = 6 / np.pi * np.arcsin(0.7 / 2)  # Spearman's of a normal pair with Pearson's 0.7
-    x, other = rng.standard_normal((2, 30, 100))
-    y = pd.DataFrame(0.7 * x + sqrt(0.51) * other).add_prefix("y")
-    tables = [correlations(y[[f"y{k}"]].assign(x=x[:, k]), ["x"], [f"y{k}"]) for k in range(100)]
-    table = pd.concat(tables)
-    held = ((table["low"] <= target) & (target <= table["high"])).sum()
-    assert 90 <= held <= 99  # 95 expected, with a standard deviation of 2.2
 
 
 def test_many_correlations_against_scipy():
@@ -349,21 +302,14 @@ def test_distance_by_hand():
     assert found["p"] == pytest.approx(1 / 3, abs=0.02)
 
 
-def test_a_turned_square_is_the_same_map():
-    mine = maps([(1, 1), (1, 3), (3, 3), (3, 1)], ["a", "b", "c", "d"])
-    theirs = maps([(1, 2), (2, 1), (3, 2), (2, 3), (9, 9)], ["d", "a", "b", "c", "extra"])
-    _, found = agreement(mine, theirs, np.random.default_rng(0))
-    # A square is mapped onto itself by 8 of the 24 orders.
-    assert found["p"] == pytest.approx(1 / 3, abs=0.02)
-    assert found == pytest.approx({"groups": 4, "Procrustes distance": 0, "p": found["p"]})
-
-
 def test_agreement_against_scipy():
     rng = np.random.default_rng(3)
     points = rng.uniform(1, 5, (12, 2))
     mine = maps(points)
     human = maps(points + rng.normal(0, 0.7, (12, 2))).iloc[::-1]
-    table, found = agreement(mine, human, np.random.default_rng(0))
+    extra = pd.concat([human, maps([(9, 9), (nan, 1)], ["extra", "other"])])
+    table, found = agreement(pd.concat([mine, maps([(1, 1)], ["other"])]), extra, rng)
+    assert found["groups"] == 12
     theirs = human.loc[mine.index].to_numpy()
     assert found["Procrustes distance"] == pytest.approx(spatial.procrustes(points, theirs)[2])
     of = table.set_index(["axis", "method"])
@@ -385,13 +331,6 @@ def test_p_of_a_distance_against_every_order_by_scipy():
     expected = np.mean(np.array(orders) <= found["Procrustes distance"] + 1e-9)
     assert found["p"] == pytest.approx(expected, abs=0.02)
     assert 0.05 < expected < 0.2
-
-
-def test_maps_with_exchanged_axes_differ_in_their_correlations_only():
-    points = np.array([(1, 5), (2, 1), (3, 4), (4, 2), (5, 1.5)])
-    table, found = agreement(maps(points), maps(points[:, ::-1]), np.random.default_rng(0))
-    assert found["Procrustes distance"] == pytest.approx(0, abs=1e-12)
-    assert (table["r"] < 0).all()
 
 
 def test_tables_are_left_as_they_are():

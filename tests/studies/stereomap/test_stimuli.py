@@ -202,10 +202,10 @@ def test_separate_calls_have_the_words_of_the_released_code():
 
 
 def test_separate_calls_of_other_prompts_differ_in_nothing():
-    for name in prompts("ORIGINAL"):
-        assert separate_messages("Jews", name) == {"ratings": messages("Jews", name)}
-    ablated = separate_messages("Nurses", "EXTENDED/Emotion", NO_COT)
-    assert ablated == {"ratings": messages("Nurses", "EXTENDED/Emotion", NO_COT)}
+    asked = [("Jews", name) for name in prompts("ORIGINAL")] + [
+        ("Nurses", "EXTENDED/Emotion", NO_COT)
+    ]
+    assert all(separate_messages(*one) == {"ratings": messages(*one)} for one in asked)
 
 
 # --- groups
@@ -214,17 +214,13 @@ def test_separate_calls_of_other_prompts_differ_in_nothing():
 def test_the_groups_are_those_of_appendix_b_and_table_2():
     listed = published.load("stereomap", "appendix_b").sort_values("paper_order")
     assert names() == list(listed.group)
-    assert len(names()) == 98
-    table_2 = set(published.load("stereomap", 2).group)
-    assert set(names("paper")) == table_2
-    assert len(names("paper")) == 24
-    code = names("released")
-    assert len(code) == 37
-    assert table_2 < set(code)
-    table = groups().set_index("group")
-    assert set(table.index) == {*names(), *code}
-    assert (table.extended != "").equals(table.index.to_series().isin(names()))
-    assert (table.original != "").equals(table.index.to_series().isin(code))
+    paper, code = set(names("paper")), set(names("released"))
+    assert paper == set(published.load("stereomap", 2).group) < code
+    assert (len(names()), len(paper), len(code)) == (98, 24, 37)
+    table = groups()
+    assert set(table.group) == {*names(), *code}
+    assert table.group[table.extended != ""].tolist() == names()
+    assert set(table.group[table.original != ""]) == code
 
 
 def test_the_released_form_is_the_name_but_for_two_groups_of_the_code():
@@ -236,14 +232,11 @@ def test_the_released_form_is_the_name_but_for_two_groups_of_the_code():
 
 def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     table = groups()
-    human = set(published.load("stereomap", 2).group)
-    extended = table[table.extended != ""]
-    matched = extended[extended.table2 != ""]
-    assert set(matched.table2) == human - {"Retarded people"}
+    matched = table[(table.extended != "") & (table.table2 != "")]
+    assert set(matched.table2) == set(published.load("stereomap", 2).group) - {"Retarded people"}
     assert not matched.table2.duplicated().any()
-    for row in matched.itertuples():
-        assert row.table2.lower().startswith(row.group.lower())
-    own = table[table.sets.str.split().map(lambda sets: "paper" in sets)]
+    assert all(row.table2.lower().startswith(row.group.lower()) for row in matched.itertuples())
+    own = table[table.group.isin(names("paper"))]
     assert (own.table2 == own.group).all()
 
 
@@ -308,14 +301,6 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, change, sentence):
     monkeypatch.setattr(social_groups, "_FOLDER", tmp_path)
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'groups.csv'}, {sentence}")):
         groups()
-
-
-@pytest.mark.parametrize("name", ["groups.csv", "prompts.yaml"])
-def test_no_file_holds_a_tab_or_a_trailing_space(name):
-    text = (FOLDER / name).read_text("utf8")
-    assert text.endswith("\n")
-    assert "\t" not in text
-    assert all(line == line.rstrip() for line in text.split("\n"))
 
 
 @pytest.mark.parametrize(
