@@ -257,8 +257,7 @@ def find(
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
     the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no rule
-    finds a word. Checked against a look-up word by word in plain loops, and on the released
-    dictionary: every word finds itself.
+    finds a word. Checked on the released dictionary, where every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
     lemmas = lemmas or lemmatizer()

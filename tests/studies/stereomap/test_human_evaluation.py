@@ -74,24 +74,22 @@ def test_every_reply_and_prompt_is_as_likely():
 
 
 def test_a_prompt_with_enough_replies_comes_before_others_and_gaps_are_filled():
-    table = replies(("a", "b"), ("p", "q", "s"), 6)
-    refused = (table.group == "a") & (table.prompt != "q") & (table["round"] > 1)
-    table.loc[refused, "status"] = ["refused", "failed"] * (refused.sum() // 2)
-    table.loc[(table.group == "b") & (table["round"] > 1), "status"] = "refused"
-    for seed in range(8):
-        drawn = sheet(table, np.random.default_rng(seed))
-        assert set(drawn.prompt[drawn.group == "a"]) == {"q"}
-        of_b = drawn.prompt[drawn.group == "b"].value_counts().tolist()
-        assert of_b == [2, 2, 1]  # two of each prompt are left
-    table.loc[(table.group == "a") & (table.prompt == "p"), "status"] = "ok"  # six; five of q
-    table.loc[(table.group == "a") & (table.prompt == "q") & (table["round"] == 0), "status"] = ""
-    table = table[table.status != ""]
-    drawn = [sheet(table[table.group == "a"], np.random.default_rng(seed)) for seed in range(12)]
-    assert {prompt for rows in drawn for prompt in rows.prompt} == {"p", "q"}
-    table.loc[table.group == "b", "status"] = "failed"
-    assert sheet(table, np.random.default_rng(0)).group.tolist() == ["a"] * 5
-    table.loc[(table.group == "a") & (table["round"] > 0), "status"] = "failed"
-    assert sheet(table, np.random.default_rng(0)).coherence.tolist() == ["below", ""]
+    def prompts(usable):
+        """What is drawn of a group with so many usable replies to each prompt, with eight seeds."""
+        table = replies(("a",), tuple(usable), 6)
+        table.loc[table["round"] >= table.prompt.map(usable), "status"] = "refused"
+        table.loc[table["round"] == 5, "status"] = table.status.replace("refused", "failed")
+        return [sheet(table, np.random.default_rng(s)).prompt.value_counts() for s in range(8)]
+
+    assert all(drawn.to_dict() == {"q": 5} for drawn in prompts({"p": 2, "q": 6, "s": 2}))
+    assert all(drawn.tolist() == [2, 2, 1] for drawn in prompts({"p": 2, "q": 2, "s": 2}))
+    assert {tuple(drawn.index) for drawn in prompts({"p": 6, "q": 5, "s": 2})} == {("p",), ("q",)}
+    few = replies(rounds=1, prompts=("p",)).assign(status=["ok", "failed"])
+    assert sheet(few, np.random.default_rng(0)).group.tolist() == ["Nurses"]
+    assert sheet(replies(("a",), rounds=1), np.random.default_rng(0)).coherence.tolist() == [
+        "below",
+        "",
+    ]
 
 
 def test_without_a_usable_reply_there_is_no_sheet():
@@ -125,10 +123,8 @@ def test_no_cell_begins_with_a_sign_however_a_spreadsheet_cuts(text):
 
 
 def test_a_sheet_is_read_back_and_with_judgements_not_written_over(tmp_path):
-    table, file = (
-        sheet(replies().assign(reply="x" * 200_000), np.random.default_rng(0)),
-        tmp_path / "s.csv",
-    )
+    table = sheet(replies().assign(reply="x" * 200_000), np.random.default_rng(0))
+    file = tmp_path / "s.csv"
     assert table.reply.str.len().max() < 32_767  # a spreadsheet's cell
     write(table, file)
     write(table, file)
