@@ -88,11 +88,11 @@ def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
     """A text in lower case, with "they" for every name of a group and without the `stop_words`.
 
     Section 3.2 of Jeoung et al. 2023. ``"sound"``: names and stop words are found in any case, as
-    whole words; those of several words too, longest first, with spaces, a hyphen or nothing between
-    ("Poor  whites", "blue-collar", "MuslimArtists"). Punctuation stays. ``"released"``: the text is
-    split at spaces; a token loses its punctuation ("low-income" becomes "lowincome"); one that
-    equals a name is "they", so names of two words, with a hyphen or in the possessive stay; one
-    that equals a stop word goes, so those with a capital or a space match nothing.
+    whole words, longest first, with spaces, a hyphen or nothing in them ("Poor  whites",
+    "blue-collar", "MuslimArtists"). ``"released"``: split at spaces, tokens lose punctuation
+    ("low-income" becomes "lowincome"); one that equals a name is "they", so names of two words,
+    with a hyphen or in the possessive stay; of stop words those with a capital or a space match
+    nothing.
     """
     if way == "released":
         names = {name.lower() for name in groups}

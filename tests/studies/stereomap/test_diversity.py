@@ -97,13 +97,6 @@ def test_entropy_by_hand():
     assert ngram_entropy(["so, so"], 1) == pytest.approx(log2(3) - 2 / 3)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 4), st.integers(1, 3))
-def test_equally_frequent_ngrams(k, n, times):
-    texts = [" ".join(f"w{i}x{j}" for j in range(n)) for i in range(k)] * times
-    assert ngram_entropy(texts, n) == pytest.approx(log2(k), abs=1e-12)
-
-
 @settings(max_examples=40, deadline=None)
 @given(corpora, st.integers(1, 2))
 def test_entropy_against_scipy(texts, n):

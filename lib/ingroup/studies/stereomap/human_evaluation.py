@@ -43,10 +43,10 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
 
     A group's replies are of one prompt (coherence is about iterations), drawn among those with at
     least `per_group` usable replies; where none has as many, the largest are put together. Groups
-    come in random order. `replies` has `SHOWN` and ``status``, a row a reply in any order; those
-    "refused" or "failed" are not drawn. Returns ``id`` (a hash of the row, so that sheets of two
-    draws are not mixed up), `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the
-    coherence in all rows of a group but its last. ValueError where there is no reply to draw.
+    come in random order. `replies` has `SHOWN` and ``status``; those "refused" or "failed" are not
+    drawn. Returns ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
+    `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the coherence in all rows of a
+    group but its last. ValueError where there is no reply to draw.
     """
     usable = replies[~replies["status"].isin([REFUSED, FAILED])].reset_index(drop=True)
     if usable.empty:
@@ -84,16 +84,13 @@ def score(files: Iterable[Path]) -> pd.DataFrame:
     after: a number from 0 to 1, or blank for no judgement. Returns, NaN where not defined:
 
     - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups, with a
-      judgement) and ``n`` (judgements).
-    - ``mean`` and ``sd`` (n - 1) of all judgements. Of 0 and 1 the sd says no more than the mean:
-      it is sqrt(mean (1 - mean) n / (n - 1)), as is Table 12's to 0.012.
+      judgement), ``n`` (judgements), ``mean`` and ``sd`` (n - 1) of all of them.
     - ``low`` to ``high`` (95 %), the mean of other replies to the same people. With SE the standard
       error clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where
       mean is 0 or 1) count as independent in Wilson's interval, with Student's t for k - 1.
       Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the intervals hold the mean, of those
       that take all judgements for independent 0.74 to 0.96.
-    - ``alpha`` and ``agreement`` in percent: see `agreement`. Where nearly all judgements are 1,
-      alpha may be low and agreement high.
+    - ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
 
     InputError naming file, line and column for what is no such sheet, number from 0 to 1 or same
     rows, and for two files of one name.

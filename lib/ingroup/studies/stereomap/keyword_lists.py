@@ -58,11 +58,10 @@ _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 _QUOTES = dict.fromkeys(map(ord, APOSTROPHES), "'") | dict.fromkeys(map(ord, '"“”«»`'), None)
 _QUOTES |= dict.fromkeys(map(ord, "‐‑"), "-") | {ord("："): ": ", ord("│"): "|"}
 _MARK = re.compile(
-    r"(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
+    r"(?i)(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
     r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?(?P<count>\d{1,3})"
     r"(?:\s?[.):|]|\s-)(?:\s+|(?=\*)))?"
-    r"(?P<inner>\*{2,}|__)?",
-    re.IGNORECASE,
+    r"(?P<inner>\*{2,}|__)?"
 )
 _EMPHASIS = re.compile(r"[*_#]+")
 _HEAD = re.compile(
@@ -70,19 +69,17 @@ _HEAD = re.compile(
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
 _NO_KEYWORD = re.compile(
-    r"(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
+    r"(?i)(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
     r"|thank|and|note|please|lastly|finally|now|in)\s?)*(?:keywords?|reasons?|reasoning|ratings?|scores?"
     r"|explanations?|notes?|answers?|descriptions?|verbs?|feelings?|emotions?|traits?|words?|you"
     r"|characteristics?|summary|conclusion|overall|here|sure|certainly|disclaimer|behaviou?rs?"
-    r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?",
-    re.IGNORECASE,
+    r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?"
 )
-_BECAUSE = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(.+)", re.IGNORECASE)
+_BECAUSE = re.compile(r"(?i)(?:reasons?|explanation|description|why)\s?:\s*(.+)")
 _RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
 _INTRODUCED = re.compile(
-    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
-    r"(?::|\b(?:are|is|include)\b:?)\s*",
-    re.IGNORECASE,
+    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
+    r"(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
 

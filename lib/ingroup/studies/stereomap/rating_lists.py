@@ -7,7 +7,8 @@ import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
@@ -111,36 +112,33 @@ def _scale_mention(low: float, high: float) -> re.Pattern[str]:
     meaning = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
     meant = rf"{meaning}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
     return re.compile(
-        rf"(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)",
-        re.IGNORECASE,
+        rf"(?i)(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)"
     )
 
 
 _DIGITS = r"\d+(?:[.,]\d+)*+"
 _NUMBER = re.compile(
-    rf"\b(?:out|scale)\s+of\s+{_DIGITS}"
+    rf"(?i)\b(?:out|scale)\s+of\s+{_DIGITS}"
     rf"|(?<![A-Za-z\d/$€£])(?<!\d[.,])(?<!(?<!\.)\.)(?P<value>{_DIGITS})(?P<glue>[A-Za-z]*+)"
     rf"(?P<range>\s{{0,3}}(?:-|to\b|or\b)\s{{0,3}}{_DIGITS})?"
-    rf"(?P<of>\s{{0,3}}(?:/|out\s+of\b)\s{{0,3}}(?P<top>{_DIGITS})|\s?%|\s?per\s?cent\b)?",
-    re.IGNORECASE,
+    rf"(?P<of>\s{{0,3}}(?:/|out\s+of\b)\s{{0,3}}(?P<top>{_DIGITS})|\s?%|\s?per\s?cent\b)?"
 )
 # What may stand behind a rating: "3 million" and "4-year" count something.
 _CLOSED = re.compile(
-    r"\s{0,3}(?:\Z|[-'](?![A-Za-z])|[^\w\s'-]"
-    r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)",
-    re.IGNORECASE,
+    r"(?i)\s{0,3}(?:\Z|[-'](?![A-Za-z])|[^\w\s'-]"
+    r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)"
 )
 _RATING = r"(?:overall|rat(?:ing|e|ed)s?|scored?)"  # what a rating without a word is called
 _DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
 _DIRECT = re.compile(
-    r"\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}", re.IGNORECASE
+    r"(?i)\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}"
 )
 _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
-_BEFORE = re.compile(r"\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}", re.IGNORECASE)
+_BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
 _COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
 _OPENS_WITH_REFUSAL = re.compile(
-    rf"\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
+    rf"(?i)\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})"
 )
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
@@ -178,28 +176,25 @@ def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator
         yield from ((word, 1, read) for word, _, read in before)
 
 
-def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
+def _by_sentence(line: str, *kinds: list[_Span]) -> Iterable[tuple[list[_Span], ...]]:
     ends = [match.end() for match in _SENTENCE_END.finditer(line)]
-    sentences: dict[int, list[list[_Span]]] = {}
+    sentences = defaultdict(lambda: ([], []))
     for place, spans in enumerate(kinds):
         for span in spans:
-            sentence = sentences.setdefault(bisect_right(ends, span.start), [[] for _ in kinds])
-            sentence[place].append(span)
-    yield from sentences.values()
+            sentences[bisect_right(ends, span.start)][place].append(span)
+    return sentences.values()
 
 
 @lru_cache(maxsize=64)
 def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
     # The longer of two words that begin alike comes first, and "Rating" last.
-    spelled = [
-        _RATING if word.casefold() == "rating" else r"[\s-]?".join(map(re.escape, parts))
-        for word in words
-        if (parts := re.split(r"[\s-]+", _plain(word)))
-    ]
+    parts = [map(re.escape, re.split(r"[\s-]+", _plain(word))) for word in words]
+    spelled = [r"[\s-]?".join(own) for own in parts]
+    spelled = [_RATING if own.casefold() == "rating" else own for own in spelled]
     order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
     # "Overall rating": two names of one word are one label.
     pattern = "|".join(rf"(?P<w{i}>{spelled[i]}(?:[^\w-]{spelled[i]})*)" for i in order)
-    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?i)(?<![\w-])(?:{pattern})(?![\w-])")
 
 
 def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:

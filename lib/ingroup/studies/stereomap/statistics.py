@@ -101,10 +101,9 @@ def clusters(
     Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first; the
     order of the groups changes nothing. Groups without both axes are ``left_out``; ``centroids``
     has ``n``, both axes and ``anchor``. With a `version`, the k-th of those `ANCHORS` that are in
-    the map calls its cluster k (unless they are more than clusters), as in the released code (where
-    a second anchor in a cluster overwrites the first and leaves a cluster unnumbered). Here the
-    first counts, and the other clusters share the free numbers as above. None where fewer positions
-    than `n_clusters` are different.
+    the map calls its cluster k (unless they are more than clusters); of two in a cluster the first
+    counts (in the released code the second, and a cluster has no number), and other clusters share
+    the free numbers as above. None where fewer positions than `n_clusters` are different.
     """
     points = means[AXES].dropna()
     if len(points.drop_duplicates()) < n_clusters:
@@ -165,9 +164,8 @@ def axis_tests(means: pd.DataFrame, labels: pd.Series, alpha: float = 0.001) -> 
     With `means` and `labels` of the same rounds, as in the paper, chance alone is significant, as
     k-means cuts even noise; sound are labels of one half of the rounds, means of the other
     (`halves`). Index ``cluster``; ``n``, the centroid (the released code gives one cluster its
-    warmth as competence, hence C = W in print), ``difference`` with ``low`` to ``high``,
-    ``statistic``, ``d_z``, ``p``, ``p_holm``, ``sign`` (">" or "<" where p < `alpha`, else "=", as
-    printed) and ``sign_holm``. A single group is not tested: NaN and "".
+    warmth as competence, hence C = W in print) and numbers of the test; ``sign`` is ">" or "<"
+    where p < `alpha`, else "=", as printed. A single group is not tested: NaN and "".
     """
     rows = {}
     for cluster, points in means.loc[labels.index, AXES].groupby(labels):
