@@ -126,7 +126,7 @@ def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(plante
     agree, total = 0, 0
     for name, keywords in planted["calibrant"].lists["traits"].items():
         dimension, _, end = name.partition(" ")
-        found = lexicon.find(list(keywords), sample).word
+        found = lexicon.find(list(keywords), sample, lambda word: [word.removesuffix("s")]).word
         told = sample.directions[dimension].reindex(found.dropna())
         total, agree = total + len(found), agree + told.isin(signs[end]).sum()
     assert total > agree > 0.75 * total
@@ -184,7 +184,7 @@ def rated(model, groups, calls, rounds):
 
 def test_the_planted_map_comes_back(planted):
     """In one round warmth and competence correlate at 0.95, the clusters' adjusted Rand is 0.9."""
-    status, scores = rated("calibrant", social_groups.names(), "together", [1])
+    status, scores = rated("calibrant", social_groups.names()[::2], "together", [1])
     assert status.isin(["ok", "refused"]).mean() > 0.97
     means = statistics.group_means(scores)
     wanted = planted["calibrant"].map(means.index)

@@ -81,8 +81,7 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
     H = -sum over w of F(w) / N * log2(F(w) / N), with the number F(w) of each n-gram w, none of
     which goes over the end of a text, and N their sum. The paper names no base and no set of texts;
     its 16.28 for three words would take 12 million n-grams in nats, 80,000 in bits: it must be
-    bits, over all groups. H grows with N: compare equal numbers of texts. NaN where no text has n
-    words.
+    bits, over all groups. H grows with N: compare equal numbers of texts. NaN without an n-gram.
     """
     counts = Counter(ngram for text in texts for ngram in _ngrams(_words(text), n))
     shares = np.array(list(counts.values())) / counts.total() if counts else np.nan
@@ -95,8 +94,7 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
     `reasons` has ``group`` and ``text``, one row a reply, no refusal, the first `per_group` of
     which count: both measures grow with the number of texts, and the paper has ten rounds of its
     own prompt, five of the others. ``left_out`` groups have a single text; ``self_bleu`` is the
-    mean over the others, ``self_bleu_all`` of all texts of the prompt: the paper does not say
-    which.
+    mean over the others, ``self_bleu_all`` that of all texts: the paper does not say which.
     """
     reasons = reasons.groupby("group", sort=False).head(per_group)
     within = reasons.groupby("group", sort=False).text.agg(lambda own: self_bleu([*own]))
@@ -118,13 +116,14 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
     (0 to 1; NaN without a reply) with Wilson's ``low`` to ``high`` (95 %); the highest rate first.
     """
-    rows, ends = [], ["low", "high"]
+    rows = []
     for group, status in replies.groupby("group", sort=False)["status"]:
         refused, failed = status.eq("refused").sum(), status.eq("failed").sum()
         n = len(status) - failed
         numbers = (refused / n, *wilson(refused, n)) if n else (np.nan,) * 3
         rows.append((group, n, refused, failed, *numbers))
-    table = pd.DataFrame(rows, columns=["group", "n", "refused", "failed", "rate", *ends])
+    names = "group n refused failed rate low high"
+    table = pd.DataFrame(rows, columns=names.split())
     return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
 
 
