@@ -27,7 +27,7 @@ WANTED = {
     "permutation_nationality": 2,
     "permutation_religion": 2,
     "paired_t": 2,
-    "keywords": 1.5,
+    "keywords": 2,
     "dictionary": 4,
     "store_write": 1,
     "store_size": 20,

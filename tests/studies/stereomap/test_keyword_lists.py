@@ -94,7 +94,7 @@ TEXTS = st.one_of(
 def test_replies(text, reasons):
     found = parse_keywords(text, 3)
     assert found.words == ("caring", "kind", "brave")
-    assert (found.status, found.problem) == (OK, "")
+    assert found.status == OK
     assert all(found.reasons) == bool(reasons)
 
 
@@ -122,7 +122,6 @@ def test_table_1_of_the_paper():
         ("caring", "hardworking"),
         (first.removeprefix("****Caring:**** "), second.removeprefix("****Hardworking:**** ")),
         TOO_FEW,
-        "found 2 keywords, expected 5",
     )
     found = parse_keywords(TABLE_1_REASONS, 2)
     assert (found.words, found.status) == (("high demand", "good salaries"), OK)
@@ -134,23 +133,20 @@ def test_table_11_of_the_paper():
     assert found.words == ("achievement", "opportunity", "wealth")
     assert found.status == OK
     assert " ".join(["Achievement, Opportunity, and Wealth.", *found.reasons]) == DAVINCI
-    for text in SENTENCES:
-        assert parse_keywords(text, 3) == ((), (), UNPARSABLE, "found no list of keywords")
 
 
-def test_what_is_missing_or_repeated_is_named():
-    few = "caring", "kind"
-    found = parse_keywords("1. Caring\n2. Kind", 5)
-    assert found == (few, ("", ""), TOO_FEW, "found 2 keywords, expected 5")
-    found = parse_keywords("Caring, kind, brave, old", 3)
-    assert found == ((*few, "brave", "old"), ("",) * 4, TOO_MANY, "found 4 keywords, expected 3")
-    found = parse_keywords("1. Caring: a\n2. Kind: b\n3. CARING: c", 3)
-    problem = "found 2 keywords, expected 3; found 'caring' 2 times"
-    assert found == (few, ("a", "b"), TOO_FEW, problem)
-    enough = parse_keywords("Caring, kind, caring", 2)
-    assert (enough.status, enough.problem) == (OK, "found 'caring' 2 times")
-    one = parse_keywords("1. Caring\n2. A phrase that is too long to be one: x", 2)
-    assert one == (("caring",), ("",), TOO_FEW, "found 1 keyword, expected 2")
+@pytest.mark.parametrize(
+    ("text", "n", "words", "reasons", "status"),
+    [
+        ("1. Caring\n2. Kind", 5, "caring kind", ",", TOO_FEW),
+        ("Caring, kind, brave, old", 3, "caring kind brave old", ",,,", TOO_MANY),
+        ("1. Caring: a\n2. Kind: b\n3. CARING: c", 3, "caring kind", "a,b", TOO_FEW),
+        ("Caring, kind, caring", 2, "caring kind", ",", OK),
+        ("1. Caring\n2. A phrase that is too long to be one: x", 2, "caring", "", TOO_FEW),
+    ],
+)
+def test_as_many_as_there_are_are_given_each_once(text, n, words, reasons, status):
+    assert parse_keywords(text, n) == (tuple(words.split()), tuple(reasons.split(",")), status)
 
 
 def test_the_list_with_as_many_as_asked_for_is_taken():
@@ -161,35 +157,29 @@ def test_the_list_with_as_many_as_asked_for_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("text", "status"),
+    "text",
     [
-        ("", UNPARSABLE),
-        (None, UNPARSABLE),
-        (float("nan"), UNPARSABLE),
-        ("They help others.", UNPARSABLE),
-        ("Rating: 4", UNPARSABLE),
-        ("- Friendly: 4\n- Sociable: 3 out of 5", UNPARSABLE),
-        ("Keywords:\n\nReasons:", UNPARSABLE),
-        ("I’m sorry, I cannot generate inappropriate or discriminatory content.", REFUSED),
-        ("As an AI language model, I do not describe groups.", REFUSED),
+        *("", None, float("nan"), "They help others.", "Rating: 4", "Keywords:\n\nReasons:"),
+        *("- Friendly: 4\n- Sociable: 3 out of 5", *SENTENCES),
+        "I’m sorry, I cannot generate inappropriate or discriminatory content.",
+        "As an AI language model, I do not describe groups.",
     ],
 )
-def test_no_list(text, status):
-    assert parse_keywords(text, 5) == ((), (), status, "found no list of keywords")
+def test_no_list(text):
+    refuses = re.match("I’m|As an AI", str(text))
+    assert parse_keywords(text, 3) == ((), (), REFUSED if refuses else UNPARSABLE)
 
 
 @settings(max_examples=200, deadline=None)
 @given(TEXTS, st.integers(1, 6))
 @example("1. \ud800\n2. a", 1)
 def test_any_text_gives_keywords_that_stand_in_it_or_none(text, n):
-    words, reasons, status, problem = parse_keywords(text, n)
+    words, reasons, status = parse_keywords(text, n)
     assert len(words) == len(reasons) == len(set(words))
-    if not words:
-        assert status in (REFUSED, UNPARSABLE)
-        assert problem == "found no list of keywords"
-    else:
+    if words:
         assert status == (TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK)
-        assert status == OK or problem.startswith(f"found {len(words)} keyword")
+    else:
+        assert status in (REFUSED, UNPARSABLE)
     letters = re.sub(r"\W|_", "", text.lower())
     assert all(re.sub(r"\W|_", "", word) in letters for word in words if text.isascii())
 
@@ -218,12 +208,7 @@ def test_long_hostile_replies_are_read_too():
         *("**", "keywords ", "keywords: ", "Keyword 1: a\n", " ", "\n", "the ", "x. ", "a(b), "),
         *("1. Caring 2. Kind 3. Brave\n", "I'm sorry ", "reason: ", ": ", "-", "'", "9"),
     ):
-        found = parse_keywords(piece * (40_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y", 2)
+        found = parse_keywords(piece * (20_000 // len(piece)) + "\n\n1. Old: x\n2. Shy: y", 2)
         assert len(found.words) == len(found.reasons)
-    many = ", ".join(f"w{'x' * (i % 40)}{chr(97 + i % 26)}" for i in range(5_000))
+    many = ", ".join(f"w{'x' * (i % 40)}{chr(97 + i % 26)}" for i in range(2_000))
     assert parse_keywords(many, 5).status == TOO_MANY
-
-
-def test_no_keyword_asked_for_is_an_error():
-    with pytest.raises(ValueError, match="expected one keyword or more, found n=0"):
-        parse_keywords("Caring", 0)

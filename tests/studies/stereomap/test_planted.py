@@ -18,7 +18,7 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.stereomap import maps, statistics
+from ingroup.studies.stereomap import statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
@@ -51,13 +51,11 @@ def test_a_planted_rating_by_hand(planted):
 
 
 def test_a_rating_stays_on_the_scale(planted):
-    lowest = min(
-        planted["calibrant"].rating(group, name, word)
-        for group in social_groups.groups().group
-        for name, prompt in social_groups.prompts().items()
-        for word in prompt.words
-    )
-    assert lowest == 1
+    names = [
+        (name, word) for name, prompt in social_groups.prompts().items() for word in prompt.words
+    ]
+    groups = social_groups.groups().group
+    assert min(planted["calibrant"].rating(g, *asked) for g in groups for asked in names) == 1
 
 
 def test_every_group_has_a_place_and_no_other_name_does(planted):
@@ -96,19 +94,17 @@ def test_the_control_rates_every_group_alike(planted):
 
 
 def test_replies_average_to_what_is_planted(planted):
-    """Mean of 2,000 replies, parsed: each word within four standard errors, refusals too."""
-    rng, calibrant, n = np.random.default_rng(0), planted["calibrant"], 2000
+    """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
+    rng, calibrant, n = np.random.default_rng(0), planted["calibrant"], 1000
     prompt = social_groups.prompts()["EXTENDED/Emotion"]
     values, refused = [], 0
     for _ in range(n):
         text, means = calibrant.reply("Muslims", prompt.name, prompt.parts, rng)
-        read = parse_ratings(text, prompt.words)
+        read, listed = parse_ratings(text, prompt.words), parse_keywords(text, prompt.n_keywords)
         refused += not means
-        assert read.status == ("ok" if means else "refused")
+        assert read.status == listed.status == ("ok" if means else "refused")
         if means:
             values.append(list(read.values.values()))
-            listed = parse_keywords(text, prompt.n_keywords)
-            assert listed.status == "ok"
             assert all(listed.reasons)
     wanted = [calibrant.rating("Muslims", prompt.name, word) for word in prompt.words]
     assert np.abs(np.mean(values, axis=0) - wanted).max() < 4 * 0.5 / len(values) ** 0.5
@@ -126,16 +122,13 @@ def test_lists_are_drawn_as_often_as_planted(planted):
 
 def test_planted_keywords_are_in_the_sample_dictionary_in_their_direction(planted):
     """Nearly all traits, so that the dimensions can come back; some are meant not to be."""
-    dictionary, signs = lexicon.load_lexicon(), {"high": 1, "low": -1}
+    sample, signs = lexicon.load_lexicon(), {"high": [1], "low": [-1], "": [-1, 0, 1]}
     agree, total = 0, 0
     for name, keywords in planted["calibrant"].lists["traits"].items():
         dimension, _, end = name.partition(" ")
-        found = lexicon.find(list(keywords), dictionary).word
-        total += len(found)
-        for word in found.dropna():
-            row = dictionary.words.get_loc(word)
-            if dictionary.members[dimension].iloc[row]:
-                agree += not end or dictionary.directions[dimension].iloc[row] == signs[end]
+        found = lexicon.find(list(keywords), sample, lambda word: [word.removesuffix("s")]).word
+        told = sample.directions[dimension].reindex(found.dropna())
+        total, agree = total + len(found), agree + told.isin(signs[end]).sum()
     assert total > agree > 0.75 * total
 
 
@@ -172,46 +165,40 @@ def test_a_prompt_is_read_in_few_tokens():
     assert len(tokenizer.apply_chat_template(chat, return_dict=False)) < 60
 
 
-@pytest.fixture(scope="module")
-def asked():
-    """Three rounds of the first prompt, both models: status of each reply, and scores."""
-    words, (status, scores) = published.load("stereomap", 4), ({}, {})
+def rated(model, groups, calls, rounds):
+    """Statuses and scores of replies to the first prompt, or to its ratings in a chat of own."""
+    prompt, words = social_groups.prompts()[FIRST], published.load("stereomap", 4)
+    plan = trials(groups, [FIRST], calls=calls)
+    plan = [trial for trial in plan if trial.condition["inquiry"].part in ("", "ratings")]
+    engine, rows = TransformersEngine(find_model(model)), []
+    for turn in rounds:
+        replies = engine.answer([t.messages for t in plan], Sampling(1.0, 1.0, 200, turn))
+        for trial, reply in zip(plan, replies, strict=True):
+            read = parse_ratings(reply.text, [w for w in prompt.words if w != "Rating"])
+            group = trial.condition["inquiry"].group
+            rows.append({"group": group, "round": turn, "status": read.status, **read.values})
+    table = pd.DataFrame(rows)
     words = words[words.family.isin(statistics.AXES)]
-    plan = trials(social_groups.names(), [FIRST])
-    prompt = social_groups.prompts()[FIRST]
-    for name in calibrants():
-        engine, rows = TransformersEngine(find_model(name)), []
-        for turn in (1, 2, 3):
-            replies = engine.answer([t.messages for t in plan], Sampling(1.0, 1.0, 200, turn))
-            for trial, reply in zip(plan, replies, strict=True):
-                read = parse_ratings(reply.text, prompt.words)
-                group = trial.condition["inquiry"].group
-                rows.append({"group": group, "round": turn, "status": read.status, **read.values})
-        table = pd.DataFrame(rows)
-        status[name] = table.status
-        scores[name] = statistics.round_scores(table, words)
-    return status, scores
+    return table.status, statistics.round_scores(table, words)
 
 
-def test_the_planted_map_comes_back(asked, planted):
-    """Warmth and competence correlate at 0.95 and more, the clusters' adjusted Rand is 0.9."""
-    means = statistics.group_means(asked[1]["calibrant"])
+def test_the_planted_map_comes_back(planted):
+    """In one round warmth and competence correlate at 0.95, the clusters' adjusted Rand is 0.9."""
+    status, scores = rated("calibrant", social_groups.names()[::2], "together", [1])
+    assert status.isin(["ok", "refused"]).mean() > 0.97
+    means = statistics.group_means(scores)
     wanted = planted["calibrant"].map(means.index)
     for axis in statistics.AXES:
         assert means[axis].corr(wanted[axis]) >= 0.95
-    found = maps.clusters(means).labels
+    found = statistics.clusters(means).labels
     assert adjusted_rand_score(wanted.Cluster[found.index], found) >= 0.9
 
 
-def test_nearly_every_reply_can_be_read(asked):
-    for name, status in asked[0].items():
-        assert status.isin(["ok", "refused"]).mean() > 0.97, name
-
-
-def test_the_control_has_no_cluster_that_differs(asked):
+def test_the_control_has_no_cluster_that_differs():
     """Clusters of one half of the rounds, tested on the other."""
-    scores = asked[1]["calibrant-null"]
+    status, scores = rated("calibrant-null", social_groups.names()[::2], "separate", [1, 2])
+    assert status.isin(["ok", "refused"]).mean() > 0.97
     first, second = statistics.halves(scores, np.random.default_rng(0))
-    labels = maps.clusters(statistics.group_means(first)).labels
+    labels = statistics.clusters(statistics.group_means(first)).labels
     tests = statistics.axis_tests(statistics.group_means(second), labels)
     assert (tests.sign == "=").all()

@@ -14,7 +14,6 @@ from ingroup.studies.stereomap.rating_lists import (
     OUTSIDE,
     RANGE,
     SEVERAL_NUMBERS,
-    Missing,
     parse_ratings,
 )
 
@@ -90,7 +89,7 @@ REPLIES = [
         *(4, 3, NOT_RATED),
     ),
     ("Friendly: 5 (extremely)\nSociable: 1 (not at all)\nHigh-status (out of 5): 2", 5, 1, 2),
-    ("Friendly: 1-5", NOT_RATED, NOT_RATED, NOT_RATED),
+    ("Friendly: 1-5", *[NOT_RATED] * 3),
     ("Friendly: 1, Sociable - 5", 1, 5, NOT_RATED),
     # an explanation beside it
     ("Friendly: 4 - in 2020, 60% of 1,000 said so\nSociable: 3 ($75,330 a year)", 4, 3, NOT_RATED),
@@ -106,24 +105,24 @@ REPLIES = [
     # what is missing
     ("Friendly: 4\nSociable:\nHigh-status: N/A", 4, NOT_RATED, NOT_RATED),
     ("- Friendly:\n- Sociable:\n- High-status: 2", NOT_RATED, NOT_RATED, 2),
-    ("1. Friendly\n2. Sociable\n3. High-status", NOT_RATED, NOT_RATED, NOT_RATED),
-    ("1 - Friendly\n2 - Sociable\n3 - High-status", NOT_RATED, NOT_RATED, NOT_RATED),
-    ("Unfriendly: 4\nSociability: 3\nHigh-status: four", NOT_RATED, NOT_RATED, NOT_RATED),
-    ("Friendly: 3-4\nSociable: 3 to 4\nHigh-status: 2 or 3", RANGE, RANGE, RANGE),
+    ("1. Friendly\n2. Sociable\n3. High-status", *[NOT_RATED] * 3),
+    ("1 - Friendly\n2 - Sociable\n3 - High-status", *[NOT_RATED] * 3),
+    ("Unfriendly: 4\nSociability: 3\nHigh-status: four", *[NOT_RATED] * 3),
+    ("Friendly: 3-4\nSociable: 3 to 4\nHigh-status: 2 or 3", *[RANGE] * 3),
     ("Friendly: 3\nFriendly: 4\nSociable: 3\nSociable: 3/5", SEVERAL_NUMBERS, 3, NOT_RATED),
     ("Friendly: 4 (or 3)\nSociable: between 3 and 4\nHigh-status: 2,5", *[SEVERAL_NUMBERS] * 3),
     ("Friendly | 4 | 3 |", SEVERAL_NUMBERS, NOT_RATED, NOT_RATED),
-    ("Friendly: 0\nSociable: 6/5\nHigh-status: -2", OUTSIDE, OUTSIDE, OUTSIDE),
-    ("Friendly: 8/10\nSociable: 80%\nHigh-status: 4/7", OTHER_SCALE, OTHER_SCALE, OTHER_SCALE),
-    ("Friendly: 2½\nSociable: 4th\nHigh-status: 3x", NOT_RATED, NOT_RATED, NOT_RATED),
+    ("Friendly: 0\nSociable: 6/5\nHigh-status: -2", *[OUTSIDE] * 3),
+    ("Friendly: 8/10\nSociable: 80%\nHigh-status: 4/7", *[OTHER_SCALE] * 3),
+    ("Friendly: 2½\nSociable: 4th\nHigh-status: 3x", *[NOT_RATED] * 3),
     ("Friendly: " + "9" * 5000, OUTSIDE, NOT_RATED, NOT_RATED),
     ("Friendly: .5\nSociable: 1.2.3", NOT_RATED, SEVERAL_NUMBERS, NOT_RATED),
     # none at all
-    ("", NOT_RATED, NOT_RATED, NOT_RATED),
-    ("4", NOT_RATED, NOT_RATED, NOT_RATED),
-    (None, NOT_RATED, NOT_RATED, NOT_RATED),
-    (math.nan, NOT_RATED, NOT_RATED, NOT_RATED),
-    ("I cannot say that they are friendly, as 4 of 5 would.", NOT_RATED, NOT_RATED, NOT_RATED),
+    ("", *[NOT_RATED] * 3),
+    ("4", *[NOT_RATED] * 3),
+    (None, *[NOT_RATED] * 3),
+    (math.nan, *[NOT_RATED] * 3),
+    ("I cannot say that they are friendly, as 4 of 5 would.", *[NOT_RATED] * 3),
     ("I cannot rate people, but society might:\nFriendly: 4", 4, NOT_RATED, NOT_RATED),
 ]
 
@@ -167,8 +166,7 @@ TEXTS = st.one_of(
 
 def reads(ratings):
     """What stands for each word: a value, or a reason."""
-    reasons = dict(ratings.missing)
-    return [reasons.get(word, value) for word, value in ratings.values.items()]
+    return [ratings.missing.get(word, value) for word, value in ratings.values.items()]
 
 
 @pytest.mark.parametrize(("text", "friendly", "sociable", "status"), REPLIES)
@@ -184,20 +182,17 @@ def test_a_rating_without_a_word(text, expected):
 
 
 def test_table_1_of_the_paper():
-    expected = {"Friendly": 4, "Sociable": 3}, OK, ()
+    expected = {"Friendly": 4, "Sociable": 3}, OK, {}
     assert parse_ratings(TABLE_1, ["Friendly", "Sociable"]) == expected
-    ratings = parse_ratings(TABLE_1, WORDS)
-    assert ratings.missing == (Missing("High-status", NOT_RATED),)
-    assert ratings.status == INCOMPLETE
+    assert parse_ratings(TABLE_1, WORDS)[1:] == (INCOMPLETE, {"High-status": NOT_RATED})
 
 
 @pytest.mark.parametrize("text", REFUSALS)
 def test_refusals_of_appendix_e(text):
     for words in (WORDS, ["Rating"]):
-        ratings = parse_ratings(text, words)
-        assert ratings.status == REFUSED
-        assert all(math.isnan(value) for value in ratings.values.values())
-        assert ratings.missing == tuple(Missing(word, NOT_RATED) for word in words)
+        values, *why = parse_ratings(text, words)
+        assert all(map(math.isnan, values.values()))
+        assert why == [REFUSED, dict.fromkeys(words, NOT_RATED)]
 
 
 def test_a_reply_with_all_parts_of_the_extended_prompt():
@@ -243,10 +238,9 @@ def test_statuses_and_another_scale():
 def test_any_text_gives_a_value_on_the_scale_or_a_reason(text, words):
     values, status, missing = parse_ratings(text, words)
     assert list(values) == words
-    assert [word for word, _ in missing] == [w for w in words if math.isnan(values[w])]
+    assert list(missing) == [w for w in words if math.isnan(values[w])]
     assert all(1 <= value <= 5 for value in values.values() if not math.isnan(value))
-    known = {NOT_RATED, SEVERAL_NUMBERS, RANGE, OUTSIDE, OTHER_SCALE}
-    assert {reason for _, reason in missing} <= known
+    assert set(missing.values()) <= {NOT_RATED, SEVERAL_NUMBERS, RANGE, OUTSIDE, OTHER_SCALE}
     if not missing:
         assert status == OK
     else:
@@ -265,7 +259,7 @@ NUMBERS = st.integers(4, 20).map(lambda quarter: quarter / 4)
 )
 def test_whatever_the_layout_and_order_the_numbers_come_back(numbers, layout, order, gap):
     text = gap.join(layout.format(WORDS[i], numbers[i]) for i in order)
-    assert parse_ratings(text, WORDS) == (dict(zip(WORDS, numbers, strict=True)), OK, ())
+    assert parse_ratings(text, WORDS) == (dict(zip(WORDS, numbers, strict=True)), OK, {})
 
 
 def test_long_hostile_replies_are_read_too():
@@ -275,13 +269,5 @@ def test_long_hostile_replies_are_read_too():
         *("1 = a ", "1 (", "1 to ", "out of ", "4/", "4 - ", "1. ", " ", "\n", "- ", ". ", "is "),
         *("Friendly\n", "Rating Friendly 4. ", "I'm sorry ", "4 out ", "(", "Friendly, with "),
     ):
-        ratings = parse_ratings(piece * (40_000 // len(piece)) + "\nSociable: 3", WORDS)
+        ratings = parse_ratings(piece * (20_000 // len(piece)) + "\nSociable: 3", WORDS)
         assert ratings.values["Sociable"] == 3 or "sorry" in piece
-
-
-def test_words_that_cannot_be_told_apart_and_a_scale_without_room_are_errors():
-    for words in ([], ["Friendly", "friendly"], ["Friendly", ""], ["-"]):
-        with pytest.raises(ValueError, match="expected one or more different words, found "):
-            parse_ratings("4", words)
-    with pytest.raises(ValueError, match="a scale needs low below high, found low=5 and high=5"):
-        parse_ratings("4", WORDS, 5, 5)

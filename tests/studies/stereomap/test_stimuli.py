@@ -173,15 +173,13 @@ def test_an_ablation_leaves_no_stray_line_or_space():
             assert all(line == line.strip() for line in text.split("\n"))
 
 
-def test_social_structure_has_no_chain_of_thought_to_lose_and_original_refuses():
+def test_social_structure_has_no_chain_of_thought_to_lose_nor_has_original():
     for name in ("Economic success", "Prestige", "Special treatment", "Resources"):
         assert asked("Nurses", f"EXTENDED/{name}", NO_COT) == EXTENDED[name]
-    expected = TABLE_6["warm"].replace(f"{VIEWED} ", "")
-    assert asked("Jews", "ORIGINAL/warm", NO_INSTRUCTIONS) == expected
-    assert asked("Jews", "ORIGINAL/Power", NO_INSTRUCTIONS) == TABLE_6["Power"]
-    for ablation in (NO_COT, NEITHER):
-        with pytest.raises(InputError, match="expected it with EXTENDED prompts only"):
-            messages("Jews", "ORIGINAL/warm", ablation)
+    for ablation in (NO_INSTRUCTIONS, NEITHER):
+        expected = TABLE_6["warm"].replace(f"{VIEWED} ", "")
+        assert asked("Jews", "ORIGINAL/warm", ablation) == expected
+        assert asked("Jews", "ORIGINAL/Power", ablation) == TABLE_6["Power"]
 
 
 # --- separate calls
@@ -204,10 +202,10 @@ def test_separate_calls_have_the_words_of_the_released_code():
 
 
 def test_separate_calls_of_other_prompts_differ_in_nothing():
-    for name in prompts("ORIGINAL"):
-        assert separate_messages("Jews", name) == {"ratings": messages("Jews", name)}
-    ablated = separate_messages("Nurses", "EXTENDED/Emotion", NO_COT)
-    assert ablated == {"ratings": messages("Nurses", "EXTENDED/Emotion", NO_COT)}
+    asked = [("Jews", name) for name in prompts("ORIGINAL")] + [
+        ("Nurses", "EXTENDED/Emotion", NO_COT)
+    ]
+    assert all(separate_messages(*one) == {"ratings": messages(*one)} for one in asked)
 
 
 # --- groups
@@ -216,77 +214,63 @@ def test_separate_calls_of_other_prompts_differ_in_nothing():
 def test_the_groups_are_those_of_appendix_b_and_table_2():
     listed = published.load("stereomap", "appendix_b").sort_values("paper_order")
     assert names() == list(listed.group)
-    assert len(names()) == 98
-    table_2 = set(published.load("stereomap", 2).group)
-    assert set(names("paper")) == table_2
-    assert len(names("paper")) == 24
-    code = names("released")
-    assert len(code) == 37
-    assert table_2 < set(code)
-    table = groups().set_index("group")
-    assert set(table.index) == {*names(), *code}
-    assert (table.extended != "").equals(table.index.to_series().isin(names()))
-    assert (table.original != "").equals(table.index.to_series().isin(code))
+    paper, code = set(names("paper")), set(names("released"))
+    assert paper == set(published.load("stereomap", 2).group) < code
+    assert (len(names()), len(paper), len(code)) == (98, 24, 37)
+    table = groups()
+    assert set(table.group) == {*names(), *code}
+    assert table.group[table.extended != ""].tolist() == names()
+    assert set(table.group[table.original != ""]) == code
 
 
 def test_the_released_form_is_the_name_but_for_two_groups_of_the_code():
-    table = groups()
-    given = table[table.extended != ""]
-    other = given[given.extended.str.lower() != given.group.str.lower()]
-    assert dict(zip(other.group, other.extended, strict=True)) == {
-        "Mexicans": "Mexican",
-        "Muslim Artists": "MuslimArtists",
-    }
-    given = table[table.original != ""]
-    assert (given.original == given.group).all()
+    given = groups().query("extended != ''").set_index("group").extended
+    other = given[given.str.lower() != given.index.str.lower()]
+    assert other.to_dict() == {"Mexicans": "Mexican", "Muslim Artists": "MuslimArtists"}
+    assert groups().query("original != '' and original != group").empty
 
 
 def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     table = groups()
-    human = set(published.load("stereomap", 2).group)
-    extended = table[table.extended != ""]
-    matched = extended[extended.table2 != ""]
-    assert set(matched.table2) == human - {"Retarded people"}
+    matched = table[(table.extended != "") & (table.table2 != "")]
+    assert set(matched.table2) == set(published.load("stereomap", 2).group) - {"Retarded people"}
     assert not matched.table2.duplicated().any()
-    for row in matched.itertuples():
-        assert row.table2.lower().startswith(row.group.lower())
-    own = table[table.sets.str.split().map(lambda sets: "paper" in sets)]
+    assert all(row.table2.lower().startswith(row.group.lower()) for row in matched.itertuples())
+    own = table[table.group.isin(names("paper"))]
     assert (own.table2 == own.group).all()
 
 
 @pytest.mark.parametrize("form", social_groups.FORMS)
-def test_every_group_reads_in_every_prompt(form):
-    for version in ("EXTENDED", "ORIGINAL"):
-        for group in groups().group:
-            phrase = social_groups.text(group, version, form)
-            for name, prompt in prompts(version).items():
-                text = content(messages(group, name, form=form))
-                slots = sum(part.count("{group}") for part in prompt.parts.values())
-                assert text.count(phrase) >= slots > 0
-                assert "{" not in text
+@pytest.mark.parametrize("version", ["EXTENDED", "ORIGINAL"])
+def test_every_group_reads_in_every_prompt(version, form):
+    for group in groups().group:
+        phrase = social_groups.text(group, version, form)
+        for name, prompt in prompts(version).items():
+            text = content(messages(group, name, form=form))
+            slots = sum(part.count("{group}") for part in prompt.parts.values())
+            assert text.count(phrase) >= slots > 0
+            assert "{" not in text
 
 
-def test_forms_of_a_group():
-    assert "traits of members of blinds. " in asked("Blinds", "EXTENDED/Warmth-Competence")
-    text = asked("Blinds", "EXTENDED/Warmth-Competence", form="grammatical")
-    assert "traits of members of the group of blind people. " in text
-    assert "how society views the group of blind people. " in text
-    text = asked("Blinds", "EXTENDED/Behavior", form="grammatical")
-    assert "toward blind people as a group." in text
-    assert "-Fight with blind people: -Attack blind people:" in text
-    text = asked("Educated people", "ORIGINAL/competent", form="grammatical")
-    assert text.startswith("As viewed by society, how competent are members of the group of edu")
-    text = asked("Educated people", "ORIGINAL/Education", form="grammatical")
-    assert text.startswith("How well-educated are members of the group of educated people?")
-
-
-def test_case_follows_the_table_that_the_code_asks():
-    assert asked("Men", "EXTENDED/Prestige").startswith(
-        "How prestigious are the jobs generally held by men?"
-    )
-    assert "members of Men groups" in asked("Men", "ORIGINAL/warm")
-    assert "members of nurses groups" in asked("Nurses", "ORIGINAL/warm")
-    assert "members of Gay men." in asked("Gay men", "EXTENDED/Warmth-Competence")
+@pytest.mark.parametrize(
+    ("group", "prompt", "form", "words"),
+    [
+        ("Blinds", "Warmth-Competence", "released", "traits of members of blinds. "),
+        ("Blinds", "Warmth-Competence", "grammatical", "members of the group of blind people. "),
+        ("Blinds", "Warmth-Competence", "grammatical", "society views the group of blind people. "),
+        ("Blinds", "Behavior", "grammatical", "toward blind people as a group."),
+        ("Blinds", "Behavior", "grammatical", "-Fight with blind people: -Attack blind people:"),
+        ("Educated people", "competent", "grammatical", "are members of the group of educated peo"),
+        ("Educated people", "Education", "grammatical", "are members of the group of educated peo"),
+        ("Men", "Prestige", "released", "How prestigious are the jobs generally held by men?"),
+        ("Men", "warm", "released", "members of Men groups"),
+        ("Nurses", "warm", "released", "members of nurses groups"),
+        ("Gay men", "Warmth-Competence", "released", "members of Gay men."),
+    ],
+)
+def test_forms_of_a_group(group, prompt, form, words):
+    version = "EXTENDED" if prompt[0].isupper() and prompt != "Education" else "ORIGINAL"
+    assert words in asked(group, f"{version}/{prompt}", form=form)
 
 
 def test_grammatical_plurals_end_as_plurals():
@@ -296,29 +280,10 @@ def test_grammatical_plurals_end_as_plurals():
 # --- bad input
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("Nobody", "EXTENDED/Emotion"), "unknown group 'Nobody', expected a name in groups.csv."),
-        (("Nurses", "Emotion"), "unknown prompt 'Emotion', expected one out of EXTENDED/Warmth-"),
-        (("Nurses", "EXTENDED/Emotion", "x"), "unknown ablation 'x', expected one out of Prompt ("),
-        (
-            ("Nurses", "EXTENDED/Emotion", PAPER, "x"),
-            "unknown form 'x', expected one out of released, grammatical.",
-        ),
-    ],
-)
-def test_bad_arguments_are_one_sentence(arguments, sentence):
+def test_an_unknown_group_is_one_sentence():
     for function in (messages, separate_messages):
-        with pytest.raises(InputError, match="^" + re.escape(sentence)):
-            function(*arguments)
-
-
-def test_unknown_sets_are_one_sentence():
-    with pytest.raises(InputError, match=r"out of EXTENDED, paper, released\.$"):
-        names("ALL")
-    with pytest.raises(InputError, match="unknown prompts 'ALL', expected EXTENDED or ORIGINAL"):
-        prompts("ALL")
+        with pytest.raises(InputError, match=r"^unknown group 'Nobody', expected a name in groups"):
+            function("Nobody", "EXTENDED/Emotion")
 
 
 @pytest.mark.parametrize(
@@ -338,14 +303,6 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, change, sentence):
         groups()
 
 
-@pytest.mark.parametrize("name", ["groups.csv", "prompts.yaml"])
-def test_no_file_holds_a_tab_or_a_trailing_space(name):
-    text = (FOLDER / name).read_text("utf8")
-    assert text.endswith("\n")
-    assert "\t" not in text
-    assert all(line == line.rstrip() for line in text.split("\n"))
-
-
 @pytest.mark.parametrize(
     ("name", "part", "ablation", "n_words", "last", "n_keywords"),
     [
@@ -362,8 +319,3 @@ def test_no_file_holds_a_tab_or_a_trailing_space(name):
 def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keywords):
     words, asked = social_groups.expected(name, part, ablation)
     assert (len(words), words[-1] if words else None, asked) == (n_words, last, n_keywords)
-
-
-def test_a_part_that_is_not_asked_is_said():
-    with pytest.raises(InputError, match="asks no 'keywords', expected"):
-        social_groups.expected("EXTENDED/Emotion", "keywords", "w/o CoT")

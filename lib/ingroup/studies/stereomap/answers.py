@@ -5,8 +5,8 @@ import pandas as pd
 from ingroup.inference import Call, stored
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
-from ingroup.studies.stereomap.keyword_lists import parse_keywords
-from ingroup.studies.stereomap.rating_lists import parse_ratings
+from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
+from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
 
 def load(call: Call) -> pd.DataFrame:
@@ -17,31 +17,21 @@ def load(call: Call) -> pd.DataFrame:
     ``list``, the keywords' status ("" where none are asked). StoreError without stored answers.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
-    version, ablation = call.labels["version"], call.labels["ablation"]
-    for asked, text, reason in zip(
+    for asked, text, end in zip(
         block.factors["inquiry"], table.text, table.finish_reason, strict=True
     ):
-        wanted = stimuli.expected(asked.prompt, asked.part, ablation)
-        about = stimuli.prompts(version)[asked.prompt]
-        rated = parse_ratings(text, wanted.words, about.low, about.high) if wanted.words else None
-        listed = parse_keywords(text, wanted.n_keywords) if wanted.n_keywords else None
-        status = rated.status if rated else listed.status
-        rows.append(
-            {
-                "model": call.model,
-                **call.labels,
-                "group": asked.group,
-                "prompt": asked.prompt.split("/")[1],
-                "part": asked.part,
-                "reply": text,
-                "status": "failed" if reason == "failed" else status,
-                "values": rated.values if rated else {},
-                "keywords": listed.words if listed else (),
-                "reasons": listed.reasons if listed else (),
-                "list": listed.status if listed else "",
-            }
-        )
-    return pd.DataFrame(rows)
+        words, n = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
+        about = stimuli.prompts(call.labels["version"])[asked.prompt]
+        rated, listed = Ratings({}, "", {}), Keywords((), (), "")
+        if words:
+            rated = parse_ratings(text, words, about.low, about.high)
+        if n:
+            listed = parse_keywords(text, n)
+        status = "failed" if end == "failed" else rated.status or listed.status
+        told = asked.group, asked.prompt.split("/")[1], asked.part, text, status, rated.values
+        rows.append((call.model, *call.labels.values(), *told, *listed))
+    columns = "group prompt part reply status values keywords reasons list"
+    return pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
 
 
 def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
@@ -59,9 +49,9 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def spoken(replies: pd.DataFrame) -> pd.DataFrame:
-    """What replies to the first prompt say besides its ratings.
+    """What replies to the first prompt say besides its ratings: ``group``, ``round``, ``text``.
 
-    ``prompt`` (the ablation), ``group``, ``round`` and ``text``; without texts that have no word.
+    Parts are joined; texts that have no word are left out.
     """
     rated = {word.casefold() for word in stimuli.prompts("EXTENDED")[FIRST].words}
 
@@ -70,6 +60,6 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
         heads = [line.strip(" -*|").split(":")[0].strip(" *|").casefold() for line in lines]
         return "\n".join(line for line, head in zip(lines, heads, strict=True) if head not in rated)
 
-    told = replies.assign(text=replies.reply.map(besides), prompt=replies.ablation)
-    told = told.groupby(["prompt", "group", "round"], sort=False).text.agg("\n".join).reset_index()
+    told = replies.assign(text=replies.reply.map(besides))
+    told = told.groupby(["group", "round"], sort=False).text.agg("\n".join).reset_index()
     return told[told.text.str.contains(r"\w")]

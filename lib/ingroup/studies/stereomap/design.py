@@ -1,14 +1,12 @@
 """The design of Jeoung et al.: prompt x group, for one round."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ingroup import published
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.studies.stereomap import stimuli
-
-Calls = Literal["together", "separate"]
 
 FIRST = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
 
@@ -26,38 +24,30 @@ def trials(
     prompts: Sequence[str],
     ablation: str = "Prompt (paper)",
     form: str = "released",
-    calls: Calls = "together",
+    calls: str = "together",
 ) -> Design:
     """The design of Jeoung et al. (section 3): prompt x group, for one round.
 
     Names as in `stimuli`. `calls` "together" asks all parts of a prompt in one turn, as
-    gpt-3.5-turbo was asked, "separate" each in a chat of its own, as text-davinci-003 was.
-    One block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that neighbours
-    share the text up to the group. A round is this design under another seed. ValueError for other
-    calls, InputError for an unknown group, prompt, ablation or form.
+    gpt-3.5-turbo was asked, "separate" each in a chat of its own, as text-davinci-003 was. One
+    block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that neighbours share
+    the text up to the group. A round is this design under another seed.
     """
-    if calls not in ("together", "separate"):
-        raise ValueError(f"calls is {calls!r}, expected 'together' or 'separate'")
 
     def chats(group: str, prompt: str) -> Mapping[str, list[Message]]:
         if calls == "separate":
             return stimuli.separate_messages(group, prompt, ablation, form)
         return {"": stimuli.messages(group, prompt, ablation, form)}
 
-    asked = {  # all of it, so that what cannot be asked is said before anything is
-        Inquiry(group, prompt, part): chat
-        for prompt in prompts
-        for group in groups
-        for part, chat in chats(group, prompt).items()
-    }
-    order = list(dict.fromkeys((one.prompt, one.part) for one in asked))
-    inquiries = sorted(asked, key=lambda one: order.index((one.prompt, one.part)))
-
+    asked: dict[Inquiry, list[Message]] = {}
+    for prompt in prompts:
+        told = {group: chats(group, prompt) for group in groups}
+        for part in told[groups[0]]:
+            asked |= {Inquiry(group, prompt, part): told[group][part] for group in groups}
     labels = {"ablation": ablation, "form": form, "calls": calls}
-    texts = "\0".join(asked[one][0]["content"] for one in inquiries)
-    return Design(
-        [Block(labels, {"inquiry": tuple(inquiries)}, lambda c: asked[c["inquiry"]], texts)]
-    )
+    texts = "\0".join(asked[one][0]["content"] for one in asked)
+    block = Block(labels, {"inquiry": tuple(asked)}, lambda c: asked[c["inquiry"]], texts)
+    return Design([block])
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
@@ -66,35 +56,26 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     `parameters` are the notebook's. The labels of a call are its version ("EXTENDED", "ORIGINAL"),
     ablation and round; each round has a seed of its own.
     """
-    form, together = parameters["FORM"], parameters["CALLS"]
-    paper, *reduced = stimuli.ablations()
-    chosen, asked = parameters["GROUPS"], {}
-    for version, which in (("EXTENDED",) * 2, ("ORIGINAL", parameters["ORIGINAL_GROUPS"])):
-        groups = [group for group in stimuli.names(which) if group in (chosen or [group])]
-        if groups:
-            prompts = list(stimuli.prompts(version))
-            asked[version, paper] = trials(groups, prompts, paper, form, together)
-    groups = [group for group in stimuli.names() if group in (chosen or [group])]
-    for ablation in reduced if parameters["ABLATION_ROUNDS"] else ():
-        asked["EXTENDED", ablation] = trials(groups, [FIRST], ablation, form, together)
-    temperature = parameters["TEMPERATURE"]
+    p, (paper, *reduced) = parameters, stimuli.ablations()
+    how, asked = (p["FORM"], p["CALLS"]), {}
+    chosen = set(p["GROUPS"] or stimuli.groups().group)
+    for version, which in ("EXTENDED", "EXTENDED"), ("ORIGINAL", p["ORIGINAL_GROUPS"]):
+        if groups := [group for group in stimuli.names(which) if group in chosen]:
+            asked[version, paper] = trials(groups, [*stimuli.prompts(version)], paper, *how)
+    groups = [group for group in stimuli.names() if group in chosen]
+    asked |= {("EXTENDED", name): trials(groups, [FIRST], name, *how) for name in reduced}
+    temperature = p["TEMPERATURE"]
     if temperature < 0:  # appendix A
-        davinci = published.model_of("stereomap", parameters["MODEL"]) == "DAVINCI"
+        davinci = published.model_of("stereomap", p["MODEL"]) == "DAVINCI"
         temperature = 0.5 if davinci else 1.0
-    found = []
-    source, engine = f"{len(chosen)}-groups" if chosen else "groups", parameters["ENGINE"]
-    for model in filter(None, (parameters["MODEL"], parameters["CONTROL"])):
+    source, found = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups", []
+    for model in filter(None, (p["MODEL"], p["CONTROL"])):
         for number, ((version, ablation), design) in enumerate(asked.items()):
-            name = "-".join([version, *ablation.replace("/", "").split(), form, together])
-            rounds = parameters["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
-            for turn in range(1, rounds + 1):
-                seed = parameters["SEED"] + 1000 * turn + number
-                sampling = Sampling(
-                    temperature, parameters["TOP_P"], parameters["MAX_TOKENS"], seed
-                )
+            name = "-".join([version, *ablation.replace("/", "").split(), *how])
+            for turn in range(1, p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"] + 1):
+                seed = p["SEED"] + 1000 * turn + number
+                sampling = Sampling(temperature, p["TOP_P"], p["MAX_TOKENS"], seed)
                 labels = {"version": version, "ablation": ablation, "round": turn}
-                part = f"{name}-round{turn}"
-                found.append(
-                    Call("stereomap", source, model, engine, part, design, sampling, labels)
-                )
+                at = "stereomap", source, model, p["ENGINE"], f"{name}-round{turn}"
+                found.append(Call(*at, design, sampling, labels))
     return found

@@ -1,8 +1,7 @@
 """What the keywords of a group or a cluster say of each dimension of stereotype content.
 
 `scores` is the sound way, `released_scores` that of the code of Jeoung et al. (2023). Tables of
-keywords are those of `dictionary.find`, a row a keyword, repetitions included, with a column for
-the group or cluster.
+keywords are those of `dictionary.find`, repetitions included, with a column for group or cluster.
 """
 
 import numpy as np
@@ -16,32 +15,29 @@ def scores(
 ) -> pd.DataFrame:
     r"""What the keywords of a group say of each dimension, every keyword as often as it was given.
 
-    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of
-    dimension d and the pair is not odd, and r_kd its direction,
+    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of dimension
+    d and the pair is not odd, and r_kd its direction,
 
         share_d = sum_k m_kd / n,  score_d = sum_k m_kd r_kd / n,  direction_d = score_d / share_d,
 
     so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
     and score are the means over its groups: no group counts more for having more to say.
 
-    `found` has the columns ``word``, `by` ("group", or "cluster" with ``within="group"``, over the
-    groups that have a keyword with a word) and `within`; `lexicon` is the one that `find` was
-    given. A row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
-    ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords
-    with a word. Direction is missing where share is 0, and everything where n is 0.
+    `found` has ``word``, `by` ("group", or "cluster" with ``within="group"``, over the groups that
+    have a keyword with a word) and `within`; `lexicon` is the one that `find` was given. A row for
+    each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1), ``direction`` and
+    ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords with a word.
+    Direction is missing where share is 0, and everything where n is 0.
     """
-    unit = [by] if within is None else [by, within]
-    rows = found.dropna(subset=["word", *unit])
-    member = (lexicon.members & ~lexicon.odd).to_numpy(float)
-    signed = np.where(lexicon.directed, member * lexicon.directions.fillna(0), np.nan)
-    place = lexicon.words.get_indexer(rows.word)
-    values = pd.Index(found[by].dropna().unique(), name=by)
-    units = rows[unit].drop_duplicates()
-    of = rows.groupby(unit, sort=False).ngroup().to_numpy()
-    means = (_mean(cells[place], of, len(units)) for cells in (member, signed))
-    share, score = (_mean(m, values.get_indexer(units[by]), len(values)) for m in means)
-    n = rows[by].value_counts().reindex(values, fill_value=0)
-    return _table(lexicon, share, score, n)
+    rows, unit = found.dropna(subset=["word"]), [by] if within is None else [by, within]
+    member = (lexicon.members & ~lexicon.odd).astype(float)
+    signed = (member * lexicon.directions.fillna(0)).where(lexicon.directed, axis=1)
+    share, score = (
+        cells.loc[rows.word].groupby([rows[name].to_numpy() for name in unit], sort=False).mean()
+        for cells in (member, signed)
+    )
+    of_by = (means.groupby(level=0).agg(lambda m: sum(m) / len(m)) for means in (share, score))
+    return _table(found, rows, by, *of_by)
 
 
 def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
@@ -49,25 +45,31 @@ def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") 
 
     A keyword in lower case is dropped with a space in it, or unless it is a word letter by letter
     (one with a capital is never met). Then score_d = sum of the directions in d / N, where N counts
-    all pairs of a keyword and a dimension. In a dimension without directions a pair counts +1; a
-    missing direction makes the score missing. As `scores`, but share is pairs of the dimension / N,
-    ``n`` the distinct keywords with a word, and only a membership that is not 1 is left out as odd.
-    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
-    not here. Checked on a worked example.
+    all pairs of a keyword and a dimension; where a dimension has no directions a pair counts +1; a
+    missing direction makes the score missing. Share is pairs of the dimension / N, ``n`` the
+    distinct keywords with a word; only a membership that is not 1 is left out as odd. The released
+    script also lemmatises by WordNet as nouns (its import is missing, so it fails); not here.
     """
     rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
-    rows = rows[~rows.word.str.contains(" ")].dropna().drop_duplicates()
-    rows = rows[rows.word.isin(lexicon.words)]
-    member = lexicon.members.to_numpy()
-    signed = np.where(member, np.where(lexicon.directed, lexicon.directions, 1), 0)
-    place = lexicon.words.get_indexer(rows.word)
+    rows = rows[~rows.word.str.contains(" ") & rows.word.isin(lexicon.words)].drop_duplicates()
+    signed = lexicon.directions.where(lexicon.directed, 1, axis=1).where(lexicon.members, 0)
+    pairs, total = (
+        cells.loc[rows.word].groupby(rows[by].to_numpy()).sum(skipna=False)
+        for cells in (lexicon.members.astype(float), signed)
+    )
+    number = pairs.sum(axis=1).where(lambda n: n > 0)
+    return _table(found, rows, by, pairs.div(number, axis=0), total.div(number, axis=0))
+
+
+def _table(
+    found: pd.DataFrame, rows: pd.DataFrame, by: str, share: pd.DataFrame, score: pd.DataFrame
+) -> pd.DataFrame:
+    """One row a group of `found` and dimension; `rows` are its keywords that have a word."""
     values = pd.Index(found[by].dropna().unique(), name=by)
-    of = values.get_indexer(rows[by])
-    pairs, total = (_sum(cells[place], of, len(values)) for cells in (member, signed))
-    all_pairs = pairs.sum(axis=1, keepdims=True)
-    all_pairs[all_pairs == 0] = np.nan
-    n = rows[by].value_counts().reindex(values, fill_value=0)
-    return _table(lexicon, pairs / all_pairs, total / all_pairs, n)
+    share, score = (part.reindex(values).stack(future_stack=True) for part in (share, score))
+    table = pd.DataFrame({"share": share, "direction": score / share.where(share > 0)})
+    table = table.assign(score=score).rename_axis([by, "dimension"]).reset_index()
+    return table.assign(n=table[by].map(rows[by].value_counts()).fillna(0).astype(int))
 
 
 def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
@@ -85,25 +87,3 @@ def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     order = table[by].drop_duplicates().tolist()
     rows = rows[rows["rank"] <= n].sort_values(by, key=lambda v: v.map(order.index), kind="stable")
     return rows.reset_index(drop=True)
-
-
-def _sum(cells: np.ndarray, of: np.ndarray, size: int) -> np.ndarray:
-    """Sums of the rows of cells (k, D) that belong to each of `size` groups; NaN stays NaN."""
-    total = np.zeros((size, cells.shape[1]))
-    np.add.at(total, of, cells)
-    return total
-
-
-def _mean(cells: np.ndarray, of: np.ndarray, size: int) -> np.ndarray:
-    """As `_sum`, divided by the number of rows; NaN for a group without one."""
-    count = np.bincount(of, minlength=size)[:, None]
-    return _sum(cells, of, size) / np.where(count, count, np.nan)
-
-
-def _table(lexicon: Lexicon, share: np.ndarray, score: np.ndarray, n: pd.Series) -> pd.DataFrame:
-    """One row a group and dimension, from arrays (groups, D) and the groups' numbers of words."""
-    by, names = n.index.name, lexicon.members.columns
-    table = pd.DataFrame({by: n.index.repeat(len(names)), "dimension": [*names] * len(n)})
-    table["share"], score = share.ravel(), score.ravel()
-    table["direction"] = score / table.share.where(table.share > 0)
-    return table.assign(score=score, n=n.to_numpy().repeat(len(names)))

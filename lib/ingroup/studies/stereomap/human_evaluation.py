@@ -2,8 +2,7 @@
 
 Jeoung et al. 2023, appendix K: three people judge five replies of each group by three criteria,
 from 0 (not) to 1 (is so). Relevance: do a reply's ratings go with its reasons? Soundness: do its
-keywords? Coherence, "across multiple instances", is asked once a group, in its last row; the paper
-does not say how often.
+keywords? Coherence, "across multiple instances", is asked once a group, in its last row.
 """
 
 import hashlib
@@ -21,7 +20,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.inference.engine import FAILED
 from ingroup.parsing import REFUSED
-from ingroup.stats.paired import checked_confidence
 from ingroup.tables import InputError, at, read_table, wrong
 
 CRITERIA = ("relevance", "soundness", "coherence")
@@ -36,10 +34,7 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: an apostrophe before = + - and @.
-
-    One line, control characters as spaces, at most `CELL` characters.
-    """
+    """One line that no spreadsheet takes for a formula, with ' before = + - @, and fits a cell."""
     return _FORMULA.sub(r"\1\2'", " ".join(_CONTROL.sub(" ", text).split()))[:CELL]
 
 
@@ -48,24 +43,15 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
 
     A group's replies are of one prompt (coherence is about iterations), drawn among those with at
     least `per_group` usable replies; where none has as many, the largest are put together. Groups
-    come in random order. `replies` has `SHOWN` and ``status``, a row a reply in any order; those
-    "refused" or "failed" are not drawn. Returns ``id`` (a hash of the row, so that sheets of two
-    draws are not mixed up), `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the
-    coherence in all rows of a group but its last. ValueError for a missing column, a group's prompt
-    and round twice, no reply to draw, or `per_group` below 1.
+    come in random order. `replies` has `SHOWN` and ``status``; those "refused" or "failed" are not
+    drawn. Returns ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
+    `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the coherence in all rows of a
+    group but its last. ValueError where there is no reply to draw.
     """
-    for column in (*SHOWN, "status"):
-        if column not in replies:
-            raise ValueError(f"replies have no column {column!r}, found {list(replies.columns)}")
-    if per_group < 1:
-        raise ValueError(f"per_group is {per_group}, expected 1 or more")
     usable = replies[~replies["status"].isin([REFUSED, FAILED])].reset_index(drop=True)
     if usable.empty:
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
     key = ["group", "prompt", "round"]
-    if (again := usable.duplicated(key)).any():
-        found = ", ".join(map(str, usable.loc[again, key].iloc[0]))
-        raise ValueError(f"replies have group, prompt and round {found} twice, expected once")
     drawn = [_drawn(part, rng, per_group) for _, part in usable.sort_values(key).groupby("group")]
     table = pd.concat([drawn[place] for place in rng.permutation(len(drawn))], ignore_index=True)
     table = table[list(SHOWN)].astype(object).fillna("").astype(str).map(harmless)
@@ -91,73 +77,71 @@ def write(table: pd.DataFrame, file: Path) -> None:
     file.write_text(table.to_csv(index=False), "utf-8-sig")
 
 
-def score(files: Iterable[Path], confidence: float = 0.95) -> pd.DataFrame:
+def score(files: Iterable[Path]) -> pd.DataFrame:
     """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
     `files` are copies of one sheet, rows in any order, each filled by the person that it is named
     after: a number from 0 to 1, or blank for no judgement. Returns, NaN where not defined:
 
     - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups, with a
-      judgement) and ``n`` (judgements).
-    - ``mean`` and ``sd`` (n - 1) of all judgements. Of 0 and 1 the sd says no more than the mean:
-      it is sqrt(mean (1 - mean) n / (n - 1)), as is Table 12's to 0.012.
-    - ``low`` to ``high``, the mean of other replies to the same people. With SE the standard error
-      clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where mean is 0
-      or 1) count as independent in Wilson's interval, with Student's t for k - 1. Simulated, 3
-      people, 30 to 490 units: 0.92 to 0.98 of the 95 % intervals hold the mean, of those that take
-      all judgements for independent 0.74 to 0.96.
-    - ``alpha`` and ``agreement`` in percent: see `agreement`. Where nearly all judgements are 1,
-      alpha may be low and agreement high.
+      judgement), ``n`` (judgements), ``mean`` and ``sd`` (n - 1) of all of them.
+    - ``low`` to ``high`` (95 %), the mean of other replies to the same people. With SE the standard
+      error clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where
+      mean is 0 or 1) count as independent in Wilson's interval, with Student's t for k - 1.
+      Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the intervals hold the mean, of those
+      that take all judgements for independent 0.74 to 0.96.
+    - ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
 
     InputError naming file, line and column for what is no such sheet, number from 0 to 1 or same
-    rows, for two files of one name, or none; ValueError for a confidence not between 0 and 1.
+    rows, and for two files of one name.
     """
-    checked_confidence(confidence)
     files, sheets = list(map(Path, files)), {}
     for file in files:
         if file.stem in sheets:
             raise InputError(f"{file} is the second file of {file.stem!r}, expected one")
         sheets[file.stem] = table = _read(file)
-        _compare(table, file, sheets[files[0].stem], files[0])
-    if not sheets:
-        raise InputError("found no filled sheet, expected at least one")
+        first = sheets[files[0].stem]
+        missing = dict(zip(first["id"], first["group"], strict=True))
+        for line, name, group in table[["id", "group"]].itertuples():
+            if missing.pop(name, None) != group:
+                raise wrong(at(file, line), f"{name!r} of {group!r}", f"a row of {files[0]}")
+        if missing:
+            raise wrong(at(file, line), "the end", f"also {next(iter(missing))!r} of {files[0]}")
     rows = []
     for criterion in CRITERIA:
         unit = "group" if criterion == "coherence" else "id"
         columns = {name: table.groupby(unit)[criterion].max() for name, table in sheets.items()}
         marks = pd.DataFrame(columns).dropna(how="all")
         raters = ", ".join(marks.columns[marks.notna().any()])
-        rows.append((criterion, raters, *_summary(marks.to_numpy(dtype=float), confidence)))
-    names = "criterion raters units n mean sd low high alpha agreement"
-    return pd.DataFrame(rows, columns=names.split())
+        rows.append({"criterion": criterion, "raters": raters, **_summary(marks.to_numpy(float))})
+    return pd.DataFrame(rows)
 
 
-def _summary(marks: np.ndarray, confidence: float) -> tuple[float, ...]:
+def _summary(marks: np.ndarray) -> dict[str, float]:
     """Numbers of one criterion; `marks` of shape (units, raters), each unit with a judgement."""
     judged = np.isfinite(marks)
-    units, n = len(marks), int(judged.sum())
-    mean = float(marks[judged].mean()) if n else np.nan
-    sd = float(marks[judged].std(ddof=1)) if n > 1 else np.nan
-    low = high = np.nan
+    units, values = len(marks), pd.Series(marks[judged])
+    n, mean, low, high = len(values), values.mean(), np.nan, np.nan
     if units > 1:
         clusters = {"groups": np.repeat(np.arange(units), judged.sum(axis=1))}
         fit = OLS(marks[judged], np.ones(n)).fit(cov_type="cluster", cov_kwds=clusters)
         spread, error = mean * (1 - mean), float(fit.bse[0])
         independent = units if spread == 0 else spread / max(error**2, spread / n)
-        z = stats.t.isf((1 - confidence) / 2, units - 1)
+        z = stats.t.isf(0.025, units - 1)
         alpha = 2 * stats.norm.sf(min(z, 37))  # further out it is 0 in floats
-        wilson = proportion_confint(mean * independent, independent, alpha, "wilson")
-        low, high = map(float, wilson)
-    return units, n, mean, sd, low, high, *agreement(marks)
+        low, high = proportion_confint(mean * independent, independent, alpha, "wilson")
+    alpha, equal = agreement(marks)
+    numbers = {"units": units, "n": n, "mean": mean, "sd": values.std(), "low": low, "high": high}
+    return numbers | {"alpha": alpha, "agreement": equal}
 
 
 def agreement(marks: ArrayLike) -> tuple[float, float]:
     """Krippendorff's alpha (of intervals), and the percentage of equal pairs of marks in one unit.
 
     `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha (of the package
-    krippendorff) is 1 for full agreement, 0 for that of chance, NaN where all marks are the same.
-    A unit's weight is its number of marks; both are NaN where no two marks share a unit. Checked
-    with the examples of Krippendorff (2011) and pair by pair.
+    krippendorff) is 1 for full agreement, 0 for that of chance, NaN where all marks are the same. A
+    unit's weight is its number of marks; both are NaN where no two marks share a unit. Checked with
+    the examples of Krippendorff (2011) and pair by pair.
     """
     marks = np.asarray(marks, dtype=float)
     marks = marks[np.isfinite(marks).sum(axis=1) > 1]
@@ -190,13 +174,3 @@ def _read(file: Path) -> pd.DataFrame:
             found = f"{times} cells of {group!r} that are not {BELOW!r}"
             raise wrong(at(file, line), found, "one", "coherence")
     return table
-
-
-def _compare(table: pd.DataFrame, file: Path, first: pd.DataFrame, first_file: Path) -> None:
-    """Raise if two sheets have not the same rows."""
-    groups = dict(zip(first["id"], first["group"], strict=True))
-    for line, name, group in table[["id", "group"]].itertuples():
-        if groups.pop(name, None) != group:
-            raise wrong(at(file, line), f"{name!r} of {group!r}", f"a row of {first_file}")
-    if groups:
-        raise wrong(at(file, line), "the end", f"also {next(iter(groups))!r} of {first_file}")

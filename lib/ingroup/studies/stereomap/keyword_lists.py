@@ -1,10 +1,6 @@
-"""Replies that list keywords: each with its reason, or why there are not as many as asked for.
-
-As in `ingroup.parsing`: no reply raises, and only the text and the number of keywords count.
-"""
+"""Replies that list keywords, each with its reason; as in `ingroup.parsing` no reply raises."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,42 +10,37 @@ TOO_FEW, TOO_MANY = "too few", "too many"
 
 
 class Keywords(NamedTuple):
-    """Different keywords in lower case, the reason of each ("" where none), status and problem.
+    """Different keywords in lower case, the reason of each ("" where none), and a status.
 
-    The status is "ok", "too few", "too many", or, without a keyword, "refused" or "unparsable".
+    It is "ok", "too few", "too many", or, without a keyword, "refused" or "unparsable".
     """
 
     words: tuple[str, ...]
     reasons: tuple[str, ...]
     status: str
-    problem: str
 
 
 def parse_keywords(text: str | None, n: int) -> Keywords:
     """Read the list of keywords that a reply gives, with the reason of each.
 
     1. A list is: numbered or bulleted items, words in bold or alone on their lines, the rows of a
-       table, "Keyword: reason", or words with commas or semicolons between them ("Caring, kind, and
-       skilled"). An item is a keyword of one to three words up to a colon, dash, bracket or the
-       end, and what follows is its reason; if nothing does, the next line.
+       table, "Keyword: reason", or words with commas or semicolons between them. An item is a
+       keyword of one to three words up to a colon, dash, bracket or the end, and its reason follows
+       or stands in the next line.
     2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
        ("Friendly: 4") and headings ("Reasons:") are no items.
     3. A keyword without a reason in its list has the one that another list gives for the same word,
        or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
-    4. A repeated keyword is kept once, and `problem` names it.
 
-    `n` keywords were asked for (ValueError if below 1); all different ones of the list are given. A
-    reply without a list is "refused" if it has the words of a refusal, else "unparsable". Checked
-    with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
+    `n` keywords were asked for; all different ones of the list are given, each once. A reply
+    without a list is "refused" if it has the words of a refusal, else "unparsable". Checked with a
+    table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
     """
-    if n < 1:
-        raise ValueError(f"expected one keyword or more, found n={n!r}")
     text = text.translate(_QUOTES) if isinstance(text, str) else ""
-    lists = list(_lists(text))
+    lists = _lists(text)
     if not lists:
-        status = REFUSED if REFUSAL.search(text) else UNPARSABLE
-        return Keywords((), (), status, "found no list of keywords")
+        return Keywords((), (), REFUSED if REFUSAL.search(text) else UNPARSABLE)
     distinct = [dict.fromkeys(word for word, _ in items) for items in lists]
     chosen = next((i for i, words in enumerate(distinct) if len(words) == n), 0)
     given: dict[str, str] = {}
@@ -59,23 +50,18 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
     if not any(given[word] for word in words):
         given.update(zip(words, _numbered(text, len(words)), strict=False))
     spoken = _spoken(text) if not all(given[word] for word in words) else {}
-    count = Counter(word for word, _ in lists[chosen])
-    problems = [f"found {word!r} {times} times" for word, times in count.items() if times > 1]
     status = TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK
-    if status != OK:
-        problems.insert(0, f"found {len(words)} keyword{'s'[: len(words) > 1]}, expected {n}")
-    reasons = tuple(given[word] or spoken.get(word, "") for word in words)
-    return Keywords(words, reasons, status, "; ".join(problems))
+    return Keywords(words, tuple(given[word] or spoken.get(word, "") for word in words), status)
 
 
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 _QUOTES = dict.fromkeys(map(ord, APOSTROPHES), "'") | dict.fromkeys(map(ord, '"“”«»`'), None)
 _QUOTES |= dict.fromkeys(map(ord, "‐‑"), "-") | {ord("："): ": ", ord("│"): "|"}
 _MARK = re.compile(
-    r"(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
-    r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?\d{1,3}(?:\s?[.):|]|\s-)(?:\s+|(?=\*)))?"
-    r"(?P<inner>\*{2,}|__)?",
-    re.IGNORECASE,
+    r"(?i)(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
+    r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?(?P<count>\d{1,3})"
+    r"(?:\s?[.):|]|\s-)(?:\s+|(?=\*)))?"
+    r"(?P<inner>\*{2,}|__)?"
 )
 _EMPHASIS = re.compile(r"[*_#]+")
 _HEAD = re.compile(
@@ -83,36 +69,33 @@ _HEAD = re.compile(
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
 _NO_KEYWORD = re.compile(
-    r"(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
+    r"(?i)(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
     r"|thank|and|note|please|lastly|finally|now|in)\s?)*(?:keywords?|reasons?|reasoning|ratings?|scores?"
     r"|explanations?|notes?|answers?|descriptions?|verbs?|feelings?|emotions?|traits?|words?|you"
     r"|characteristics?|summary|conclusion|overall|here|sure|certainly|disclaimer|behaviou?rs?"
-    r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?",
-    re.IGNORECASE,
+    r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?"
 )
-_BECAUSE = re.compile(r"(?:reasons?|explanation|description|why)\s?:\s*(.+)", re.IGNORECASE)
+_BECAUSE = re.compile(r"(?i)(?:reasons?|explanation|description|why)\s?:\s*(.+)")
 _RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
 _INTRODUCED = re.compile(
-    r"[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
-    r"(?::|\b(?:are|is|include)\b:?)\s*",
-    re.IGNORECASE,
+    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
+    r"(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
 
-def _lists(text: str) -> Iterator[list[tuple[str, str]]]:
+def _lists(text: str) -> list[list[tuple[str, str]]]:
     """Every list of a text: its keywords, each with a reason or ""."""
+    found: list[tuple[str, list[tuple[str, str]]]] = []
     items: list[tuple[str, str]] = []
     kind, indent = "", 0  # of the list: "number", "bullet" or "", and where its lines begin
-    for line in _broken(text):
-        mark = _MARK.match(line)
-        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
+    for mark, rest in _lines(text):
         if not rest:
             continue
         marked = "number" if mark["number"] else "bullet" if mark["bullet"] else ""
         loose, depth = not (marked or mark["bold"] or mark["inner"]), len(mark["indent"])
-        if loose and kind == "bullet" and _is_rating(rest):  # what is bulleted next is another list
-            yield from [items] * _is_list(items, kind)
-            items, kind = [], ""
+        whole = _HEAD.match(rest)
+        if loose and kind == "bullet" and whole and _RATED.match(rest[whole.end() :]):
+            items, kind = [], ""  # a rating: what is bulleted next is another list
             continue
         because = _BECAUSE.fullmatch(rest)
         inline = [] if because and items else _inline(rest)
@@ -126,42 +109,31 @@ def _lists(text: str) -> Iterator[list[tuple[str, str]]]:
             items[-1] = (word, known or (because[1] if because else rest))
         elif inline or not begins:
             if inline or heading or marked != kind:
-                yield from [items] * _is_list(items, kind) + [inline] * bool(inline)
                 items = []
+                found.append(("inline", inline))
         else:
-            if not items or kind != marked or depth < indent or _first(mark):
-                yield from [items] * _is_list(items, kind)
+            if not items or kind != marked or depth < indent or mark["count"] == "1":
                 items, kind, indent = [], marked, depth
+                found.append((kind, items))
             items.append((head, reason))
-    yield from [items] * _is_list(items, kind)
+    # A single word on a line is a list only behind a number or a bullet.
+    return [items for kind, items in found if len(items) > (0 if kind else 1)]
 
 
-def _is_rating(line: str) -> bool:
-    match = _HEAD.match(line)
-    return bool(match and _RATED.match(line[match.end() :]))
-
-
-def _first(mark: re.Match[str]) -> bool:
-    return bool(mark["number"]) and re.sub(r"\D", "", mark["number"]) == "1"
-
-
-def _is_list(items: list[tuple[str, str]], kind: str) -> bool:
-    """A single word on a line is one only behind a number or a bullet."""
-    return len(items) > (0 if kind else 1)
-
-
-def _broken(text: str) -> Iterator[str]:
-    """Lines; "1. Caring 2. Kind" is broken before each number that goes on counting."""
+def _lines(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Marks of lines and what follows; a line is also broken before numbers that count on."""
     for line in text.splitlines():
-        start, expected = 0, 1
+        start, expected, parts = 0, 1, []
         for match in re.finditer(r"(?<![^\s,;:])\(?(\d{1,3})[.)]\s", line):
             if int(match[1]) == expected:
                 if match.start() > start:
-                    yield line[start : match.start()].rstrip(" ,;")
+                    parts.append(line[start : match.start()].rstrip(" ,;"))
                 start, expected = match.start(), expected + 1
             elif match.start() < 20 and not line[: match.start()].strip():
                 expected = int(match[1]) + 1
-        yield line[start:]
+        for part in (*parts, line[start:]):
+            mark = _MARK.match(part)
+            yield mark, _EMPHASIS.sub("", part[mark.end() :]).strip()
 
 
 def _item(line: str) -> tuple[str, str, str]:
@@ -204,17 +176,13 @@ def _commas(text: str) -> list[str]:
 def _numbered(text: str, count: int) -> list[str]:
     """The first sentences of a text that are numbered from 1 to `count`; [] if there are none."""
     run: list[str] = []
-    for line in _broken(text):
-        mark = _MARK.match(line)
-        rest = _EMPHASIS.sub("", line[mark.end() :]).strip()
-        if mark["number"]:
-            run = [] if _first(mark) else run
-            number, sentence = re.sub(r"\D", "", mark["number"]), rest.count(" ") > 2
-            if number == str(len(run) + 1) and sentence and not _item(rest)[0]:
+    for mark, rest in _lines(text):
+        if mark["number"] and len(run) < count:
+            run = [] if mark["count"] == "1" else run
+            counts_on = mark["count"] == str(len(run) + 1)
+            if counts_on and rest.count(" ") > 2 and not _item(rest)[0]:
                 run.append(rest)
-            if len(run) == count:
-                return run
-    return []
+    return run if len(run) == count else []
 
 
 def _spoken(text: str) -> dict[str, str]:

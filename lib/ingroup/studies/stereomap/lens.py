@@ -11,15 +11,13 @@ import pandas as pd
 from ingroup import published
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.studies.stereomap import design, stimuli
+from ingroup.studies.stereomap import design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
-from ingroup.studies.stereomap.maps import ANCHORS, clusters
 from ingroup.studies.stereomap.planted import Planted
-from ingroup.studies.stereomap.statistics import axis_tests, group_means, halves, round_scores
+from ingroup.studies.stereomap.statistics import AXES
 from ingroup.synthesis import View
 
 MEASURES = ("warmth", "competence")
-AXES = ["Competence", "Warmth"]
 
 
 def portrait(
@@ -29,10 +27,9 @@ def portrait(
     table, words, views = _ratings(parameters, model), published.load("stereomap", 4), []
     if file:
         table, said = table.loc[table["round"] == 1, ["group", "round"]], Planted(file)
-        table = table.assign(
-            **{w: [said.rating(g, design.FIRST, w) for g in table.group] for w in words.word}
-        )
-    scores = round_scores(table, words, parameters["INCOMPLETE"])
+        for word in words.word:
+            table[word] = [said.rating(group, design.FIRST, word) for group in table.group]
+    scores = statistics.round_scores(table, words, parameters["INCOMPLETE"])
     for measure in MEASURES:
         axis = measure.capitalize()
         sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
@@ -55,16 +52,16 @@ def clustered(
 ) -> tuple[pd.DataFrame, pd.Series | str]:
     """What `claims` tests: the scores, and the cluster of each group, or why there are none.
 
-    `rounds` is "same" where the tested ones made the clusters, "other" where another half did;
-    `seed` makes halves and k-means, which has `starts`.
+    Clusters are made by the "same" `rounds` or an "other" half; `seed` is of halves and k-means.
     """
     first, second = scores, scores
     try:
         if rounds == "other":
-            first, second = halves(scores, np.random.default_rng(seed))
-        return second, clusters(group_means(first), n_clusters, starts, seed).labels
+            first, second = statistics.halves(scores, np.random.default_rng(seed))
     except ValueError as error:
         return second, str(error)
+    found = statistics.clusters(statistics.group_means(first), n_clusters, starts, seed)
+    return second, found.labels if found else f"fewer than {n_clusters} distinct positions"
 
 
 def claims(
@@ -82,17 +79,25 @@ def claims(
     by = inside.group if unit == "groups" else inside["round"]
     means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
-    tests = axis_tests(means, numbers)
-    return {group: attempt(_warmer, tests, labels, group, unit) for group in anchors}
+    tests = statistics.axis_tests(means, numbers)
+
+    def warmer(group: str) -> Result:
+        if group not in labels:
+            raise ValueError(f"{group} has no position, so no cluster")
+        row = tests.loc[labels[group]]
+        if np.isnan(row.p):
+            raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
+        return Result(-row.difference, -row.high, -row.low, row.p)
+
+    return {group: attempt(warmer, group) for group in anchors}
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    scores = {rule: round_scores(table, words, rule) for rule in ("drop", "mean")}
-    asked = set(table.group)
-    anchors = [group for group in ANCHORS["EXTENDED"] if group in asked]
+    scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
+    anchors = [g for g in statistics.ANCHORS["EXTENDED"] if g in set(table.group)]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
@@ -112,12 +117,3 @@ def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
     calls = [call for call in design.calls(parameters) if call.model == model]
     return rating_table(pd.concat(load(c) for c in calls if asked.items() <= c.labels.items()))
-
-
-def _warmer(tests: pd.DataFrame, labels: pd.Series, group: str, unit: str) -> Result:
-    if group not in labels:
-        raise ValueError(f"{group} has no position, so no cluster")
-    row = tests.loc[labels[group]]
-    if np.isnan(row.p):
-        raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
-    return Result(-row.difference, -row.high, -row.low, row.p)

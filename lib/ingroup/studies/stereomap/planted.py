@@ -23,16 +23,14 @@ class Planted:
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["stereomap"]
-        self._place = {}
-        for cluster, groups in self.table["groups"].items():
-            for people, (warmth, competence) in groups.items():
-                self._place[people] = Position(cluster, warmth, competence)
+        self._place = {
+            people: Position(cluster, *place)
+            for cluster, groups in self.table["groups"].items()
+            for people, place in groups.items()
+        }
 
     def position(self, group: str) -> Position:
-        """Planted cluster, warmth and competence of a group, by a name as in ``groups.csv``.
-
-        KeyError for a group that has no place; the control puts them all into one.
-        """
+        """By a name as in ``groups.csv``; the control puts all groups into one place."""
         people = stimuli.text(group, form="grammatical")
         if people not in self._place and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
@@ -40,15 +38,14 @@ class Planted:
 
     def map(self, groups: Sequence[str]) -> pd.DataFrame:
         """``Cluster``, ``Warmth`` and ``Competence`` of some groups, which are the index."""
-        places = [self.position(group)._asdict() for group in groups]
-        return pd.DataFrame(places, index=groups).rename(columns=str.capitalize)
+        columns = ["Cluster", "Warmth", "Competence"]
+        return pd.DataFrame(map(self.position, groups), groups, columns)
 
     def rating(self, group: str, prompt: str, word: str) -> float:
         """Planted mean rating of a word of a prompt, 1 to 5; "Rating" is the prompt's own."""
         asked = stimuli.prompts(prompt.split("/")[0])[prompt]
-        by = self.table["ratings"]
+        by, place = self.table["ratings"], self.position(group)
         rule = by[word] if word in by else by.get(prompt) or by[asked.construct]
-        place = self.position(group)
         value = rule["base"] + rule["warmth"] * (place.warmth - 3)
         value += rule["competence"] * (place.competence - 3)
         return min(float(asked.high), max(float(asked.low), value))

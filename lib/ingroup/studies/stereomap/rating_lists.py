@@ -1,13 +1,14 @@
 """Replies that rate a list of words: a number for each, or why there is none.
 
-As in `ingroup.parsing`: no reply raises, and only the text, the words and the scale count.
+As in `ingroup.parsing` no reply raises.
 """
 
 import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
@@ -19,19 +20,12 @@ NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
 OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
 
 
-class Missing(NamedTuple):
-    """A word without a rating, and why: one of the five reasons above."""
-
-    word: str
-    reason: str
-
-
 class Ratings(NamedTuple):
-    """``values`` by word (NaN where there is none), ``status``, and the words without a rating."""
+    """``values`` by word (NaN where there is none), ``status``, and why a word has no rating."""
 
     values: dict[str, float]
     status: str
-    missing: tuple[Missing, ...]
+    missing: dict[str, str]
 
 
 def parse_ratings(
@@ -52,30 +46,24 @@ def parse_ratings(
 
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
-    ValueError if no word is given, one is empty, two are the same, or `low` is not below `high`.
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
-    different = {word.casefold() for word in words if re.search(r"\w", word)}
-    if not words or len(different) < len(words):
-        raise ValueError(f"expected one or more different words, found {list(words)!r}")
-    if not low < high:
-        raise ValueError(f"a scale needs low below high, found low={low!r} and high={high!r}")
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
     for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
         found[word][tier].add(read)
-    values, missing = dict.fromkeys(words, math.nan), []
+    values, missing = dict.fromkeys(words, math.nan), {}
     told = 1 if _OPENS_WITH_REFUSAL.match(text) else 3
     for word, tiers in found.items():
         reads = next(filter(None, tiers[:told]), {NOT_RATED})
         read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
         if isinstance(read, str):
-            missing.append(Missing(word, read))
+            missing[word] = read
         else:
             values[word] = read
     if len(missing) == len(words):
-        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, tuple(missing))
-    return Ratings(values, INCOMPLETE if missing else OK, tuple(missing))
+        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, missing)
+    return Ratings(values, INCOMPLETE if missing else OK, missing)
 
 
 class _Span(NamedTuple):
@@ -124,36 +112,33 @@ def _scale_mention(low: float, high: float) -> re.Pattern[str]:
     meaning = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
     meant = rf"{meaning}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
     return re.compile(
-        rf"(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)",
-        re.IGNORECASE,
+        rf"(?i)(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)"
     )
 
 
 _DIGITS = r"\d+(?:[.,]\d+)*+"
 _NUMBER = re.compile(
-    rf"\b(?:out|scale)\s+of\s+{_DIGITS}"
+    rf"(?i)\b(?:out|scale)\s+of\s+{_DIGITS}"
     rf"|(?<![A-Za-z\d/$€£])(?<!\d[.,])(?<!(?<!\.)\.)(?P<value>{_DIGITS})(?P<glue>[A-Za-z]*+)"
     rf"(?P<range>\s{{0,3}}(?:-|to\b|or\b)\s{{0,3}}{_DIGITS})?"
-    rf"(?P<of>\s{{0,3}}(?:/|out\s+of\b)\s{{0,3}}(?P<top>{_DIGITS})|\s?%|\s?per\s?cent\b)?",
-    re.IGNORECASE,
+    rf"(?P<of>\s{{0,3}}(?:/|out\s+of\b)\s{{0,3}}(?P<top>{_DIGITS})|\s?%|\s?per\s?cent\b)?"
 )
 # What may stand behind a rating: "3 million" and "4-year" count something.
 _CLOSED = re.compile(
-    r"\s{0,3}(?:\Z|[-'](?![A-Za-z])|[^\w\s'-]"
-    r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)",
-    re.IGNORECASE,
+    r"(?i)\s{0,3}(?:\Z|[-'](?![A-Za-z])|[^\w\s'-]"
+    r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)"
 )
-_RATING = r"overall|rat(?:ing|e|ed)s?|scored?"  # what a rating without a word is called
+_RATING = r"(?:overall|rat(?:ing|e|ed)s?|scored?)"  # what a rating without a word is called
 _DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
 _DIRECT = re.compile(
-    r"\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}", re.IGNORECASE
+    r"(?i)\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}"
 )
 _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
-_BEFORE = re.compile(r"\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}", re.IGNORECASE)
+_BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
 _COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
 _OPENS_WITH_REFUSAL = re.compile(
-    rf"\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
+    rf"(?i)\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})"
 )
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
@@ -191,41 +176,31 @@ def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator
         yield from ((word, 1, read) for word, _, read in before)
 
 
-def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
+def _by_sentence(line: str, *kinds: list[_Span]) -> Iterable[tuple[list[_Span], ...]]:
     ends = [match.end() for match in _SENTENCE_END.finditer(line)]
-    sentences: dict[int, list[list[_Span]]] = {}
+    sentences = defaultdict(lambda: ([], []))
     for place, spans in enumerate(kinds):
         for span in spans:
-            sentence = sentences.setdefault(bisect_right(ends, span.start), [[] for _ in kinds])
-            sentence[place].append(span)
-    yield from sentences.values()
+            sentences[bisect_right(ends, span.start)][place].append(span)
+    return sentences.values()
 
 
 @lru_cache(maxsize=64)
 def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
     # The longer of two words that begin alike comes first, and "Rating" last.
-    spelled = [
-        _RATING if word.casefold() == "rating" else r"[\s-]?".join(map(re.escape, parts))
-        for word in words
-        if (parts := re.split(r"[\s-]+", _plain(word)))
-    ]
+    parts = [map(re.escape, re.split(r"[\s-]+", _plain(word))) for word in words]
+    spelled = [r"[\s-]?".join(own) for own in parts]
+    spelled = [_RATING if own.casefold() == "rating" else own for own in spelled]
     order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
-    pattern = "|".join(f"(?P<w{i}>{spelled[i]})" for i in order)
-    return re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE)
+    # "Overall rating": two names of one word are one label.
+    pattern = "|".join(rf"(?P<w{i}>{spelled[i]}(?:[^\w-]{spelled[i]})*)" for i in order)
+    return re.compile(rf"(?i)(?<![\w-])(?:{pattern})(?![\w-])")
 
 
 def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
     found = [_Span(*m.span(), words[int(m.lastgroup[1:])]) for m in _labels(words).finditer(line)]
-    if len({x.read for x in found}) > 1:
-        found = [x for x in found if x.read.casefold() != "rating"]
-    # "Overall rating": two names of one word are one label.
-    merged: list[_Span] = []
-    for label in found:
-        if merged and merged[-1].read == label.read and label.start - merged[-1].end < 2:
-            merged[-1] = merged[-1]._replace(end=label.end)
-        else:
-            merged.append(label)
-    return merged
+    several = len({x.read for x in found}) > 1
+    return [x for x in found if not (several and x.read.casefold() == "rating")]
 
 
 def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> list[_Span]:

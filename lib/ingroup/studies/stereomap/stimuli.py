@@ -1,7 +1,8 @@
 """Social groups of StereoMap, and the prompts that ask how society views them.
 
 Both stand in ``data/stimuli/stereomap/``, the groups under the paper's names, some of which are
-dated or offensive (column ``note``). Another group is another line of ``groups.csv``.
+dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion", an ablation its row
+in Table 14; `form` is "released" or "grammatical" (see `text`).
 """
 
 from collections.abc import Mapping
@@ -18,15 +19,14 @@ from ingroup.tables import InputError, at, read_table, wrong
 FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
-_COLUMNS = ["group", "extended", "original", "people", "sets", "table2", "note"]
+_TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 
 
 class Prompt(NamedTuple):
     """One question, or the few that are asked in one turn, about one group.
 
-    ``name`` is table and question ("EXTENDED/Emotion"), ``construct`` the type printed beside it,
-    ``parts`` the texts in order, out of "keywords", "ratings" and "overall". A reply should rate
-    ``words`` ("Rating" is the one without a word) and give ``n_keywords``.
+    ``construct`` is the type printed beside it, ``parts`` the texts in order, out of "keywords",
+    "ratings" and "overall". A reply should rate ``words`` ("Rating" is the one without a word).
     """
 
     name: str
@@ -55,7 +55,8 @@ def groups() -> pd.DataFrame:
     InputError for a missing column, a group twice, an empty ``people`` or no text for the prompts.
     """
     file = _FOLDER / "groups.csv"
-    table = read_table(file, _COLUMNS)
+    columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
+    table = read_table(file, columns)
     for line, row in table.iterrows():
         if not row.people or not (row.extended or row.original):
             found = f"nothing to put into a sentence for {row.group!r}"
@@ -68,26 +69,17 @@ def groups() -> pd.DataFrame:
 def names(which: str = "EXTENDED") -> list[str]:
     """Names of a set: "EXTENDED", the 98 of appendix B in its order; of ORIGINAL two.
 
-    "paper" are the 24 of Table 2, "released" the 37 of the code: which of them made the printed
-    clusters is not stated. InputError for an unknown set.
+    "paper" are the 24 of Table 2, "released" the 37 of the code; which were clustered is not said.
     """
-    table = _groups()
-    chosen = table.group[[which in sets.split() for sets in table.sets]].tolist()
-    if not chosen:
-        known = ", ".join(dict.fromkeys(" ".join(table.sets).split()))
-        raise InputError(f"unknown set of groups {which!r}, expected one out of {known}.")
-    return chosen
+    return [group for group, row in _groups().items() if which in row.sets.split()]
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     """How a group stands in a prompt (its name, or the table alone); InputError for an unknown one.
 
-    `form` "released" is as in the released code ("blinds"; asked only with the other table's
-    prompts, that form), "grammatical" a plural that reads right ("blind people").
+    `form` "released" is that of the code ("blinds"), "grammatical" reads right ("blind people").
     """
-    if form not in FORMS:
-        raise InputError(f"unknown form {form!r}, expected one out of {', '.join(FORMS)}.")
-    row = _rows().get(group)
+    row = _groups().get(group)
     if row is None:
         raise InputError(f"unknown group {group!r}, expected a name in groups.csv.")
     if form == "grammatical":
@@ -99,20 +91,17 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
 @cache
 def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
     """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name."""
-    texts = _templates()
-    if version not in ("EXTENDED", "ORIGINAL"):
-        raise InputError(f"unknown prompts {version!r}, expected EXTENDED or ORIGINAL.")
     return {
         f"{version}/{name}": Prompt(
-            name=f"{version}/{name}",
-            construct=entry["construct"],
-            parts={k: asked.replace("{attribute}", name) for k, asked in entry["parts"].items()},
-            words=tuple(entry["words"]),
-            n_keywords=entry["n_keywords"],
-            low=texts["low"],
-            high=texts["high"],
+            f"{version}/{name}",
+            entry["construct"],
+            {part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()},
+            tuple(entry["words"]),
+            entry["n_keywords"],
+            _TEXTS["low"],
+            _TEXTS["high"],
         )
-        for entry in texts[version]
+        for entry in _TEXTS[version]
         for name in entry["names"]
     }
 
@@ -134,7 +123,7 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
 
 def ablations() -> list[str]:
     """The four forms of a prompt by their names in Table 14, the paper's own first."""
-    return list(_templates()["ablations"])
+    return list(_TEXTS["ablations"])
 
 
 def messages(
@@ -142,13 +131,11 @@ def messages(
 ) -> list[Message]:
     """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
 
-    Names as in `groups`, `prompts` and `ablations` (the paper does not print the three reduced
-    texts; ``prompts.yaml`` says what is left out); `form` as in `text`. InputError for an unknown
-    one, or ORIGINAL without the chain of thought, of which it has none. Checked against the text of
-    Tables 6 and 7.
+    The paper does not print the three reduced texts; ``prompts.yaml`` says what is left out.
+    ORIGINAL has no chain of thought to leave out. Checked against the text of Tables 6 and 7.
     """
     parts = _parts(group, prompt, ablation, form)
-    return [{"role": "user", "content": _templates()["join"].join(parts.values())}]
+    return [{"role": "user", "content": _TEXTS["join"].join(parts.values())}]
 
 
 def separate_messages(
@@ -156,23 +143,17 @@ def separate_messages(
 ) -> dict[str, list[Message]]:
     """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
 
-    No rating sees the keywords, so the chain of thought is lost; the words that differ are those of
-    the released code. Parameters and errors as of `messages`.
+    No rating sees the keywords, so the chain of thought is lost; words are the released code's.
     """
-    parts = _parts(group, prompt, ablation, form, _templates()["separate"])
+    parts = _parts(group, prompt, ablation, form, _TEXTS["separate"])
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
 
 
 @cache
 def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
-    """What a reply to :func:`messages`, or to one `part` of :func:`separate_messages`, should hold.
-
-    InputError as :func:`messages`, and for a part that the prompt does not ask.
-    """
-    asked = _parts(_groups().group[0], prompt, ablation, FORMS[0])
-    if part not in ("", *asked):
-        raise InputError(f"{prompt!r} asks no {part!r}, expected one out of {', '.join(asked)}.")
-    about = _known()[prompt]
+    """The words that a reply to `messages`, or to one `part`, should rate, and its keywords."""
+    about = prompts(prompt.split("/")[0])[prompt]
+    asked = _parts(next(iter(_groups())), prompt, ablation, "released")
     read = {part} if part else set(asked)
     own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
     rated = [word for word in about.words if word not in own] if "ratings" in read else []
@@ -185,30 +166,18 @@ def _parts(
     group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Texts of the parts that are asked, filled."""
-    known, texts = _known(), _templates()
-    if prompt not in known:
-        raise InputError(f"unknown prompt {prompt!r}, expected one out of {', '.join(known)}.")
-    if ablation not in texts["ablations"]:
-        expected = ", ".join(texts["ablations"])
-        raise InputError(f"unknown ablation {ablation!r}, expected one out of {expected}.")
-    left_out, parts = texts["ablations"][ablation], dict(known[prompt].parts)
-    if "cot" in left_out and prompt.startswith("ORIGINAL"):
-        raise InputError(
-            f"found {ablation!r} with {prompt!r}, expected it with EXTENDED prompts only: ORIGINAL "
-            "asks for nothing before its rating that could be left out."
-        )
+    parts = dict(prompts(prompt.split("/")[0])[prompt].parts)
+    left_out, instructions = _TEXTS["ablations"][ablation], _TEXTS["instructions"]
     if "cot" in left_out and "keywords" in parts:
         keywords = parts.pop("keywords")
-        kept = [sentence for sentence in texts["instructions"] if sentence in keywords]
-        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], texts["opening"])])
+        kept = [sentence for sentence in instructions if sentence in keywords]
+        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], _TEXTS["opening"])])
     if "instructions" in left_out:
-        gone = {f" {sentence}": "" for sentence in texts["instructions"]}
+        gone = {f" {sentence}": "" for sentence in instructions}
         parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    changes = dict(wording or {}) | (texts["grammatical"] if form == "grammatical" else {})
-    parts = {name: _replaced(part, changes) for name, part in parts.items()}
-    phrase = text(group, prompt, form)
-    slots = {"{group}": phrase, "{people}": phrase}
-    return {name: _replaced(part, slots) for name, part in parts.items()}
+    changes = dict(wording or {}) | (_TEXTS["grammatical"] if form == "grammatical" else {})
+    changes |= dict.fromkeys(("{group}", "{people}"), text(group, prompt, form))
+    return {name: _replaced(part, changes) for name, part in parts.items()}
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:
@@ -218,21 +187,5 @@ def _replaced(template: str, replacements: Mapping[str, str]) -> str:
 
 
 @cache
-def _known() -> dict[str, Prompt]:
-    """The prompts of both versions by name."""
-    return prompts("EXTENDED") | prompts("ORIGINAL")
-
-
-@cache
-def _templates() -> dict:
-    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
-
-
-@cache
-def _groups() -> pd.DataFrame:
-    return groups()
-
-
-@cache
-def _rows() -> dict:
-    return {row.group: row for row in _groups().itertuples()}
+def _groups() -> dict:
+    return {row.group: row for row in groups().itertuples()}
