@@ -8,6 +8,10 @@ import shutil
 import nbformat
 import pandas as pd
 import pytest
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
 from ingroup import paths
 from ingroup.commands import parameters, redraw, run
@@ -57,16 +61,31 @@ def test_a_notebook_is_committed_clean_and_readable(file):
 
 
 FOLDER = paths.BUILD / "runs" / "test"
+KERNEL = AsyncKernelManager(kernel_name="python3")
+# Before each notebook: no name of the one before is left, and figures are coarse, which is faster.
+BEFORE = """%reset -f
+from ingroup import figures
+figures._STYLE |= {"savefig.dpi": 60, "figure.dpi": 60, "pdf.fonttype": 3}
+%reset -f"""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nothing_old():
-    """No figure or table of an earlier run of these tests is there."""
+def one_kernel():
+    """For all notebooks, as imports take longer than they; no file of an earlier run is there."""
     shutil.rmtree(FOLDER, ignore_errors=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(run.KERNEL, "km", KERNEL)
+        yield
+    if KERNEL.has_kernel:
+        run_sync(KERNEL.shutdown_kernel)(now=True)
 
 
 def executed(notebook, **given):
     """The notebook, run with some parameters; tables and figures go to ``FOLDER``."""
+    start = {"extra_arguments": run.KERNEL["extra_arguments"], "startup_timeout": 600}
+    before = new_notebook(cells=[new_code_cell(BEFORE)])
+    place = {"metadata": {"path": str(paths.ROOT)}}
+    NotebookClient(before, KERNEL, resources=place, **start).execute()
     target = run.execute(notebook, parameters.merged(notebook, "demo", given, run="test"))
     text = target.read_text("utf8")
     assert "application/vnd.jupyter.widget" not in text

@@ -20,7 +20,7 @@ TAGS = {"setup", "parameters", "figure"}
 
 
 def drawing(whole: NotebookNode) -> NotebookNode:
-    """A copy of a notebook with only its cells tagged ``setup``, ``parameters`` or ``figure``."""
+    """A copy of a notebook with only its cells that have one of `TAGS`."""
     cells = [cell for cell in whole.cells if TAGS & set(cell.metadata.get("tags", []))]
     return nbformat.from_dict({**whole, "cells": cells})
 
@@ -28,24 +28,11 @@ def drawing(whole: NotebookNode) -> NotebookNode:
 def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
     """Draw all figures of one notebook anew, with the parameters of its last run.
 
-    Parameters
-    ----------
-    name : str
-        A notebook, e.g. ``"10_empathy_gap"``.
-    run : str
-        Whose tables are read and whose figures are written.
-
-    Raises
-    ------
-    papermill.exceptions.PapermillExecutionError
-        Where a cell fails, e.g. because a table is not there.
+    Raises PapermillExecutionError where a cell fails, e.g. because a table is not there.
     """
-    papermill.execute_notebook(
-        drawing(nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)),
-        None,
-        parameters=notebook.ran(name, run),
-        **KERNEL,
-    )
+    source = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    given = notebook.ran(name, run)
+    papermill.execute_notebook(drawing(source), None, parameters=given, **KERNEL)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,11 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             redraw(name, run)
         except PapermillExecutionError as error:
-            number = name.partition("_")[0]
-            print(
-                f"{name}: {error.ename}: {error.evalue}; make {number} writes its tables",
-                file=sys.stderr,
-            )
+            again = f"make {name[:2]} writes its tables"
+            print(f"{name}: {error.ename}: {error.evalue}; {again}", file=sys.stderr)
             return 1
         print(f"{name}: redrawn in {time.monotonic() - started:.0f} s")
     return 0

@@ -10,15 +10,21 @@ import base64
 import hashlib
 import shutil
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
 
 from ingroup import paths
-from ingroup.commands import report_index, report_pages
-from ingroup.commands.report_pages import Links, Page
+from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION
 from ingroup.models import calibrants, is_calibrant
+
+VERSUS = {"printed": "printed_versus_here.csv", "planted": "planted_versus_here.csv"}
 
 
 class Banner(NamedTuple):
@@ -60,17 +66,95 @@ def _set_banners(pages: list[Page]) -> None:
     if any(page.banner.kind == "demonstration" for page in pages):
         more = " What it shows of the studies in this run is a demonstration."
         for page in pages:
-            sources = [cell.source for cell in page.notebook.cells]
-            named = any(name in source for source in sources for name in calibrants())
-            if named and page.banner.kind == "none":
+            sources = "\n".join(cell.source for cell in page.notebook.cells)
+            if page.banner.kind == "none" and any(name in sources for name in calibrants()):
                 page.banner = page.banner._replace(text=page.banner.text + more)
+
+
+# ---- the first page ------------------------------------------------------------------------------
+
+
+def verdicts(table: pd.DataFrame) -> pd.Series:
+    """A verdict for each row of a table that puts printed or planted numbers beside ours.
+
+    It has a column ``verdict``; or ``inside``, whether the planted number lies in the interval; or
+    a column beside its ``_planted`` one with the interval ``low`` to ``high``.
+    """
+    if "verdict" in table:
+        return table["verdict"].fillna("")
+    if "inside" in table:
+        inside = table["inside"].astype(bool)
+        return inside.map({True: "planted in the interval", False: "planted outside the interval"})
+    name = next(name for name in table if f"{name}_planted" in table)
+    here, planted = table[name], table[f"{name}_planted"]
+    inside = planted.between(table["low"], table["high"])
+    wording = ["the planted number", "planted in the interval"]
+    chosen = np.select([np.isclose(here, planted), inside], wording, "planted outside")
+    return pd.Series(chosen, table.index)
+
+
+def versus(pages: Sequence[Page], tables: Path) -> dict[str, Any]:
+    """Printed, or planted, versus here: the counts of verdicts of each study, for the template.
+
+    ``rows`` are of verdicts, ``missing`` sentences; the studies are the pages with the section
+    "Printed versus here", but for a study's later notebooks, whose tables are its own.
+    """
+    rows, missing, kinds = [], [], set()
+    for page in pages:
+        compares = any(heading.text == "Printed versus here" for heading in page.headings)
+        if not compares or any(page.study.startswith(f"{other.study}_") for other in pages):
+            continue
+        files = {kind: tables / page.study / name for kind, name in VERSUS.items()}
+        there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
+        kinds |= set(there)
+        if not there:
+            missing.append(
+                f"{page.title}: no table puts printed or planted numbers beside this run's "
+                f"(build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())})."
+            )
+        for kind, table in there.items():
+            asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
+            for model, own in verdicts(table).groupby(table.get("model", asked), sort=False):
+                for verdict, count in own.value_counts(sort=False).items():
+                    rows.append([page.title, model, kind, verdict, int(count), len(own)])
+    beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
+    return {"heading": f"{beside.capitalize()} versus here", "rows": rows, "missing": missing}
+
+
+def audit(tables: Path) -> dict[str, list] | None:
+    """What the audit found, by paper and by check; None where it has not run."""
+    file = tables / "audit" / "summary.csv"
+    if not file.exists():
+        return None
+    summary = pd.read_csv(file)
+    totals = summary.groupby("paper", sort=False).sum(numeric_only=True).reset_index()
+    totals.loc[len(totals)] = ["all", *totals.iloc[:, 1:].sum()]
+    shown = {"columns": list(totals), "totals": totals.to_numpy(object).tolist()}
+    return shown | {"all_columns": list(summary), "rows": summary.to_numpy(object).tolist()}
+
+
+def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """Copy a run's tables and figures; study, then name, then (kind, address) of each file."""
+    listed: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for kind, source in (("tables", run / "tables"), ("figures", figures)):
+        for file in sorted(source.glob("*/*")):
+            if file.suffix in (".csv", ".pdf", ".png"):
+                study = file.parent.name
+                (target / kind / study).mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target / kind / study / file.name)
+                names = listed.setdefault(study, {}).setdefault(file.stem, [])
+                names.append((file.suffix[1:], quote(f"{kind}/{study}/{file.name}")))
+    return listed
+
+
+# ---- the whole -----------------------------------------------------------------------------------
 
 
 def _frame() -> dict[str, str]:
     """The pages' own style and script, and the hashes by which their policy allows them."""
     frame = {}
     for kind, name in (("style", "report.css"), ("script", "report.js")):
-        frame[kind] = (report_pages.TEMPLATES / "report" / name).read_text("utf8")
+        frame[kind] = (TEMPLATES / "report" / name).read_text("utf8")
         digest = hashlib.sha256(frame[kind].encode()).digest()
         frame[f"{kind}_hash"] = base64.b64encode(digest).decode()
     return frame
@@ -79,58 +163,48 @@ def _frame() -> dict[str, str]:
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
-    Returns
-    -------
-    target : pathlib.Path
-        The report's folder.
-    lost : list of str
-        Links of the notebooks that lead nowhere.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where no notebook of the run has been executed.
+    Returns its folder, and the links of the notebooks that lead nowhere. Raises FileNotFoundError
+    where no notebook of the run has been executed.
     """
     folder = paths.run_folder(run)
     executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))
-    pages = [Page(name, run) for name in executed if not name.endswith(".unfinished")]
+    pages = {name: Page(name, run) for name in executed if not name.endswith(".unfinished")}
     if not pages:
         raise FileNotFoundError(
             f"{folder / 'notebooks'} holds no executed notebook: run make all first."
         )
-    _set_banners(pages)
-    for before, after in pairwise(pages):
+    every = list(pages.values())
+    _set_banners(every)
+    for before, after in pairwise(every):
         before.after, after.before = after, before
 
     target, fresh = folder / "report", folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    exporter, links, frame = report_pages.exporter(), Links(fresh, folder, pages), _frame()
-    for page in pages:
-        links.rewrite(page)
+    exported, frame, lost = exporter(), _frame(), []
+    for page in every:
+        lost += page.relink(pages)
         resources = {"page": page, "frame": frame}
-        text, _ = exporter.from_notebook_node(page.notebook, resources=resources)
+        text, _ = exported.from_notebook_node(page.notebook, resources=resources)
         (fresh / page.file).write_text(text, "utf8")
 
-    main = next((page for page in pages if page.banner.kind != "none"), pages[0])
-    left = {p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")} - {page.name for page in pages}
-    text = exporter.environment.get_template("contents.html.j2").render(
+    main = next((page for page in every if page.banner.kind != "none"), every[0])
+    left = {p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")} - set(pages)
+    text = exported.environment.get_template("contents.html.j2").render(
         resources={"frame": frame},
         run=run,
-        pages=pages,
+        pages=every,
         banner=main.banner,
-        others=[page for page in pages if page.banner != main.banner],
-        versus=report_index.versus(pages, folder / "tables"),
-        unfinished=[
-            f"{name} has not run in this run: make {name[:2]} runs it." for name in sorted(left)
-        ],
-        files=report_index.copies(folder, paths.figure_folder(run), fresh),
-        **report_index.audit(folder / "tables"),
+        others=[page for page in every if page.banner != main.banner],
+        versus=versus(every, folder / "tables"),
+        unfinished=sorted(left),
+        files=copies(folder, paths.figure_folder(run), fresh),
+        audit=audit(folder / "tables"),
     )
     (fresh / "index.html").write_text(text, "utf8")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
-    return target, links.lost
+    return target, lost
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -143,7 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     for link in lost:
-        print(f"{link}: this link leads nowhere", file=sys.stderr)
+        print(f"{link}: this link leads nowhere in the report", file=sys.stderr)
     print(f"Report: {target / 'index.html'}")
     return 0
 

@@ -16,11 +16,12 @@ from latex2mathml.converter import convert
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-_TABLE = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"}
-_TEXT = {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
-_TEXT |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
-_TEXT |= {f"h{level}" for level in range(1, 7)}
+_HEADS = [f"h{level}" for level in range(1, 7)]
+_TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
+_TAGS |= {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
+_TAGS |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
 _CELLS = {cell: ["colspan", "rowspan", "scope"] for cell in ("th", "td")}
+_PROSE = {tag: ["class"] for tag in ("span", "div")} | {tag: ["id"] for tag in _HEADS}
 
 
 def _inside(tag: str, name: str, value: str) -> bool:
@@ -28,24 +29,10 @@ def _inside(tag: str, name: str, value: str) -> bool:
     return name == "href" and re.fullmatch(r"[\w./%,-]{0,200}(#[^\s]{0,200})?", value) is not None
 
 
-def _link(tag: str, name: str, value: str) -> bool:
-    return name == "title" or (name == "href" and not value.strip().lower().startswith("data:"))
-
-
-def _picture(tag: str, name: str, value: str) -> bool:
-    is_data = re.match(r"data:(?!image/)", value.strip(), re.I)
-    return name in ("alt", "title") or (name == "src" and is_data is None)
-
-
-# Tags that are on neither list stay visible, as text.
-_clean_output = bleach.Cleaner(tags=_TEXT | _TABLE, attributes={**_CELLS, "a": _inside}).clean
+# Other tags stay visible, as text.
+_clean_output = bleach.Cleaner(tags=_TAGS, attributes=_CELLS | {"a": _inside}).clean
 _clean_prose = bleach.Cleaner(
-    tags=_TEXT | _TABLE | {"img", "details", "summary"},
-    attributes={
-        **{**_CELLS, "a": _link, "img": _picture, "span": ["class"], "div": ["class"]},
-        **{f"h{level}": ["id"] for level in range(1, 7)},
-    },
-    protocols=["http", "https", "mailto", "data"],
+    tags=_TAGS, attributes=_CELLS | _PROSE | {"a": ["href", "title"]}
 ).clean
 
 # pandas puts a style block before its tables; ours are styled by the page.
@@ -95,9 +82,9 @@ def formula(latex: str, display: bool = False) -> str:
 class _Renderer(IPythonRenderer):
     """Markdown with anchors as Jupyter makes them, and marks where formulas will stand."""
 
-    def __init__(self, taken: set[str], formulas: list[str], **options: Any):
-        super().__init__(escape=False, exclude_anchor_links=True, **options)
-        self.taken, self.formulas = taken, formulas
+    def __init__(self, taken: set[str]):
+        super().__init__(escape=False, exclude_anchor_links=True)
+        self.taken, self.formulas = taken, []
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         name = anchor = re.sub(r"\s+", "-", plain(text))
@@ -108,32 +95,24 @@ class _Renderer(IPythonRenderer):
         self.taken.add(anchor)
         return f'<h{level} id="{html.escape(anchor)}">{text}</h{level}>\n'
 
-    def inline_math(self, body: str) -> str:
-        return self._keep(formula(body))
-
-    def block_math(self, body: str) -> str:
-        return self._keep(formula(body, display=True))
-
-    def latex_environment(self, name: str, body: str) -> str:
-        return self._keep(formula(f"\\begin{{{name}}}{body}\\end{{{name}}}", display=True))
-
-    def _keep(self, mathml: str) -> str:
-        self.formulas.append(mathml)
+    def inline_math(self, body: str, display: bool = False) -> str:
+        self.formulas.append(formula(body, display))
         return f"\ue000{len(self.formulas) - 1}\ue001"
 
+    def block_math(self, body: str) -> str:
+        return self.inline_math(body, display=True)
 
-def prose(source: str, taken: set[str], attachments: dict | None = None) -> str:
+
+def prose(source: str, taken: set[str]) -> str:
     """Markdown of a cell as clean HTML: tables in boxes that scroll, formulas as MathML.
 
-    ``taken`` are the anchors of the page so far; those of this cell are added. ``attachments`` are
-    pictures that the cell carries.
+    ``taken`` are the anchors of the page so far; those of this cell are added.
     """
-    formulas: list[str] = []
-    renderer = _Renderer(taken, formulas, attachments=attachments or {})
+    renderer = _Renderer(taken)
     source = re.sub("[\ue000\ue001]", "", source)
     rendered = re.sub(  # a formula keeps the point or comma behind it on its line
         "\ue000(\\d+)\ue001([.,;:)]*)",
-        lambda mark: f'<span class="s">{formulas[int(mark[1])]}{mark[2]}</span>',
+        lambda mark: f'<span class="s">{renderer.formulas[int(mark[1])]}{mark[2]}</span>',
         _clean_prose(MarkdownWithMath(renderer=renderer).render(source)),
     )
     return _boxed(rendered)
@@ -142,12 +121,6 @@ def prose(source: str, taken: set[str], attachments: dict | None = None) -> str:
 def output_html(source: str) -> str:
     """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text."""
     return _boxed(_clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
-
-
-def output_markdown(source: str) -> str:
-    """Markdown that a cell displayed, as clean HTML."""
-    renderer = IPythonRenderer(exclude_anchor_links=True)
-    return output_html(MarkdownWithMath(renderer=renderer).render(source))
 
 
 def _boxed(rendered: str) -> str:
@@ -167,8 +140,8 @@ def headings(rendered: str) -> list[Heading]:
 
 def plain(rendered: str) -> str:
     """The text of clean HTML, without tags and formulas, on one line."""
-    rendered = re.sub(r"\ue000\d+\ue001", "", rendered)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", rendered)).split())
+    rendered = re.sub(r"\ue000\d+\ue001|<[^>]*>", "", rendered)
+    return " ".join(html.unescape(rendered).split())
 
 
 def describe(rendered: str) -> str:
@@ -184,28 +157,14 @@ def describe(rendered: str) -> str:
     return (short[0] if short else text[:160]) or "Figure"
 
 
-def relink(
-    rendered: str, link: Callable[[str], str | None], picture: Callable[[str], str | None]
-) -> str:
-    """Clean HTML with the addresses of links and pictures rewritten.
-
-    ``link`` and ``picture`` go from an address in the notebook to that in the report; None where
-    it leads nowhere: the link then becomes plain text, and the picture its alternative text.
-    """
+def relink(rendered: str, link: Callable[[str], str | None]) -> str:
+    """Clean HTML with the addresses of links rewritten; None makes a link plain text."""
 
     def linked(found: re.Match) -> str:
         address = link(html.unescape(found[2]))
         return found[1] + ("" if address is None else f' href="{html.escape(address)}"')
 
-    def pictured(found: re.Match) -> str:
-        address = picture(html.unescape(found[2]))
-        alt = re.search(r'\balt="([^"]*)"', found[0])
-        if address is None:
-            return alt[1] if alt else ""
-        return f'{found[1]} src="{html.escape(address)}"{found[3]}'
-
-    rendered = re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)
-    return re.sub(r'(<img\b[^>]*?)\ssrc="([^"]*)"([^>]*>)', pictured, rendered)
+    return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)
 
 
 def section(rendered: Sequence[str], heading: str) -> str | None:
