@@ -107,6 +107,7 @@ def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> F
         folder / f"{name}.pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None}
     )
     fig.savefig(folder / f"{name}.png", metadata={"Software": None})
+    fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)
     return fig
 
