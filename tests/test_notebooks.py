@@ -202,7 +202,7 @@ def test_giebench_items_are_built_from_topics_to_letters():
 TWELVE = {
     "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
     "Christians;Poor Blacks",
-    "ROUNDS": "2", "ABLATION_ROUNDS": "1",
+    "ROUNDS": "2", "ABLATION_ROUNDS": "2",
 }  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_stereomap_runs_from_prompt_to_figure():
     back = pd.read_csv(tables / "planted_versus_here.csv").set_index(["model", "version"])
     assert (back.loc[("calibrant", "EXTENDED"), ["r of Competence", "r of Warmth"]] > 0.9).all()
     replies = pd.read_csv(tables / "responses.csv")
-    asked = 12 * (7 * 2 + 3) + 5 * 21 * 2  # ORIGINAL has five of these groups
+    asked = 12 * (7 * 2 + 3 * 2) + 5 * 21 * 2  # ORIGINAL has five of these groups
     assert replies.drop(columns=["model", "version", "ablation"]).to_numpy().sum() == 2 * asked
     apart = pd.read_csv(tables / "table02_05_clusters.csv").query("version == 'EXTENDED'")
     apart = apart.assign(difference=apart.difference.abs())
@@ -229,7 +229,7 @@ def test_stereomap_runs_from_prompt_to_figure():
 
 def test_stereomap_keywords_run_on_the_answers_of_the_map():
     """After the run above, whose answers it reads."""
-    executed("41_stereomap_keywords", CLUSTERS="2", **TWELVE)
+    executed("41_stereomap_keywords", **TWELVE | {"ROUNDS": "1", "CLUSTERS": "2"})
     assert {"figure4", "figure7", "figure8"} <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
     found = pd.read_csv(tables / "table03_10_reason_keywords.csv")
@@ -247,7 +247,7 @@ def test_stereomap_keywords_run_on_the_answers_of_the_map():
 
 def test_the_synthesis_reads_what_the_four_ran():
     """After the runs above, which are small: two events, four scenarios, twelve questions."""
-    executed("60_synthesis", N_RESAMPLES="100", CLUSTER_SEEDS="1")
+    executed("60_synthesis", N_RESAMPLES="200", CLUSTER_SEEDS="1")
     studies = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
     names = {"portrait", "portrait_control", "agreement", "multiverse_shares"}
     assert names | {f"multiverse_{study}" for study in studies} <= figures_of("synthesis")

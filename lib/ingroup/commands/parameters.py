@@ -1,7 +1,4 @@
-"""The parameters of a run: a notebook's defaults, a profile's, those given.
-
-They are checked before a kernel starts, so that a wrong one costs nothing but a sentence.
-"""
+"""The parameters of a run, checked before a kernel starts: a wrong one costs but a sentence."""
 
 import argparse
 import ast
@@ -91,7 +88,7 @@ def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters
 
 
 def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[str, Any]:
-    """Values in the types of a model's fields; the first mistake in the house's words."""
+    """Values in their types; the first mistake in the house's words."""
     try:
         found = kind.model_validate(values)
         return {name: getattr(found, name) for name in values}

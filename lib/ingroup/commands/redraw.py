@@ -1,7 +1,7 @@
 """Redraw the figures of a run from its tables, byte for byte: ``make figures``. No model is asked.
 
-A notebook's cells are tagged: ``setup`` and ``parameters`` need no model and no answers, ``figure``
-draws from the tables that the full run wrote. Here only these cells are run, in their order.
+Of a notebook only those cells run that need no answers (tagged ``setup`` and ``parameters``) or
+that draw from the tables of the full run (``figure``).
 """
 
 import argparse
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
     run = parser.parse_args(arguments).run
-    names = [file.stem for file in sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb"))]
+    names = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
     names = [name for name in names if paths.executed(name, run).exists()]
     if not names:
         print(f"no notebook of the run {run!r} is there; make all first", file=sys.stderr)

@@ -36,11 +36,7 @@ class Banner(NamedTuple):
 
 
 def banner(parameters: dict[str, Any] | None) -> Banner:
-    """Say from a notebook's parameters what was real in it and what a demonstration.
-
-    It is a demonstration wherever the model that was asked is a calibrant; ``parameters`` are from
-    :func:`ingroup.notebook.ran`.
-    """
+    """What a notebook that was run with these parameters shows: a calibrant is a demonstration."""
     if parameters is None:
         return Banner("none", "Not known:", "this notebook does not say how it was run.")
     model, engine = parameters.get("MODEL"), parameters.get("ENGINE", "")
@@ -63,15 +59,12 @@ def _set_banners(pages: list[Page]) -> None:
     """A page without a model of its own that shows what a calibrant answered says so too."""
     for page in pages:
         page.banner = banner(page.parameters)
-    if any(page.banner.kind == "demonstration" for page in pages):
-        more = " What it shows of the studies in this run is a demonstration."
-        for page in pages:
-            sources = "\n".join(cell.source for cell in page.notebook.cells)
-            if page.banner.kind == "none" and any(name in sources for name in calibrants()):
-                page.banner = page.banner._replace(text=page.banner.text + more)
-
-
-# ---- the first page ------------------------------------------------------------------------------
+    demonstrated = any(page.banner.kind == "demonstration" for page in pages)
+    for page in pages if demonstrated else ():
+        sources = "\n".join(cell.source for cell in page.notebook.cells)
+        if page.banner.kind == "none" and any(name in sources for name in calibrants()):
+            more = " What it shows of the studies in this run is a demonstration."
+            page.banner = page.banner._replace(text=page.banner.text + more)
 
 
 def verdicts(table: pd.DataFrame) -> pd.Series:
@@ -94,10 +87,9 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
 
 
 def versus(pages: Sequence[Page], tables: Path) -> dict[str, Any]:
-    """Printed, or planted, versus here: the counts of verdicts of each study, for the template.
+    """Counts of the verdicts of each study, and sentences about what is missing, for the template.
 
-    ``rows`` are of verdicts, ``missing`` sentences; the studies are the pages with the section
-    "Printed versus here", but for a study's later notebooks, whose tables are its own.
+    Studies are the pages with the section "Printed versus here", but for a study's later notebooks.
     """
     rows, missing, kinds = [], [], set()
     for page in pages:
@@ -147,9 +139,6 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[t
     return listed
 
 
-# ---- the whole -----------------------------------------------------------------------------------
-
-
 def _frame() -> dict[str, str]:
     """The pages' own style and script, and the hashes by which their policy allows them."""
     frame = {}
@@ -170,9 +159,8 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))
     pages = {name: Page(name, run) for name in executed if not name.endswith(".unfinished")}
     if not pages:
-        raise FileNotFoundError(
-            f"{folder / 'notebooks'} holds no executed notebook: run make all first."
-        )
+        where = folder / "notebooks"
+        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
     every = list(pages.values())
     _set_banners(every)
     for before, after in pairwise(every):
@@ -189,7 +177,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         (fresh / page.file).write_text(text, "utf8")
 
     main = next((page for page in every if page.banner.kind != "none"), every[0])
-    left = {p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")} - set(pages)
+    known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
     text = exported.environment.get_template("contents.html.j2").render(
         resources={"frame": frame},
         run=run,
@@ -197,7 +185,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         banner=main.banner,
         others=[page for page in every if page.banner != main.banner],
         versus=versus(every, folder / "tables"),
-        unfinished=sorted(left),
+        unfinished=sorted(known - set(pages)),
         files=copies(folder, paths.figure_folder(run), fresh),
         audit=audit(folder / "tables"),
     )

@@ -6,8 +6,9 @@ script pass), and characters that hide or turn text become visible ones.
 """
 
 import html
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -88,10 +89,9 @@ class _Renderer(IPythonRenderer):
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         name = anchor = re.sub(r"\s+", "-", plain(text))
-        number = 1
+        numbers = itertools.count(2)
         while anchor in self.taken:
-            number += 1
-            anchor = f"{name}-{number}"
+            anchor = f"{name}-{next(numbers)}"
         self.taken.add(anchor)
         return f'<h{level} id="{html.escape(anchor)}">{text}</h{level}>\n'
 
@@ -104,10 +104,7 @@ class _Renderer(IPythonRenderer):
 
 
 def prose(source: str, taken: set[str]) -> str:
-    """Markdown of a cell as clean HTML: tables in boxes that scroll, formulas as MathML.
-
-    ``taken`` are the anchors of the page so far; those of this cell are added.
-    """
+    """Markdown of a cell as clean HTML; its anchors are added to those ``taken`` on the page."""
     renderer = _Renderer(taken)
     source = re.sub("[\ue000\ue001]", "", source)
     rendered = re.sub(  # a formula keeps the point or comma behind it on its line
@@ -145,11 +142,7 @@ def plain(rendered: str) -> str:
 
 
 def describe(rendered: str) -> str:
-    """What a picture below this prose shows.
-
-    Up to two sentences of the last paragraph that begins in bold, as captions do; without one the
-    last heading; without that the first words.
-    """
+    """What a picture below this prose shows, by its last caption (bold), heading or words."""
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
     heads = headings(rendered)
     text = plain(captions[-1]) if captions else heads[-1].text if heads else plain(rendered)
@@ -165,10 +158,3 @@ def relink(rendered: str, link: Callable[[str], str | None]) -> str:
         return found[1] + ("" if address is None else f' href="{html.escape(address)}"')
 
     return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)
-
-
-def section(rendered: Sequence[str], heading: str) -> str | None:
-    """The first paragraph below a heading, as HTML; None where there is no such heading."""
-    head = rf"<h[1-6] id=\"[^\"]*\">{re.escape(heading)}</h[1-6]>"
-    found = re.search(rf"{head}\s*(<p>.*?</p>)", "".join(rendered), re.S)
-    return found[1] if found else None

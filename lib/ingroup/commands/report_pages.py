@@ -49,9 +49,10 @@ class Page:
 
     def opening(self, heading: str) -> Markup | None:
         """The first paragraph below a heading; its links lead from another page: now text."""
-        prose = [cell.html for cell in self.notebook.cells if cell.cell_type == "markdown"]
-        paragraph = report_html.section(prose, heading)
-        return Markup(re.sub(r"</?(?:p|a)\b[^>]*>", "", paragraph)) if paragraph else None
+        prose = "".join(cell.get("html", "") for cell in self.notebook.cells)
+        head = rf'<h[1-6] id="[^"]*">{re.escape(heading)}</h[1-6]>'
+        found = re.search(rf"{head}\s*<p>(.*?)</p>", prose, re.S)
+        return Markup(re.sub(r"</?a\b[^>]*>", "", found[1])) if found else None
 
     @property
     def picture(self) -> dict[str, Any] | None:

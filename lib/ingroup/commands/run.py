@@ -67,8 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except PapermillExecutionError as error:
-        where = f"{notebook}, cell {error.exec_count}"
-        print(f"{where}: {error.ename}: {error.evalue}", file=sys.stderr)
+        cell = f"{notebook}, cell {error.exec_count}"
+        print(f"{cell}: {error.ename}: {error.evalue}", file=sys.stderr)
         return 1
     except DeadKernelError:
         print(
