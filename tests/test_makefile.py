@@ -36,14 +36,18 @@ def done(tmp_path_factory):
     return root
 
 
-def runs(root, *arguments):
-    """The notebooks that make would run, in order."""
+def shown(root, *arguments):
+    """What make would do."""
     command = ["make", "-n", "-C", str(root), *arguments]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    shown = subprocess.run(
+    return subprocess.run(
         command, capture_output=True, text=True, check=True, env=environment
     ).stdout
-    return re.findall(r"ingroup\.commands\.run (\S+)", shown)
+
+
+def runs(root, *arguments):
+    """The notebooks that make would run, in order."""
+    return re.findall(r"ingroup\.commands\.run (\S+)", shown(root, *arguments))
 
 
 def test_where_nothing_changed_nothing_runs(done):
@@ -87,10 +91,7 @@ def test_alone_the_synthesis_takes_what_is_there(done):
 
 
 def test_a_value_reaches_the_program_through_the_environment(done):
-    shown = subprocess.run(
-        ["make", "-n", "-C", str(done), "10", "CORPUS=/home/o'brien/R&D; touch x.tsv"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    (line,) = [line for line in shown.splitlines() if "commands.run" in line]
+    lines = shown(done, "10", "CORPUS=/home/o'brien/R&D; touch x.tsv").splitlines()
+    (line,) = [line for line in lines if "commands.run" in line]
     assert "--set 'CORPUS'" in line
     assert "R&D" not in line.split("--set")[1]

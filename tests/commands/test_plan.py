@@ -76,15 +76,6 @@ def by_predecessor(prompts, size):
     )
 
 
-def test_savable_by_hand():
-    before = [1, 1, 2, 2, 3]
-    assert prefix.savable([1, 1, 2, 2, 4], before, 2) == 4
-    assert prefix.savable([1, 1, 2, 4], before, 2) == 2
-    assert prefix.savable([1, 1, 2, 2], before, 2) == 2  # one token at least is computed
-    assert prefix.savable([1, 3], before, 2) == prefix.savable([1, 1, 2], [], 2) == 0
-    assert prefix.savable(list(range(40)), list(range(33))) == 32
-
-
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12)
 
 
@@ -172,11 +163,6 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
         there, problem = plan.stored(call, known)
         assert (sorted(there), problem) == ([48, 1000, 1000], "")
     assert listing() == before
-
-
-def test_planning_makes_no_folder(responses):
-    plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0")})
-    assert not responses.exists()
 
 
 @pytest.mark.parametrize(
@@ -335,8 +321,9 @@ def test_the_table_is_aligned_and_whole():
     )
 
 
-def test_the_command_line_prints_a_plan(capsys):
+def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert not responses.exists()
     head, first, total, empty, left, how = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"10 calibrant P0,S0,T0 +7,048 .* ± .*% +0 +2 +7 s", first)
     assert (len(head), empty) == (len(total), "")
