@@ -62,7 +62,7 @@ def test_a_notebook_is_committed_clean_and_readable(file):
 
 FOLDER = paths.BUILD / "runs" / "test"
 KERNEL = AsyncKernelManager(kernel_name="python3")
-# Before each notebook: no name of the one before is left, and figures are coarse, which is faster.
+# No name of the notebook before is left, and figures are coarse, which is faster.
 BEFORE = """%reset -f
 from ingroup import figures
 figures._STYLE |= {"savefig.dpi": 60, "figure.dpi": 60, "pdf.fonttype": 3}
@@ -80,12 +80,17 @@ def one_kernel():
         run_sync(KERNEL.shutdown_kernel)(now=True)
 
 
+def emptied():
+    """The kernel as it is before each notebook; the first time it starts."""
+    start = {"extra_arguments": run.KERNEL["extra_arguments"], "startup_timeout": 600}
+    place = {"metadata": {"path": str(paths.ROOT)}}
+    before = new_notebook(cells=[new_code_cell(BEFORE)])
+    NotebookClient(before, KERNEL, resources=place, **start).execute()
+
+
 def executed(notebook, **given):
     """The notebook, run with some parameters; tables and figures go to ``FOLDER``."""
-    start = {"extra_arguments": run.KERNEL["extra_arguments"], "startup_timeout": 600}
-    before = new_notebook(cells=[new_code_cell(BEFORE)])
-    place = {"metadata": {"path": str(paths.ROOT)}}
-    NotebookClient(before, KERNEL, resources=place, **start).execute()
+    emptied()
     target = run.execute(notebook, parameters.merged(notebook, "demo", given, run="test"))
     text = target.read_text("utf8")
     assert "application/vnd.jupyter.widget" not in text
@@ -172,6 +177,7 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     drawn = {file: file.read_bytes() for file in files}
     for file in files:
         file.unlink()
+    emptied()
     redraw.redraw("30_giebench", "test")
     assert {file: file.read_bytes() for file in files} == drawn
 
@@ -229,7 +235,7 @@ def test_stereomap_runs_from_prompt_to_figure():
 
 def test_stereomap_keywords_run_on_the_answers_of_the_map():
     """After the run above, whose answers it reads."""
-    executed("41_stereomap_keywords", **TWELVE | {"ROUNDS": "1", "CLUSTERS": "2"})
+    executed("41_stereomap_keywords", CLUSTERS="2", **TWELVE)
     assert {"figure4", "figure7", "figure8"} <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
     found = pd.read_csv(tables / "table03_10_reason_keywords.csv")

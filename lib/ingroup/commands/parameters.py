@@ -21,12 +21,9 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
-    notebook: str,
-    profile: str,
-    given: dict[str, str],
-    run: str = paths.DEFAULT_RUN,
-    shared: bool = False,
-) -> dict[str, Any]:
+    notebook: str, profile: str, given: dict[str, str],
+    run: str = paths.DEFAULT_RUN, shared: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
     Names are without suffix, ``given`` as typed on the command line; where ``shared``, what only

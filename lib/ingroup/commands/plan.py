@@ -1,8 +1,7 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours.
 
-``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]`` is what
-``make plan`` calls; without a notebook it plans all studies. It loads a tokenizer and no model, and
-neither makes nor moves a file.
+``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]``; all
+studies without a notebook. It loads a tokenizer and no model, and makes and moves no file.
 """
 
 import math
@@ -96,7 +95,7 @@ def duration(seconds: float) -> str:
         large, rest = divmod(round(seconds / small), unit // small)
         if large:
             first, second = names.split()
-            return f"{large} {first}" + (f" {rest} {second}" if rest else "")
+            return f"{large} {first} {rest} {second}" if rest else f"{large} {first}"
     return f"{round(seconds)} s"
 
 

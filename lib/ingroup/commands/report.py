@@ -1,8 +1,8 @@
 """The report of a run: a page a notebook and a first page, in one folder that can go anywhere.
 
 ``python -m ingroup.commands.report --run default`` reads the executed notebooks and tables of a
-run and writes ``build/report`` (another run: ``build/runs/<run>/report``). The pages need no
-net and no server, and the same inputs give the same bytes.
+run and writes ``report`` beside them. Its pages need no net and no server, and the same inputs give
+the same bytes.
 """
 
 import argparse
@@ -70,8 +70,7 @@ def _set_banners(pages: list[Page]) -> None:
 def verdicts(table: pd.DataFrame) -> pd.Series:
     """A verdict for each row of a table that puts printed or planted numbers beside ours.
 
-    It has a column ``verdict``; or ``inside``, whether the planted number lies in the interval; or
-    a column beside its ``_planted`` one with the interval ``low`` to ``high``.
+    Its ``verdict``; or whether it is ``inside`` the interval; or where a ``_planted`` number lies.
     """
     if "verdict" in table:
         return table["verdict"].fillna("")
@@ -100,9 +99,9 @@ def versus(pages: Sequence[Page], tables: Path) -> dict[str, Any]:
         there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
         kinds |= set(there)
         if not there:
+            names = f"build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())}"
             missing.append(
-                f"{page.title}: no table puts printed or planted numbers beside this run's "
-                f"(build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())})."
+                f"{page.title}: no table puts other numbers beside this run's ({names})."
             )
         for kind, table in there.items():
             asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
@@ -172,8 +171,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     exported, frame, lost = exporter(), _frame(), []
     for page in every:
         lost += page.relink(pages)
-        resources = {"page": page, "frame": frame}
-        text, _ = exported.from_notebook_node(page.notebook, resources=resources)
+        text, _ = exported.from_notebook_node(page.notebook, {"page": page, "frame": frame})
         (fresh / page.file).write_text(text, "utf8")
 
     main = next((page for page in every if page.banner.kind != "none"), every[0])

@@ -31,10 +31,8 @@ def _inside(tag: str, name: str, value: str) -> bool:
 
 
 # Other tags stay visible, as text.
-_clean_output = bleach.Cleaner(tags=_TAGS, attributes=_CELLS | {"a": _inside}).clean
-_clean_prose = bleach.Cleaner(
-    tags=_TAGS, attributes=_CELLS | _PROSE | {"a": ["href", "title"]}
-).clean
+_clean_output = bleach.Cleaner(_TAGS, _CELLS | {"a": _inside}).clean
+_clean_prose = bleach.Cleaner(_TAGS, _CELLS | _PROSE | {"a": ["href", "title"]}).clean
 
 # pandas puts a style block before its tables; ours are styled by the page.
 _PANDAS_STYLE = re.compile(r'\A\s*(<div>\s*)?<style(?: scoped| type="text/css")?>.*?</style>', re.S)
@@ -71,10 +69,10 @@ def formula(latex: str, display: bool = False) -> str:
     """A formula (without dollars) as MathML, or as its own text where that fails."""
     try:
         mathml = convert(latex, display="block" if display else "inline")
-        tree = ElementTree.fromstring(mathml)
+        texts = [node.text or "" for node in ElementTree.fromstring(mathml).iter()]
     except Exception:  # a formula may be anything; the converter raises a dozen kinds of errors
-        tree = None
-    if tree is None or any((node.text or "").startswith("\\") for node in tree.iter()):
+        texts = ["\\"]
+    if any(text.startswith("\\") for text in texts):
         dollars = "$$" if display else "$"
         return f"<code>{html.escape(dollars + latex + dollars)}</code>"
     return mathml

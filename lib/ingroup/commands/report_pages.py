@@ -2,7 +2,7 @@
 
 nbconvert's template blocks lay a page out and escape what is not marked as clean; the page's
 Content-Security-Policy lets nothing run or load but its own style, its own script and pictures
-that it carries itself. (Of pictures that is PNG, which is what our figures are.)
+that it carries itself: PNG, as our figures are.
 """
 
 import base64
@@ -120,17 +120,14 @@ def _prepare(notebook: NotebookNode) -> list[report_html.Heading]:
 def exporter() -> TemplateExporter:
     """nbconvert with the report's template, which escapes what is not marked as clean."""
     order = ["image/png", "text/html", "text/plain"]
+    highlight = Highlight2HTML(pygments_lexer="ipython3")
     made = TemplateExporter(
         config=Config({"NbConvertBase": {"display_data_priority": order}}),
         template_name="report",
         template_file="index.html.j2",
         extra_template_basedirs=[str(TEMPLATES)],
         preprocessors=[CoalesceStreamsPreprocessor],
-        filters={
-            "highlight_code": Highlight2HTML(pygments_lexer="ipython3"),
-            "visible": report_html.visible,
-            "picture": picture,
-        },
+        filters={"highlight_code": highlight, "visible": report_html.visible, "picture": picture},
     )
     made.environment.autoescape = True
     return made

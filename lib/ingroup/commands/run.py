@@ -71,11 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{cell}: {error.ename}: {error.evalue}", file=sys.stderr)
         return 1
     except DeadKernelError:
-        print(
-            f"{notebook}: the kernel died, which is mostly a lack of memory; answers that are "
-            "stored stay (a smaller BATCH_SIZE needs less)",
-            file=sys.stderr,
-        )
+        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
+        print(f"{notebook}: {why} (a smaller BATCH_SIZE needs less)", file=sys.stderr)
         return 1
     given = {name: value for name, value in parameters.items() if name != "RUN" and value != ""}
     shown = ", ".join(f"{name}={value}" for name, value in given.items()) or "no parameters"
