@@ -25,7 +25,6 @@ from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
-SEED = 0  # of their draw
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
@@ -131,7 +130,7 @@ def table(lines: pd.DataFrame, rate: float) -> str:
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
     """The plan of some notebooks, by their parameters, at ``rate`` prompts a second (or `RATE`)."""
     every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
-    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(SEED)
+    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(0)
     rows, notes, refused = {}, [], []
     for notebook, lines in every.items():
         # A study without SYSTEM asks in a user turn alone and takes any template.

@@ -10,7 +10,6 @@ import time
 
 import nbformat
 import papermill
-from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import notebook, paths
@@ -19,7 +18,7 @@ from ingroup.commands.run import KERNEL
 TAGS = {"setup", "parameters", "figure"}
 
 
-def drawing(whole: NotebookNode) -> NotebookNode:
+def drawing(whole: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """A copy of a notebook with only its cells that have one of `TAGS`."""
     cells = [cell for cell in whole.cells if TAGS & set(cell.metadata.get("tags", []))]
     return nbformat.from_dict({**whole, "cells": cells})

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import shutil
 import sys
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +84,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return pd.Series(chosen, table.index)
 
 
-def versus(pages: Sequence[Page], tables: Path) -> dict[str, Any]:
+def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
     """Counts of the verdicts of each study, and sentences about what is missing, for the template.
 
     Studies are the pages with the section "Printed versus here", but for a study's later notebooks.

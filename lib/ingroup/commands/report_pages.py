@@ -8,7 +8,6 @@ that it carries itself: PNG, as our figures are.
 import base64
 import re
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,7 +17,6 @@ from markupsafe import Markup
 from nbconvert import TemplateExporter
 from nbconvert.filters import Highlight2HTML
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
-from nbformat import NotebookNode
 from traitlets.config import Config
 
 from ingroup import paths
@@ -62,11 +60,8 @@ class Page:
         whole = [part for part in drawn if part["alt"].startswith("At a glance")]
         return next(iter(whole + drawn), None)
 
-    def relink(self, pages: Mapping[str, "Page"]) -> list[str]:
-        """Give the links of prose and outputs their addresses in the report.
-
-        Mark both as clean, and return the links that lead to no page and no notebook.
-        """
+    def relink(self, pages: dict[str, "Page"]) -> list[str]:
+        """Give links their addresses in the report; those that lead to no notebook are returned."""
         lost = []
 
         def link(address: str) -> str | None:
@@ -90,14 +85,14 @@ class Page:
         return lost
 
 
-def picture(output: NotebookNode) -> dict[str, Any]:
+def picture(output: nbformat.NotebookNode) -> dict[str, Any]:
     """The picture of an output, which its address carries; width and height keep text in place."""
     coded = "".join(output.data["image/png"].split())
     size = struct.unpack(">II", base64.b64decode(coded[:32])[16:])
     return {"src": f"data:image/png;base64,{coded}", "alt": output.metadata.alt, "size": size}
 
 
-def _prepare(notebook: NotebookNode) -> list[report_html.Heading]:
+def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
     """Clean the cells: ``html`` of prose, HTML of outputs, ``alt`` of pictures. All headings."""
     taken: set[str] = {"code", "top", "contents"}
     caption, found = "Figure", []
