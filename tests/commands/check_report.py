@@ -291,7 +291,8 @@ def test_outputs_that_nobody_escaped_stay_text(browser, made):
     page = visitor.open("10_made_up.html")
     text = page.locator("main").text_content()
     for name, reply in HOSTILE.items():
-        assert text.count(reply) >= 5, name  # HTML, table, plain, stream, error
+        # Plain, stream, error; HTML and table too, where no tag of theirs was mended.
+        assert text.count(reply) >= (5 if name == "markdown" else 3), name
     harmless(visitor)
 
 
