@@ -7,7 +7,7 @@ VENV := .venv
 VLLM := .venv-vllm
 PY   := $(VENV)/bin/python
 PIP  := -m pip install --quiet --disable-pip-version-check
-UV   := $(VENV)/bin/uv pip install --quiet --no-deps --python
+UV   := $(VENV)/bin/uv pip install --quiet --no-deps --compile-bytecode --python
 PINNED    := --require-hashes -r
 READY     := $(VENV)/.ready
 

@@ -1,8 +1,7 @@
 """Speed of each kernel against a named baseline: ``make bench``, or ``bench.py PYTHON NAME ...``.
 
 ``PYTHON`` has vLLM, for the row that needs it; names choose some rows. Every ``rows_*.py`` beside
-this file has functions ``bench_<name>()`` that yield :func:`row`. The table goes to
-build/bench/bench.csv and is drawn as build/bench/bench.png.
+this file has functions ``bench_<name>()`` that yield :func:`row`, for build/bench/bench.csv.
 """
 
 import importlib
@@ -12,11 +11,9 @@ from pathlib import Path
 from timeit import repeat
 from typing import Any
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
-from ingroup import figures, paths
+from ingroup import paths
 
 HERE = Path(__file__).parent
 OUT = paths.BUILD / "bench"
@@ -52,23 +49,6 @@ def seconds(call: Callable[[], Any], times: int = 3) -> float:
     return min(repeat(call, number=1, repeat=times))
 
 
-def draw(table: pd.DataFrame) -> None:
-    """How many times better than its baseline each kernel is, and has to be at least."""
-    figures.use_style()
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.32 * len(table) + 0.6))
-    places = np.arange(len(table))[::-1]
-    ax.barh(places, table.ratio - 1, left=1, height=0.5, color=figures.COLOURS[5])
-    ax.plot(table.wanted, places, "|", color=figures.COLOURS[1], markersize=9, label="wanted")
-    ax.axvline(1, color="black", linewidth=0.6)
-    ax.set_xscale("log")
-    ax.set_yticks(
-        places, [f"{one.name}\n{one.baseline_is}" for one in table.itertuples(index=False)]
-    )
-    ax.set_xlabel("times its baseline (under the name: what that is)")
-    ax.legend(loc="lower right", frameon=False)
-    figures.save(fig, OUT, "bench")
-
-
 def main(names: list[str]) -> int:
     rows = []
     for file in sorted(HERE.glob("rows_*.py")):
@@ -79,7 +59,6 @@ def main(names: list[str]) -> int:
     table = pd.DataFrame(rows)
     OUT.mkdir(parents=True, exist_ok=True)
     table.to_csv(OUT / "bench.csv", index=False)
-    draw(table)
     print(table.round(4).to_string(index=False))
     print(f"Written to {OUT.relative_to(paths.ROOT)}")
     slow = table[table.ratio < table.wanted]

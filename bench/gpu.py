@@ -31,45 +31,39 @@ SHARDS, SHARD = 4, 4096
 SAMPLING = Sampling(max_tokens=3)
 
 
-def random_model(folder: str, shape: dict, device: str) -> None:
+def random_model(folder: str) -> None:
     """Write random weights and a calibrant's tokenizer."""
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / models.calibrants()[0])
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
-    with torch.device(device):
-        model = LlamaForCausalLM(LlamaConfig(**shape, **ends, dtype="bfloat16")).bfloat16()
+    with torch.device("cuda"):
+        model = LlamaForCausalLM(LlamaConfig(**SHAPE, **ends, dtype="bfloat16")).bfloat16()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def bench(shape: dict = SHAPE, size: int = SHARD, device: str = "cuda") -> pd.DataFrame:
+def bench() -> pd.DataFrame:
     """A row without shared prefixes and one with."""
     design, rows = trials(scale.corpus(1.0)), []
     name = "vllm" if find_spec("vllm") else "transformers"
     with tempfile.TemporaryDirectory() as folder:
-        random_model(folder, shape, device)
+        random_model(folder)
         engine = make_engine(name, folder, batch_size=256)
-        starts = np.linspace(0, len(design) - size, SHARDS).astype(int)
-        chats = [design[int(start) + i].messages for start in starts for i in range(size)]
+        starts = np.linspace(0, len(design) - SHARD, SHARDS).astype(int).tolist()
+        chats = [trial.messages for start in starts for trial in design.slice(start, start + SHARD)]
         prompts = engine.prompter.batch(chats)
         alone = [[number, *ids[1:]] for number, ids in enumerate(prompts, start=len(prompts))]
         engine.complete(prompts[:64], SAMPLING)  # loads the weights and warms up
         for shared, asked in ((False, alone), (True, prompts)):
             started = time.perf_counter()
-            replies = engine.complete(asked, SAMPLING)
-            seconds = time.perf_counter() - started
-            read, cached, written = (
-                sum(getattr(reply, f"{kind}_tokens") for reply in replies)
-                for kind in ("prompt", "cached", "output")
-            )
-            rows.append(
-                {
-                    "engine": name, "shared_prefixes": shared, "prompts": len(asked),
-                    "seconds": seconds, "prompt_tokens": read, "cached_tokens": cached,
-                    "prompts_per_second": len(asked) / seconds,
-                    "tokens_per_second": (read + written) / seconds,
-                    "hours_for_all": len(design) * seconds / len(asked) / 3600,
-                }
-            )  # fmt: skip
+            replies = pd.DataFrame(engine.complete(asked, SAMPLING))
+            seconds, tokens = time.perf_counter() - started, replies.filter(like="tokens").sum()
+            rows.append({
+                "engine": name, "shared_prefixes": shared, "prompts": len(asked),
+                "seconds": seconds, **tokens[["prompt_tokens", "cached_tokens"]],
+                "prompts_per_second": len(asked) / seconds,
+                "tokens_per_second": tokens[["prompt_tokens", "output_tokens"]].sum() / seconds,
+                "hours_for_all": len(design) * seconds / len(asked) / 3600,
+            })  # fmt: skip
         engine.close()
     return pd.DataFrame(rows)
 

@@ -1,11 +1,10 @@
-"""The first study at its full size on one machine: ``make bench-scale``.
+"""The first study at its full size on one machine, without a model: ``make bench-scale``.
 
-No model is asked. A store of made-up answers is written for 1, 10 and 100 % of the 6,050 events, in
-all seven settings and three categories; the last has 37,310,350 trials: numbers in the ways models
-write them, long replies, refusals, a few replies without an answer. From each store two processes,
-on two cores, read and parse every answer and compute Tables 2, 3, 6 and 7 with all masks and
-intervals, a block at a time. The seconds count from the start of the processes, imports included;
-the memory is the most that each ever held, summed. Stores go to a temporary folder (``TMPDIR``).
+A store of made-up answers (numbers in the ways models write them, long replies, refusals) is
+written for 1, 10 and 100 % of the 6,050 events, the last with 37,310,350 trials. From each two
+processes read and parse every answer and compute Tables 2, 3, 6 and 7 with all masks and intervals,
+a block at a time. Seconds count imports too; memory is the most that each process ever held,
+summed. Stores go to a temporary folder (``TMPDIR``).
 """
 
 import os
@@ -85,7 +84,6 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
 
 
 def write(folder: Path, setting: str, share: float) -> None:
-    """Fill the store of one setting."""
     design, store = store_of(folder, setting, share)
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
@@ -105,19 +103,15 @@ def analyse(folder: Path, name: str, category: str, share: float) -> dict:
     same = statistics.same_group(stimuli.identities(category).group[1:])
     left = statistics.exclude(found.values)
     z = statistics.zscore(statistics.cell_means(left))
-    test = permutation_test(z[1:, 1:], same, 10_000, rng)
-    interval = bootstrap_interval(left, same, rng=rng)
-    released = statistics.gap_matrix(found.values, **statistics.RELEASED)
-    printed = statistics.empathy_gap(released, same)
-    pvalues, events = paired_cells(left), block.shape[2]
-    masks = [significant_cells(pvalues, correction).sum() for correction in CORRECTIONS]
+    permutation_test(z[1:, 1:], same, 10_000, rng)
+    bootstrap_interval(left, same, rng=rng)
+    statistics.empathy_gap(statistics.gap_matrix(found.values, **statistics.RELEASED), same)
+    pvalues = paired_cells(left)
+    for correction in CORRECTIONS:
+        significant_cells(pvalues, correction)
     assert len(block) == found.counts.sum() < found.counts["ok"] / 0.99
-    return {
-        "setting": name, "category": category, "trials": len(block), "reading": reading,
-        "lost": 100 * (1 - left.shape[2] / events), "delta": test.statistic, "low": interval.low,
-        "high": interval.high, "p": test.pvalue, "delta_printed": printed, "shown": masks,
-        "process": os.getpid(), "memory_mb": memory_mb(),
-    }  # fmt: skip
+    held = {"process": os.getpid(), "memory_mb": memory_mb()}
+    return {"trials": len(block), "reading": reading, **held}
 
 
 def memory_mb() -> float:
@@ -126,19 +120,19 @@ def memory_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
-def at_once(function, *columns: list) -> list:
+def at_once(function, rows: list[tuple]) -> list:
     """The function's results by two processes that start empty and end with it."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        return list(pool.map(function, *columns))
+        return list(pool.map(function, *zip(*rows, strict=True)))
 
 
 def measure(folder: Path, share: float) -> dict[str, float]:
     """One row of the result."""
     names = list(stimuli.settings())
-    at_once(write, *zip(*((folder, name, share) for name in names), strict=True))
+    at_once(write, [(folder, name, share) for name in names])
     written = time.perf_counter()
     blocks = [(folder, name, category, share) for category, name in product(CATEGORIES, names)]
-    table = pd.DataFrame(at_once(analyse, *zip(*blocks, strict=True)))
+    table = pd.DataFrame(at_once(analyse, blocks))
     return {
         "trials": int(table.trials.sum()),
         "seconds": time.perf_counter() - written,

@@ -1,9 +1,8 @@
-"""What the pipeline adds to vLLM, run by ``bench_engine.py`` with a Python that has vLLM.
+"""What the pipeline adds to vLLM, run by ``rows_inference.py`` with a Python that has vLLM.
 
-Both sides answer the same trials with the same engine: bare is one ``LLM.generate`` of token ids
-that are there already, ours is all from the design to the shards on disk. They take turns, each
-from an empty prefix cache, and the fastest round of each counts. vLLM's CPU build computes on one
-core here, as a GPU would, so that the other cores are free for all that is not the model.
+Bare is one ``LLM.generate`` of token ids that are there already, ours is all from the design to the
+shards on disk. They take turns, each from an empty prefix cache; the fastest round of each counts.
+vLLM computes on one core, as a GPU would: the others are free for all that is not the model.
 """
 
 import json

@@ -1,7 +1,6 @@
 """Training: examples say what is planted, and the same seed gives the same weights."""
 
 import numpy as np
-import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -38,16 +37,12 @@ def test_no_training_word_list_holds_a_sample_narrative():
     assert not [t for t in stimuli.load_events("sample").generated_text if t in text]
 
 
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        ("generated_text", "I lost my key"),
-        ("first_person_text", "I felt fear when I lost my key"),
-        ("third_person_text", "The person felt fear when they lost their key"),
-    ],
-)
-def test_forms_of_a_narrative(form, text):
-    assert in_form("I lost my key", form, "fear") == text
+def test_forms_of_a_narrative():
+    forms = ("generated_text", "first_person_text", "third_person_text")
+    assert [in_form("I lost my key", form, "fear") for form in forms] == [
+        "I lost my key", "I felt fear when I lost my key",
+        "The person felt fear when they lost their key",
+    ]  # fmt: skip
 
 
 def test_training_is_repeatable(tmp_path):

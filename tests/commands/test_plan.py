@@ -35,7 +35,7 @@ def responses(tmp_path, monkeypatch):
     """An empty place for responses; tokens are counted on few trials, for speed."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(plan, "SAMPLE", 40)
-    return tmp_path / "responses"
+    return paths.RESPONSES
 
 
 def parameters(notebook=NOTEBOOK, **given):
@@ -76,15 +76,6 @@ def by_predecessor(prompts, size):
     )
 
 
-def test_savable_by_hand():
-    before = [1, 1, 2, 2, 3]
-    assert prefix.savable([1, 1, 2, 2, 4], before, 2) == 4
-    assert prefix.savable([1, 1, 2, 4], before, 2) == 2
-    assert prefix.savable([1, 1, 2, 2], before, 2) == 2  # one token at least is computed
-    assert prefix.savable([1, 3], before, 2) == prefix.savable([1, 1, 2], [], 2) == 0
-    assert prefix.savable(list(range(40)), list(range(33))) == 32
-
-
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12)
 
 
@@ -120,9 +111,9 @@ def test_the_error_is_the_spread_of_repeated_samples():
 
 
 def test_every_line_draws_its_own_trials():
-    settings = ["P0,S0,T0", "P0,S1,T0"]  # as long as each other, with this tokenizer
-    text = plan.plan({NOTEBOOK: parameters(SETTINGS=";".join(settings))})
-    first, second = (re.search(rf"{name} .* (\S+ ± \S+)  +\d+%", text)[1] for name in settings)
+    """Of two settings that are as long as each other, with this tokenizer."""
+    text = plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0;P0,S1,T0")})
+    first, second = re.findall(r"calibrant .* (\S+ ± \S+)  +\d+%", text)
     assert first != second
 
 
@@ -143,18 +134,24 @@ class Engine:
 def call(prompter, monkeypatch):
     """A call of 7,048 trials in shards of 1,000, three of which are stored."""
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
-    (lines,) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
-    (call,) = lines
+    ((call,),) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     store = open_store(call.folder, call.design, Engine(prompter), call.sampling, 1000)
     with store.writing():
         for shard in (0, 3, 7):
             first, stop = store.bounds(shard)
             store.write(shard, [Reply("50", "stop")] * (stop - first))
-    for name in (".part-00001.parquet.9.tmp", "part-00001.parquet.damaged"):
-        (call.folder / name).write_text("")
-    (call.folder / "part-00003.again-1.parquet").write_text("")
-    (call.folder / "part-00099.parquet").write_text("")
+    for name in (
+        *(".part-00001.parquet.9.tmp", "part-00001.parquet.damaged"),
+        *("part-00003.again-1.parquet", "part-00099.parquet"),
+    ):
+        (call.folder / name).touch()
     return call
+
+
+def change(call, **known):
+    """Other answers in the folder of a call, by its manifest."""
+    file = call.folder / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | known))
 
 
 def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
@@ -168,13 +165,8 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
     assert listing() == before
 
 
-def test_planning_makes_no_folder(responses):
-    plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0")})
-    assert not responses.exists()
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("known", "message"),
     [
         ({"chat_template": "0123"}, "holds answers with chat_template '0123', this run asks with"),
         ({"shard_size": 500}, "holds answers with shard_size 500, this run .* shard_size 1000;"),
@@ -184,9 +176,8 @@ def test_planning_makes_no_folder(responses):
         ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )
-def test_a_store_of_something_else_is_said_so(call, prompter, change, message):
-    file = call.folder / "manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+def test_a_store_of_something_else_is_said_so(call, prompter, known, message):
+    change(call, **known)
     there, problem = plan.stored(call, prompter)
     assert there == []
     assert re.search(message, problem)
@@ -195,23 +186,18 @@ def test_a_store_of_something_else_is_said_so(call, prompter, change, message):
 
 
 def test_what_is_not_known_yet_is_not_compared(call, prompter):
-    file = call.folder / "manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"prompts": "abc"}))
+    change(call, prompts="abc")
     assert sum(plan.stored(replace(call, settled=False), prompter)[0]) == 2048
 
 
 def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
     file = call.folder / "manifest.json"
     file.write_text("{")
-    assert plan.stored(call, prompter) == (
-        [],
-        f"{file} is not readable as JSON; move its folder away.",
-    )
+    said = f"{file} is not readable as JSON; move its folder away."
+    assert plan.stored(call, prompter) == ([], said)
     file.unlink()
-    assert plan.stored(call, prompter) == (
-        [],
-        f"{call.folder} holds shards but no manifest.json; move it away.",
-    )
+    said = f"{call.folder} holds shards but no manifest.json; move it away."
+    assert plan.stored(call, prompter) == ([], said)
 
 
 # ---- what is asked -----------------------------------------------------------------------------
@@ -244,9 +230,7 @@ def test_several_studies_have_one_total(monkeypatch):
     _, first, *runs, whole, _, left, _ = plan.plan(values).split("\n")
     assert re.match("10 calibrant P0,S0,T0 +7,048 ", first)
     assert [re.split(" {3,}", line)[0] for line in runs] == [
-        "20 calibrant Race x 2",
-        "20 calibrant Gender x 2",
-        "20 calibrant Age x 2",
+        f"20 calibrant {category} x 2" for category in ("Race", "Gender", "Age")
     ]
     assert re.match("total +29,296 ", whole)
     assert left.startswith("29,296 prompts are to be asked")
@@ -272,17 +256,18 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
-    values, events = parameters(), paper_size_events()
+    """Two bytes a trial at most, of which events in every block take most."""
+    events = paper_size_events()
     monkeypatch.setattr(stimuli, "load_events", lambda *rest: events)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
-    tracemalloc.start()
-    text = plan.plan({NOTEBOOK: values})
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 2 * 37_310_350  # two bytes a trial; 30 MiB, most of it the events in every block
-    lines = text.split("\n")
+    lines = plan.plan({NOTEBOOK: parameters()}).split("\n")
     assert re.fullmatch(r"total  +37,310,350 .* 0  9,114  10 h 22 min", lines[8])
     assert lines[10].startswith("37,310,350 prompts are to be asked: 10 h 22 min at 1,000 prompts")
+    tracemalloc.start()
+    plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0")})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * 37_310_350 / 7
 
 
 # ---- text --------------------------------------------------------------------------------------
@@ -291,16 +276,8 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0 s"),
-        (0.4, "under 1 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min"),
-        (61, "1 min 1 s"),
-        (3599.7, "1 h"),
-        (6 * 3600 + 20 * 60 + 20, "6 h 20 min"),
-        (86_399, "1 d"),
-        (26 * 3600, "1 d 2 h"),
-        (37_310_350 / 1000, "10 h 22 min"),
+        *((0, "0 s"), (0.4, "under 1 s"), (59.4, "59 s"), (59.6, "1 min"), (61, "1 min 1 s")),
+        *((3599.7, "1 h"), (22_820, "6 h 20 min"), (86_399, "1 d"), (26 * 3600, "1 d 2 h")),
         (1_865_517, "21 d 14 h"),
     ],
 )
@@ -323,13 +300,12 @@ def test_a_number_is_not_more_exact_than_its_error(value, error, text):
 
 def test_the_table_is_aligned_and_whole():
     """Errors of lines add as squares, and what is unknown of one is unknown of all."""
-    lines = pd.DataFrame(
-        {
-            "m P0": [200.0, 3.0, 50.0, 2_000, 3, 1_000, 2],
-            "n P0": [300.0, 4.0, 70.0, 10, 1, 0, 0],
-        },
-        ["tokens", "error", "saved", "trials", "shards", "answered", "done"],
-    ).T
+    rows = {
+        "m P0": [200.0, 3.0, 50.0, 2_000, 3, 1_000, 2],
+        "n P0": [300.0, 4.0, 70.0, 10, 1, 0, 0],
+    }
+    columns = ["tokens", "error", "saved", "trials", "shards", "answered", "done"]
+    lines = pd.DataFrame.from_dict(rows, "index", columns=columns)
     shown = [re.split(" {2,}", line.strip()) for line in plan.table(lines, 10.0).split("\n")]
     assert shown == [
         ["trials", "tokens a prompt", "prompt tokens", "cache saves", "shards done", "to do",
@@ -345,15 +321,13 @@ def test_the_table_is_aligned_and_whole():
     )
 
 
-def test_the_command_line_prints_a_plan(capsys):
+def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert not responses.exists()
     head, first, total, empty, left, how = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"10 calibrant P0,S0,T0 +7,048 .* ± .*% +0 +2 +7 s", first)
     assert (len(head), empty) == (len(total), "")
-    assert left == (
-        "7,048 prompts are to be asked: 7 s at 1,000 prompts a second (an assumption; "
-        "RATE=<number> sets another)."
-    )
+    assert left.startswith("7,048 prompts are to be asked: 7 s at 1,000 prompts a second (an assum")
     assert how.startswith("Tokens are counted on up to 40 random trials a line")
     assert plan.main([NOTEBOOK, *ONE, "--rate", "0.5"]) == 0
     text = capsys.readouterr().out
@@ -375,15 +349,9 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"ENGINE": "openai", "MODEL": "gpt-x"}, "with ENGINE=openai the server makes the tokens."),
-        (
-            {"ENGINE": "replay", "RECORDINGS": str(paths.DATA)},
-            "with ENGINE=replay no model is asked.",
-        ),
-        (
-            {"MODEL": "nobody/nothing"},
-            "the model 'nobody/nothing' cannot be loaded, and there is .*",
-        ),
+        ({"ENGINE": "openai", "MODEL": "m"}, "with ENGINE=openai the server makes the tokens."),
+        ({"ENGINE": "replay", "RECORDINGS": "."}, "with ENGINE=replay no model is asked."),
+        ({"MODEL": "no/body"}, "the model 'no/body' cannot be loaded, and there is .*"),
     ],
 )
 def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
@@ -407,9 +375,9 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
         (["--set", "SED=1"], "10_empathy_gap has no parameter SED; did you mean SEED?"),
         (["--profile", "fast"], "there is no PROFILE 'fast'; there are demo, full"),
         (
-            ["41_stereomap_keywords"],
-            "there is no plan of 41_stereomap_keywords; there are of 10_empathy_gap, "
-            "20_biased_samaritan, 30_giebench, 40_stereomap",
+            ["50_audit"],
+            "there is no plan of 50_audit; there are of 10_empathy_gap, 20_biased_samaritan, "
+            "30_giebench, 40_stereomap",
         ),
     ],
 )
@@ -421,8 +389,9 @@ def test_a_mistake_is_one_sentence(arguments, sentence, capsys):
 def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
     events = stimuli.load_events("sample", 12)[["emotion", "text_id", "generated_text"]]
     events.to_csv(tmp_path / "few.tsv", sep="\t", index=False)
-    arguments = [NOTEBOOK, "--set", f"CORPUS={tmp_path / 'few.tsv'}", "--set", "SETTINGS=P0,S0,T1"]
-    assert plan.main([*arguments, "--set", "CONTROL="]) == 2
+    pairs = f"CORPUS={tmp_path / 'few.tsv'}", "SETTINGS=P0,S0,T1", "CONTROL="
+    arguments = [NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]
+    assert plan.main(arguments) == 2
     assert "lacks the form that SETTINGS show (first_person_text)" in capsys.readouterr().err
     assert plan.main([*arguments, "--set", "REWRITER=calibrant"]) == 2
     assert "does not have the column 'first_person_text'" in capsys.readouterr().err

@@ -69,8 +69,8 @@ def test_a_table_that_is_missing_is_named_with_the_command_that_writes_it(
     monkeypatch.setattr(paths, "BUILD", tmp_path)
     notebook = new_notebook(cells=[tagged("RUN = 'x'", "parameters")])
     notebook.cells.append(tagged("open('no such table')", "figure"))
-    for folder in (tmp_path / "notebooks", tmp_path / "committed"):
-        folder.mkdir()
+    for folder in ("notebooks", "committed"):
+        (tmp_path / folder).mkdir()
     notebook.metadata["language_info"] = {"name": "python"}
     nbformat.write(notebook, tmp_path / "committed" / "10_study.ipynb")
     notebook.metadata["papermill"] = {"parameters": {"RUN": "y"}}

@@ -2,6 +2,7 @@
 raises, planted answers for the whole design, printed tables that load."""
 
 from importlib import import_module
+from itertools import cycle, islice
 
 import numpy as np
 import pytest
@@ -51,14 +52,11 @@ class Hostile:
     asks_again = False
 
     def __init__(self):
-        self.given = 0
+        self.texts = cycle(HOSTILE)
 
     def answer(self, conversations, sampling):
-        texts = [HOSTILE[(self.given + i) % len(HOSTILE)] for i in range(len(conversations))]
-        self.given += len(texts)
-        return [
-            Reply(t, "stop" if t is not None else "failed", error="" if t else "no") for t in texts
-        ]
+        texts = islice(self.texts, len(conversations))
+        return [Reply(text, "failed" if text is None else "stop") for text in texts]
 
     def identity(self):
         return {"engine": "hostile", "model": "none"}

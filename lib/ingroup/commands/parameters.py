@@ -1,7 +1,4 @@
-"""The parameters of a run: a notebook's defaults, a profile's, those given.
-
-They are checked before a kernel starts, so that a wrong one costs nothing but a sentence.
-"""
+"""The parameters of a run, checked before a kernel starts: a wrong one costs but a sentence."""
 
 import argparse
 import ast
@@ -24,35 +21,20 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
-    notebook: str,
-    profile: str,
-    given: dict[str, str],
-    run: str = paths.DEFAULT_RUN,
-    shared: bool = False,
-) -> dict[str, Any]:
+    notebook: str, profile: str, given: dict[str, str],
+    run: str = paths.DEFAULT_RUN, shared: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
-    ``CONTROL`` is the negative control of the calibrant: for another model, a server or recordings
-    it is empty unless it is given.
-
-    Parameters
-    ----------
-    notebook, profile : str
-        Names without suffix, e.g. ``"10_empathy_gap"`` and ``"demo"``.
-    given : dict of str to str
-        As typed on the command line.
-    run : str
-        Name of the run; see :func:`ingroup.paths.outputs`.
-    shared : bool
-        Whether ``given`` is for all notebooks: what only another one takes is passed over.
-
-    Raises
-    ------
-    InputError
-        For the first unknown name, else the first value that cannot work, in one sentence.
+    Names are without suffix, ``given`` as typed on the command line; where ``shared``, what only
+    another notebook takes is passed over. ``CONTROL`` is the negative control of the calibrant: for
+    another model, a server or recordings it is empty unless it is given. Raises InputError for the
+    first unknown name, else the first value that cannot work, in one sentence.
     """
-    defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
-    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
+    defaults = _defaults(_file("notebook", paths.NOTEBOOKS / f"{notebook}.ipynb"))
+    profiled = yaml.safe_load(
+        _file("PROFILE", paths.PROFILES / f"{profile}.yaml").read_text("utf8")
+    )
     values = defaults | (profiled.get(notebook) or {})
     for name, text in given.items():
         others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in defaults else ()
@@ -78,10 +60,9 @@ def study_of(notebook: str) -> str | None:
     return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
 
 
-def _file(what: str, folder: Path, name: str) -> Path:
-    file = folder / name
+def _file(what: str, file: Path) -> Path:
     if not file.exists():
-        known = ", ".join(sorted(other.stem for other in folder.glob(f"*{file.suffix}")))
+        known = ", ".join(sorted(other.stem for other in file.parent.glob(f"*{file.suffix}")))
         raise InputError(f"there is no {what} {file.stem!r}; there are {known}")
     return file
 
@@ -92,10 +73,7 @@ def _defaults(source: Path) -> dict[str, Any]:
 
 
 def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
-    """What checks a notebook: its study's ``Parameters``, without those that it does not take.
-
-    What only this notebook takes has the type of its default.
-    """
+    """A study's ``Parameters``; what only this notebook takes has the type of its default."""
     study = study_of(notebook)
     module = import_module(f"ingroup.studies.{study}.parameters") if study else parameters
     known = module.Parameters
@@ -107,7 +85,7 @@ def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters
 
 
 def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[str, Any]:
-    """Values in the types of a model's fields; the first mistake in the house's words."""
+    """Values in their types; the first mistake in the house's words."""
     try:
         found = kind.model_validate(values)
         return {name: getattr(found, name) for name in values}

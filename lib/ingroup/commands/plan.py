@@ -1,8 +1,7 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours.
 
-``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]`` is what
-``make plan`` calls; without a notebook it plans all studies. It loads a tokenizer and no model, and
-neither makes nor moves a file.
+``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]``; all
+studies without a notebook. It loads a tokenizer and no model, and makes and moves no file.
 """
 
 import math
@@ -26,7 +25,6 @@ from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
-SEED = 0  # of their draw
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
@@ -70,9 +68,8 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
 def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
     """Trials of each shard that a call has stored, and what keeps a run from going on with them.
 
-    Only names are read, and manifest.json: a damaged shard or a failed call counts as done until
-    a run reads it, and what only a started engine knows (versions, dtype, hash of weights) is not
-    compared. Where the folder answers something else nothing is stored, and a sentence says so.
+    Only names are read, and manifest.json: a damaged shard counts as done until a run reads it, and
+    what only a started engine knows (versions, dtype, hash of weights) is not compared.
     """
     known = {"engine": call.engine, "trials": len(call.design), "shard_size": SHARD_SIZE}
     known |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}
@@ -90,8 +87,8 @@ def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
 
 def duration(seconds: float) -> str:
     """Time in its two largest units, e.g. ``"6 h 20 min"``; ``"under 1 s"`` at the least."""
-    if seconds < 1:
-        return "under 1 s" if seconds else "0 s"
+    if 0 < seconds < 1:
+        return "under 1 s"
     for unit, small, names in ((86_400, 3600, "d h"), (3600, 60, "h min"), (60, 1, "min s")):
         # Rounded first: 59 min 59.6 s is an hour.
         large, rest = divmod(round(seconds / small), unit // small)
@@ -131,38 +128,33 @@ def table(lines: pd.DataFrame, rate: float) -> str:
 
 
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
-    """The plan of some notebooks, with their parameters: a table with one total, then sentences.
-
-    ``rate`` is in prompts a second, ``RATE`` unless given.
-    """
+    """The plan of some notebooks, by their parameters, at ``rate`` prompts a second (or `RATE`)."""
     every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
-    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(SEED)
-    rows, notes, refused = {}, {}, []  # notes are a dict, for the order of what is said once
+    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(0)
+    rows, notes, refused = {}, [], []
     for notebook, lines in every.items():
         # A study without SYSTEM asks in a user turn alone and takes any template.
         options = {"SYSTEM": "fold"} | notebooks[notebook]
         for name, calls in lines.items():
-            first = calls[0]
-            prompter = load_prompter(
-                first.model, *(options[option] for option in ("ENGINE", "SYSTEM", "BOS"))
-            )
-            found = dict.fromkeys(("tokens", "error", "saved"), math.nan)
+            first, asked_of = calls[0], (options[name] for name in ("ENGINE", "SYSTEM", "BOS"))
+            prompter = load_prompter(first.model, *asked_of)
             if isinstance(prompter, str):
-                notes[f"Prompt tokens are unknown: {prompter}."] = None
+                found = dict.fromkeys(("tokens", "error", "saved"), math.nan)
+                notes.append(f"Prompt tokens are unknown: {prompter}.")
             else:
                 found = tokens(first.design, prompter, size, rng, BLOCK_SIZE)
-                notes[
+                notes.append(
                     f"Tokens are counted on up to {size:,} random trials a line, ± one standard "
                     "error. A prefix cache saves at least the share given, in blocks of "
                     f"{BLOCK_SIZE} tokens and in the order of the design."
-                ] = None
+                )
             found |= {"trials": len(first.design), "shards": -(-len(first.design) // SHARD_SIZE)}
             there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
             rows[name] = {key: value * len(calls) for key, value in found.items()}
             rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
             refused += filter(None, problems)
             if not first.settled:
-                notes["Texts that are still to be written are counted with stand-ins."] = None
+                notes.append("Texts that are still to be written are counted with stand-ins.")
     numbers, speed = pd.DataFrame.from_dict(rows, "index"), rate or RATE
     trials, answered, shards = numbers[["trials", "answered", "shards"]].sum()
     headline = f"Nothing is left to ask: all {shards:,} shards are stored."
@@ -173,7 +165,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
             f"{'' if rate else ' (an assumption; RATE=<number> sets another)'}."
         )
     more = [f"So it is with {len(refused) - 3} more folders."] if refused[3:] else []
-    return "\n".join([table(numbers, speed), "", headline, *notes, *refused[:3], *more])
+    said = dict.fromkeys([*notes, *refused[:3], *more])  # once each
+    return "\n".join([table(numbers, speed), "", headline, *said])
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Redraw the figures of a run from its tables, byte for byte: ``make figures``. No model is asked.
 
-A notebook's cells are tagged: ``setup`` and ``parameters`` need no model and no answers, ``figure``
-draws from the tables that the full run wrote. Here only these cells are run, in their order.
+Of a notebook only those cells run that need no answers (tagged ``setup`` and ``parameters``) or
+that draw from the tables of the full run (``figure``).
 """
 
 import argparse
@@ -10,7 +10,6 @@ import time
 
 import nbformat
 import papermill
-from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from ingroup import notebook, paths
@@ -19,8 +18,8 @@ from ingroup.commands.run import KERNEL
 TAGS = {"setup", "parameters", "figure"}
 
 
-def drawing(whole: NotebookNode) -> NotebookNode:
-    """A copy of a notebook with only its cells tagged ``setup``, ``parameters`` or ``figure``."""
+def drawing(whole: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A copy of a notebook with only its cells that have one of `TAGS`."""
     cells = [cell for cell in whole.cells if TAGS & set(cell.metadata.get("tags", []))]
     return nbformat.from_dict({**whole, "cells": cells})
 
@@ -28,24 +27,11 @@ def drawing(whole: NotebookNode) -> NotebookNode:
 def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
     """Draw all figures of one notebook anew, with the parameters of its last run.
 
-    Parameters
-    ----------
-    name : str
-        A notebook, e.g. ``"10_empathy_gap"``.
-    run : str
-        Whose tables are read and whose figures are written.
-
-    Raises
-    ------
-    papermill.exceptions.PapermillExecutionError
-        Where a cell fails, e.g. because a table is not there.
+    Raises PapermillExecutionError where a cell fails, e.g. because a table is not there.
     """
-    papermill.execute_notebook(
-        drawing(nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)),
-        None,
-        parameters=notebook.ran(name, run),
-        **KERNEL,
-    )
+    source = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    given = notebook.ran(name, run)
+    papermill.execute_notebook(drawing(source), None, parameters=given, **KERNEL)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
     run = parser.parse_args(arguments).run
-    names = [file.stem for file in sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb"))]
+    names = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
     names = [name for name in names if paths.executed(name, run).exists()]
     if not names:
         print(f"no notebook of the run {run!r} is there; make all first", file=sys.stderr)
@@ -63,11 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             redraw(name, run)
         except PapermillExecutionError as error:
-            number = name.partition("_")[0]
-            print(
-                f"{name}: {error.ename}: {error.evalue}; make {number} writes its tables",
-                file=sys.stderr,
-            )
+            again = f"make {name[:2]} writes its tables"
+            print(f"{name}: {error.ename}: {error.evalue}; {again}", file=sys.stderr)
             return 1
         print(f"{name}: redrawn in {time.monotonic() - started:.0f} s")
     return 0

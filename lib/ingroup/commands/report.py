@@ -1,8 +1,8 @@
 """The report of a run: a page a notebook and a first page, in one folder that can go anywhere.
 
 ``python -m ingroup.commands.report --run default`` reads the executed notebooks and tables of a
-run and writes ``build/report`` (another run: ``build/runs/<run>/report``). The pages need no
-net and no server, and the same inputs give the same bytes.
+run and writes ``report`` beside them. Its pages need no net and no server, and the same inputs give
+the same bytes.
 """
 
 import argparse
@@ -13,12 +13,17 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
 
 from ingroup import paths
-from ingroup.commands import report_index, report_pages
-from ingroup.commands.report_pages import Links, Page
+from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION
 from ingroup.models import calibrants, is_calibrant
+
+VERSUS = {"printed": "printed_versus_here.csv", "planted": "planted_versus_here.csv"}
 
 
 class Banner(NamedTuple):
@@ -30,11 +35,7 @@ class Banner(NamedTuple):
 
 
 def banner(parameters: dict[str, Any] | None) -> Banner:
-    """Say from a notebook's parameters what was real in it and what a demonstration.
-
-    It is a demonstration wherever the model that was asked is a calibrant; ``parameters`` are from
-    :func:`ingroup.notebook.ran`.
-    """
+    """What a notebook that was run with these parameters shows: a calibrant is a demonstration."""
     if parameters is None:
         return Banner("none", "Not known:", "this notebook does not say how it was run.")
     model, engine = parameters.get("MODEL"), parameters.get("ENGINE", "")
@@ -57,20 +58,90 @@ def _set_banners(pages: list[Page]) -> None:
     """A page without a model of its own that shows what a calibrant answered says so too."""
     for page in pages:
         page.banner = banner(page.parameters)
-    if any(page.banner.kind == "demonstration" for page in pages):
-        more = " What it shows of the studies in this run is a demonstration."
-        for page in pages:
-            sources = [cell.source for cell in page.notebook.cells]
-            named = any(name in source for source in sources for name in calibrants())
-            if named and page.banner.kind == "none":
-                page.banner = page.banner._replace(text=page.banner.text + more)
+    demonstrated = any(page.banner.kind == "demonstration" for page in pages)
+    for page in pages if demonstrated else ():
+        sources = "\n".join(cell.source for cell in page.notebook.cells)
+        if page.banner.kind == "none" and any(name in sources for name in calibrants()):
+            more = " What it shows of the studies in this run is a demonstration."
+            page.banner = page.banner._replace(text=page.banner.text + more)
+
+
+def verdicts(table: pd.DataFrame) -> pd.Series:
+    """A verdict for each row of a table that puts printed or planted numbers beside ours.
+
+    Its ``verdict``; or whether it is ``inside`` the interval; or where a ``_planted`` number lies.
+    """
+    if "verdict" in table:
+        return table["verdict"].fillna("")
+    if "inside" in table:
+        inside = table["inside"].astype(bool)
+        return inside.map({True: "planted in the interval", False: "planted outside the interval"})
+    name = next(name for name in table if f"{name}_planted" in table)
+    here, planted = table[name], table[f"{name}_planted"]
+    inside = planted.between(table["low"], table["high"])
+    wording = ["the planted number", "planted in the interval"]
+    chosen = np.select([np.isclose(here, planted), inside], wording, "planted outside")
+    return pd.Series(chosen, table.index)
+
+
+def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
+    """Counts of the verdicts of each study, and sentences about what is missing, for the template.
+
+    Studies are the pages with the section "Printed versus here", but for a study's later notebooks.
+    """
+    rows, missing, kinds = [], [], set()
+    for page in pages:
+        compares = any(heading.text == "Printed versus here" for heading in page.headings)
+        if not compares or any(page.study.startswith(f"{other.study}_") for other in pages):
+            continue
+        files = {kind: tables / page.study / name for kind, name in VERSUS.items()}
+        there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
+        kinds |= set(there)
+        if not there:
+            names = f"build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())}"
+            missing.append(
+                f"{page.title}: no table puts other numbers beside this run's ({names})."
+            )
+        for kind, table in there.items():
+            asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
+            for model, own in verdicts(table).groupby(table.get("model", asked), sort=False):
+                for verdict, count in own.value_counts(sort=False).items():
+                    rows.append([page.title, model, kind, verdict, int(count), len(own)])
+    beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
+    return {"heading": f"{beside.capitalize()} versus here", "rows": rows, "missing": missing}
+
+
+def audit(tables: Path) -> dict[str, list] | None:
+    """What the audit found, by paper and by check; None where it has not run."""
+    file = tables / "audit" / "summary.csv"
+    if not file.exists():
+        return None
+    summary = pd.read_csv(file)
+    totals = summary.groupby("paper", sort=False).sum(numeric_only=True).reset_index()
+    totals.loc[len(totals)] = ["all", *totals.iloc[:, 1:].sum()]
+    shown = {"columns": list(totals), "totals": totals.to_numpy(object).tolist()}
+    return shown | {"all_columns": list(summary), "rows": summary.to_numpy(object).tolist()}
+
+
+def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:
+    """Copy a run's tables and figures; study, then name, then (kind, address) of each file."""
+    listed: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for kind, source in (("tables", run / "tables"), ("figures", figures)):
+        for file in sorted(source.glob("*/*")):
+            if file.suffix in (".csv", ".pdf", ".png"):
+                study = file.parent.name
+                (target / kind / study).mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target / kind / study / file.name)
+                names = listed.setdefault(study, {}).setdefault(file.stem, [])
+                names.append((file.suffix[1:], quote(f"{kind}/{study}/{file.name}")))
+    return listed
 
 
 def _frame() -> dict[str, str]:
     """The pages' own style and script, and the hashes by which their policy allows them."""
     frame = {}
     for kind, name in (("style", "report.css"), ("script", "report.js")):
-        frame[kind] = (report_pages.TEMPLATES / "report" / name).read_text("utf8")
+        frame[kind] = (TEMPLATES / "report" / name).read_text("utf8")
         digest = hashlib.sha256(frame[kind].encode()).digest()
         frame[f"{kind}_hash"] = base64.b64encode(digest).decode()
     return frame
@@ -79,58 +150,46 @@ def _frame() -> dict[str, str]:
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
-    Returns
-    -------
-    target : pathlib.Path
-        The report's folder.
-    lost : list of str
-        Links of the notebooks that lead nowhere.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where no notebook of the run has been executed.
+    Returns its folder, and the links of the notebooks that lead nowhere. Raises FileNotFoundError
+    where no notebook of the run has been executed.
     """
     folder = paths.run_folder(run)
     executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))
-    pages = [Page(name, run) for name in executed if not name.endswith(".unfinished")]
+    pages = {name: Page(name, run) for name in executed if not name.endswith(".unfinished")}
     if not pages:
-        raise FileNotFoundError(
-            f"{folder / 'notebooks'} holds no executed notebook: run make all first."
-        )
-    _set_banners(pages)
-    for before, after in pairwise(pages):
+        where = folder / "notebooks"
+        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
+    every = list(pages.values())
+    _set_banners(every)
+    for before, after in pairwise(every):
         before.after, after.before = after, before
 
     target, fresh = folder / "report", folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    exporter, links, frame = report_pages.exporter(), Links(fresh, folder, pages), _frame()
-    for page in pages:
-        links.rewrite(page)
-        resources = {"page": page, "frame": frame}
-        text, _ = exporter.from_notebook_node(page.notebook, resources=resources)
+    exported, frame, lost = exporter(), _frame(), []
+    for page in every:
+        lost += page.relink(pages)
+        text, _ = exported.from_notebook_node(page.notebook, {"page": page, "frame": frame})
         (fresh / page.file).write_text(text, "utf8")
 
-    main = next((page for page in pages if page.banner.kind != "none"), pages[0])
-    left = {p.stem for p in paths.NOTEBOOKS.glob("[0-9]*.ipynb")} - {page.name for page in pages}
-    text = exporter.environment.get_template("contents.html.j2").render(
+    main = next((page for page in every if page.banner.kind != "none"), every[0])
+    known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
+    text = exported.environment.get_template("contents.html.j2").render(
         resources={"frame": frame},
         run=run,
-        pages=pages,
+        pages=every,
         banner=main.banner,
-        others=[page for page in pages if page.banner != main.banner],
-        versus=report_index.versus(pages, folder / "tables"),
-        unfinished=[
-            f"{name} has not run in this run: make {name[:2]} runs it." for name in sorted(left)
-        ],
-        files=report_index.copies(folder, paths.figure_folder(run), fresh),
-        **report_index.audit(folder / "tables"),
+        others=[page for page in every if page.banner != main.banner],
+        versus=versus(every, folder / "tables"),
+        unfinished=sorted(known - set(pages)),
+        files=copies(folder, paths.figure_folder(run), fresh),
+        audit=audit(folder / "tables"),
     )
     (fresh / "index.html").write_text(text, "utf8")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
-    return target, links.lost
+    return target, lost
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -143,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     for link in lost:
-        print(f"{link}: this link leads nowhere", file=sys.stderr)
+        print(f"{link}: this link leads nowhere in the report", file=sys.stderr)
     print(f"Report: {target / 'index.html'}")
     return 0
 

@@ -6,8 +6,9 @@ script pass), and characters that hide or turn text become visible ones.
 """
 
 import html
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -16,11 +17,12 @@ from latex2mathml.converter import convert
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-_TABLE = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"}
-_TEXT = {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
-_TEXT |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
-_TEXT |= {f"h{level}" for level in range(1, 7)}
+_HEADS = [f"h{level}" for level in range(1, 7)]
+_TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
+_TAGS |= {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
+_TAGS |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
 _CELLS = {cell: ["colspan", "rowspan", "scope"] for cell in ("th", "td")}
+_PROSE = {tag: ["class"] for tag in ("span", "div")} | {tag: ["id"] for tag in _HEADS}
 
 
 def _inside(tag: str, name: str, value: str) -> bool:
@@ -28,25 +30,9 @@ def _inside(tag: str, name: str, value: str) -> bool:
     return name == "href" and re.fullmatch(r"[\w./%,-]{0,200}(#[^\s]{0,200})?", value) is not None
 
 
-def _link(tag: str, name: str, value: str) -> bool:
-    return name == "title" or (name == "href" and not value.strip().lower().startswith("data:"))
-
-
-def _picture(tag: str, name: str, value: str) -> bool:
-    is_data = re.match(r"data:(?!image/)", value.strip(), re.I)
-    return name in ("alt", "title") or (name == "src" and is_data is None)
-
-
-# Tags that are on neither list stay visible, as text.
-_clean_output = bleach.Cleaner(tags=_TEXT | _TABLE, attributes={**_CELLS, "a": _inside}).clean
-_clean_prose = bleach.Cleaner(
-    tags=_TEXT | _TABLE | {"img", "details", "summary"},
-    attributes={
-        **{**_CELLS, "a": _link, "img": _picture, "span": ["class"], "div": ["class"]},
-        **{f"h{level}": ["id"] for level in range(1, 7)},
-    },
-    protocols=["http", "https", "mailto", "data"],
-).clean
+# Other tags stay visible, as text.
+_clean_output = bleach.Cleaner(_TAGS, _CELLS | {"a": _inside}).clean
+_clean_prose = bleach.Cleaner(_TAGS, _CELLS | _PROSE | {"a": ["href", "title"]}).clean
 
 # pandas puts a style block before its tables; ours are styled by the page.
 _PANDAS_STYLE = re.compile(r'\A\s*(<div>\s*)?<style(?: scoped| type="text/css")?>.*?</style>', re.S)
@@ -83,10 +69,10 @@ def formula(latex: str, display: bool = False) -> str:
     """A formula (without dollars) as MathML, or as its own text where that fails."""
     try:
         mathml = convert(latex, display="block" if display else "inline")
-        tree = ElementTree.fromstring(mathml)
+        texts = [node.text or "" for node in ElementTree.fromstring(mathml).iter()]
     except Exception:  # a formula may be anything; the converter raises a dozen kinds of errors
-        tree = None
-    if tree is None or any((node.text or "").startswith("\\") for node in tree.iter()):
+        texts = ["\\"]
+    if any(text.startswith("\\") for text in texts):
         dollars = "$$" if display else "$"
         return f"<code>{html.escape(dollars + latex + dollars)}</code>"
     return mathml
@@ -95,45 +81,33 @@ def formula(latex: str, display: bool = False) -> str:
 class _Renderer(IPythonRenderer):
     """Markdown with anchors as Jupyter makes them, and marks where formulas will stand."""
 
-    def __init__(self, taken: set[str], formulas: list[str], **options: Any):
-        super().__init__(escape=False, exclude_anchor_links=True, **options)
-        self.taken, self.formulas = taken, formulas
+    def __init__(self, taken: set[str]):
+        super().__init__(escape=False, exclude_anchor_links=True)
+        self.taken, self.formulas = taken, []
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         name = anchor = re.sub(r"\s+", "-", plain(text))
-        number = 1
+        numbers = itertools.count(2)
         while anchor in self.taken:
-            number += 1
-            anchor = f"{name}-{number}"
+            anchor = f"{name}-{next(numbers)}"
         self.taken.add(anchor)
         return f'<h{level} id="{html.escape(anchor)}">{text}</h{level}>\n'
 
-    def inline_math(self, body: str) -> str:
-        return self._keep(formula(body))
-
-    def block_math(self, body: str) -> str:
-        return self._keep(formula(body, display=True))
-
-    def latex_environment(self, name: str, body: str) -> str:
-        return self._keep(formula(f"\\begin{{{name}}}{body}\\end{{{name}}}", display=True))
-
-    def _keep(self, mathml: str) -> str:
-        self.formulas.append(mathml)
+    def inline_math(self, body: str, display: bool = False) -> str:
+        self.formulas.append(formula(body, display))
         return f"\ue000{len(self.formulas) - 1}\ue001"
 
+    def block_math(self, body: str) -> str:
+        return self.inline_math(body, display=True)
 
-def prose(source: str, taken: set[str], attachments: dict | None = None) -> str:
-    """Markdown of a cell as clean HTML: tables in boxes that scroll, formulas as MathML.
 
-    ``taken`` are the anchors of the page so far; those of this cell are added. ``attachments`` are
-    pictures that the cell carries.
-    """
-    formulas: list[str] = []
-    renderer = _Renderer(taken, formulas, attachments=attachments or {})
+def prose(source: str, taken: set[str]) -> str:
+    """Markdown of a cell as clean HTML; its anchors are added to those ``taken`` on the page."""
+    renderer = _Renderer(taken)
     source = re.sub("[\ue000\ue001]", "", source)
     rendered = re.sub(  # a formula keeps the point or comma behind it on its line
         "\ue000(\\d+)\ue001([.,;:)]*)",
-        lambda mark: f'<span class="s">{formulas[int(mark[1])]}{mark[2]}</span>',
+        lambda mark: f'<span class="s">{renderer.formulas[int(mark[1])]}{mark[2]}</span>',
         _clean_prose(MarkdownWithMath(renderer=renderer).render(source)),
     )
     return _boxed(rendered)
@@ -142,12 +116,6 @@ def prose(source: str, taken: set[str], attachments: dict | None = None) -> str:
 def output_html(source: str) -> str:
     """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text."""
     return _boxed(_clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
-
-
-def output_markdown(source: str) -> str:
-    """Markdown that a cell displayed, as clean HTML."""
-    renderer = IPythonRenderer(exclude_anchor_links=True)
-    return output_html(MarkdownWithMath(renderer=renderer).render(source))
 
 
 def _boxed(rendered: str) -> str:
@@ -167,16 +135,12 @@ def headings(rendered: str) -> list[Heading]:
 
 def plain(rendered: str) -> str:
     """The text of clean HTML, without tags and formulas, on one line."""
-    rendered = re.sub(r"\ue000\d+\ue001", "", rendered)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", rendered)).split())
+    rendered = re.sub(r"\ue000\d+\ue001|<[^>]*>", "", rendered)
+    return " ".join(html.unescape(rendered).split())
 
 
 def describe(rendered: str) -> str:
-    """What a picture below this prose shows.
-
-    Up to two sentences of the last paragraph that begins in bold, as captions do; without one the
-    last heading; without that the first words.
-    """
+    """What a picture below this prose shows, by its last caption (bold), heading or words."""
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
     heads = headings(rendered)
     text = plain(captions[-1]) if captions else heads[-1].text if heads else plain(rendered)
@@ -184,32 +148,11 @@ def describe(rendered: str) -> str:
     return (short[0] if short else text[:160]) or "Figure"
 
 
-def relink(
-    rendered: str, link: Callable[[str], str | None], picture: Callable[[str], str | None]
-) -> str:
-    """Clean HTML with the addresses of links and pictures rewritten.
-
-    ``link`` and ``picture`` go from an address in the notebook to that in the report; None where
-    it leads nowhere: the link then becomes plain text, and the picture its alternative text.
-    """
+def relink(rendered: str, link: Callable[[str], str | None]) -> str:
+    """Clean HTML with the addresses of links rewritten; None makes a link plain text."""
 
     def linked(found: re.Match) -> str:
         address = link(html.unescape(found[2]))
         return found[1] + ("" if address is None else f' href="{html.escape(address)}"')
 
-    def pictured(found: re.Match) -> str:
-        address = picture(html.unescape(found[2]))
-        alt = re.search(r'\balt="([^"]*)"', found[0])
-        if address is None:
-            return alt[1] if alt else ""
-        return f'{found[1]} src="{html.escape(address)}"{found[3]}'
-
-    rendered = re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)
-    return re.sub(r'(<img\b[^>]*?)\ssrc="([^"]*)"([^>]*>)', pictured, rendered)
-
-
-def section(rendered: Sequence[str], heading: str) -> str | None:
-    """The first paragraph below a heading, as HTML; None where there is no such heading."""
-    head = rf"<h[1-6] id=\"[^\"]*\">{re.escape(heading)}</h[1-6]>"
-    found = re.search(rf"{head}\s*(<p>.*?</p>)", "".join(rendered), re.S)
-    return found[1] if found else None
+    return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)

@@ -1,8 +1,7 @@
 """Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
 
 ``python -m ingroup.commands.run 10_empathy_gap --profile demo --run default --set N_EVENTS=24``
-is what the Makefile calls. Every mistake in a parameter ends here, in one sentence, before a
-kernel starts.
+is what the Makefile calls.
 """
 
 import os
@@ -30,17 +29,9 @@ KERNEL = {
 
 
 def execute(notebook: str, parameters: dict[str, Any]) -> Path:
-    """Run a notebook from top to bottom and move the executed copy into place when it is whole.
+    """Run a notebook from top to bottom and move the executed copy to `ingroup.paths.executed`.
 
-    Returns
-    -------
-    pathlib.Path
-        ``build/notebooks/<notebook>.ipynb``, or below ``build/runs/<run>`` for another run.
-
-    Raises
-    ------
-    papermill.exceptions.PapermillExecutionError
-        Where a cell fails; the unfinished copy is left beside the target for a look.
+    Raises PapermillExecutionError where a cell fails; the unfinished copy stays beside the target.
     """
     target = paths.executed(notebook, parameters["RUN"])
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,29 +59,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser = command_line(__doc__)
     parser.add_argument("notebook")
     options = parser.parse_args(arguments)
-    notebook = options.notebook
+    notebook, started = options.notebook, time.monotonic()
     try:
         parameters = parameters_of(notebook, options)
-        started = time.monotonic()
         target = execute(notebook, parameters)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
     except PapermillExecutionError as error:
-        where = f"{notebook}, cell {error.exec_count}"
-        print(f"{where}: {error.ename}: {error.evalue}", file=sys.stderr)
+        cell = f"{notebook}, cell {error.exec_count}"
+        print(f"{cell}: {error.ename}: {error.evalue}", file=sys.stderr)
         return 1
     except DeadKernelError:
-        print(
-            f"{notebook}: the kernel died, which is mostly a lack of memory; answers that are "
-            "stored stay (a smaller BATCH_SIZE needs less)",
-            file=sys.stderr,
-        )
+        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
+        print(f"{notebook}: {why} (a smaller BATCH_SIZE needs less)", file=sys.stderr)
         return 1
-    shown = ", ".join(
-        f"{name}={value}" for name, value in parameters.items() if name != "RUN" and value != ""
-    )
-    took = f"{notebook}: {time.monotonic() - started:.0f} s, {shown or 'no parameters'}\n"
+    given = {name: value for name, value in parameters.items() if name != "RUN" and value != ""}
+    shown = ", ".join(f"{name}={value}" for name, value in given.items()) or "no parameters"
+    took = f"{notebook}: {time.monotonic() - started:.0f} s, {shown}\n"
     target.with_suffix(".txt").write_text(took, "utf8")
     return 0
 

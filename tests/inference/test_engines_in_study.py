@@ -1,0 +1,107 @@
+"""The first study through a server and from recordings: one parameter changes, nothing leaks."""
+
+import pandas as pd
+import pytest
+
+from fake_openai import FakeOpenAI, fault
+from ingroup import notebook, paths
+from ingroup.commands.parameters import merged
+from ingroup.inference import ask, make_engine, parts, stored
+from ingroup.inference.openai_engine import OpenAIEngine
+from ingroup.inference.replay_engine import ReplayEngine
+from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.studies.empathy_gap import answers, stimuli
+from ingroup.studies.empathy_gap.design import calls
+
+KEY = "sk-planted-0123456789abcdefghij"
+FIRST = stimuli.load_events("sample", 2).generated_text[0]
+
+
+def fails(call):
+    """The server fails for one experiencer in the first of the two events."""
+    return "a Jew" in call.prompt and FIRST in call.prompt
+
+
+def asked(**given):
+    """The one call of a small study, answered."""
+    given |= {"MODEL": "some-model", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CORPUS": "sample"}
+    values = merged("10_empathy_gap", "demo", given)
+    (call,) = calls(values)
+    ask([call], values)
+    return call
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The study against a server that now and then repeats the key in an error."""
+    server = FakeOpenAI(
+        lambda call, _: fault(400, f"Incorrect API key provided: {KEY}") if fails(call) else None
+    )
+    with pytest.MonkeyPatch.context() as patch, server.running() as address:
+        for name in ("BUILD", "RESPONSES"):
+            patch.setattr(paths, name, tmp_path_factory.getbasetemp() / "served" / name.lower())
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        yield server, asked(ENGINE="openai", BASE_URL=address + "/v1")
+
+
+def test_a_server_answers_the_study_and_failures_have_their_name(served):
+    server, call = served
+    assert {request.authorization for request in server.calls} == {f"Bearer {KEY}"}
+    counts = pd.DataFrame({name: part.counts for name, part in answers.load(call).items()})
+    assert counts.loc[["ok", "failed"]].sum().sum() == 2 * 881
+    failed = sum(map(fails, server.calls))
+    assert counts.loc["failed"].to_dict() == {
+        "Race or Ethnicity": 0, "Nationality": 0, "Religion": failed
+    }  # fmt: skip
+    assert failed == 6
+
+
+def test_what_it_took_is_told_and_the_key_is_in_no_file(served):
+    server, call = served
+    out = notebook.Output("empathy_gap", "served")
+    notebook.took([call], out, price_in=2, price_out=8)
+    assert len(out.read("failed")) == 6
+    spent = out.read("usage").set_index("model").loc["all"]
+    words = sum(
+        len(message["content"].split())
+        for request in server.calls
+        if not fails(request)
+        for message in request.request["messages"]
+    )
+    assert spent.prompt_tokens == words
+    assert spent.cost == pytest.approx((2 * words + 8 * spent.output_tokens) / 1e6, abs=0.005)
+    files = [file for file in paths.BUILD.parent.rglob("*") if file.is_file()]
+    assert {file.suffix for file in files} >= {".parquet", ".json", ".csv"}
+    for file in files:
+        assert KEY.encode() not in file.read_bytes(), file
+    assert any(b"[key]" in file.read_bytes() for file in files if file.suffix == ".parquet")
+
+
+def test_recorded_answers_give_the_same_responses(served):
+    """Of the other engine's store, whose failed calls have no text."""
+    recorded = served[1]
+    replayed = asked(ENGINE="replay", RECORDINGS=str(recorded.folder))
+    assert replayed.folder != recorded.folder
+    first, again = (pd.concat(parts(stored(call))) for call in (recorded, replayed))
+    assert again.text.astype(object).equals(first.text.astype(object))
+    assert (again.finish_reason == "failed").sum() == 6
+
+
+def test_a_name_makes_its_engine(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    local = make_engine("transformers", "calibrant", batch_size=7, bos="released")
+    assert isinstance(local, TransformersEngine)
+    assert (local.batch_size, local.identity()["bos"]) == (7, "released")
+    assert local.identity()["dtype"] == "float32"
+    assert make_engine("transformers", "calibrant", dtype="bfloat16").dtype == "bfloat16"
+    remote = make_engine("openai", "m", base_url="http://127.0.0.1:1/v1", in_flight=3)
+    assert isinstance(remote, OpenAIEngine)
+    assert (remote.model, remote.in_flight) == ("m", 3)
+    file = tmp_path / "answers.csv"
+    file.write_text("prompt,response\na,1\na,2\n")
+    recorded = make_engine("replay", "m", recordings=str(file))
+    assert isinstance(recorded, ReplayEngine)
+    assert recorded.repeats == "in order"
+    with pytest.raises(ValueError, match="ENGINE 'x' is unknown; expected transformers, vllm"):
+        make_engine("x", "m")
