@@ -4,6 +4,7 @@ import json
 import pkgutil
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import pandas as pd
@@ -59,12 +60,6 @@ def test_a_notebook_is_committed_clean_and_readable(file):
 FOLDER = paths.BUILD / "runs" / "test"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nothing_old():
-    """No figure or table of an earlier run of these tests is there."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
-
-
 def executed(notebook, **given):
     """The notebook, run with some parameters; tables and figures go to ``FOLDER``."""
     target = run.execute(notebook, parameters.merged(notebook, "demo", given, run="test"))
@@ -73,6 +68,32 @@ def executed(notebook, **given):
     outputs = [o for c in json.loads(text)["cells"] for o in c.get("outputs", [])]
     assert not [o for o in outputs if o["output_type"] == "error"]
     assert not [o for o in outputs if "Warning" in "".join(o.get("text", []))]
+
+
+TWELVE = {
+    "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
+    "Christians;Poor Blacks",
+    "ROUNDS": "2", "ABLATION_ROUNDS": "2",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The four studies, two at a time as make runs them, on few items; no old file is there."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    told, place = scenarios.load_scenarios(), tmp_path_factory.mktemp("few")
+    told[told.scenario <= 4].to_csv(place / "four.csv", index=False)
+    items = json.loads((paths.SAMPLE / "giebench.json").read_text("utf8"))
+    some = {key: item for key, item in items.items() if item["category"] in ("Gender", "Economy")}
+    (place / "some.json").write_text(json.dumps(some), "utf8")
+    few = {
+        "10_empathy_gap": {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200"},
+        "20_biased_samaritan": {"SCENARIOS": str(place / "four.csv")},
+        "30_giebench": {"QUESTIONS": str(place / "some.json")},
+        "40_stereomap": {"N_RESAMPLES": "5", **TWELVE},
+    }
+    with ThreadPoolExecutor(2) as pool:
+        yield {name: pool.submit(executed, name, **given) for name, given in few.items()}
 
 
 def answer_to(notebook):
@@ -93,8 +114,8 @@ def figures_of(study):
     return pdf & png
 
 
-def test_the_empathy_gap_runs_from_prompt_to_figure():
-    executed("10_empathy_gap", N_EVENTS="2", SETTINGS="P0,S0,T0", N_RESAMPLES="200")
+def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
+    ran["10_empathy_gap"].result()
     names = {f"figure{number}" for number in range(2, 7)} | {"gap_overview", "planted_versus_here"}
     assert names <= figures_of("empathy_gap")
     tables = FOLDER / "tables" / "empathy_gap"
@@ -109,10 +130,8 @@ def test_the_empathy_gap_runs_from_prompt_to_figure():
     )
 
 
-def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
-    told = scenarios.load_scenarios()
-    told[told.scenario <= 4].to_csv(tmp_path / "four.csv", index=False)
-    executed("20_biased_samaritan", SCENARIOS=str(tmp_path / "four.csv"))
+def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
+    ran["20_biased_samaritan"].result()
     names = {"figure1", "figure2", "figure3", "bias_overview", "repeatability", "printed_landscape"}
     assert names | {"planted_versus_here"} <= figures_of("biased_samaritan")
     tables = FOLDER / "tables" / "biased_samaritan"
@@ -128,11 +147,8 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(tmp_path):
     assert [group for group in bias.group if f" {group} " in shown] == asked.tolist()
 
 
-def test_giebench_runs_from_prompt_to_figure(tmp_path):
-    items = json.loads((paths.SAMPLE / "giebench.json").read_text("utf8"))
-    some = {key: item for key, item in items.items() if item["category"] in ("Gender", "Economy")}
-    (tmp_path / "some.json").write_text(json.dumps(some), "utf8")
-    executed("30_giebench", QUESTIONS=str(tmp_path / "some.json"))
+def test_giebench_runs_from_prompt_to_figure(ran):
+    ran["30_giebench"].result()
     names = {"figure1", "figure3", "position", "mismatch", "printed_landscape"}
     assert names <= figures_of("giebench")
     tables = FOLDER / "tables" / "giebench"
@@ -157,7 +173,7 @@ def test_giebench_runs_from_prompt_to_figure(tmp_path):
     assert {file: file.read_bytes() for file in files} == drawn
 
 
-def test_giebench_items_are_built_from_topics_to_letters():
+def test_giebench_items_are_built_from_topics_to_letters(ran):
     """Without a model: the made-up sheet of six topics, of which four get a label."""
     executed("31_giebench_construction")
     tables = FOLDER / "tables" / "giebench"
@@ -180,16 +196,9 @@ def test_giebench_items_are_built_from_topics_to_letters():
     assert (tables / "construction_sheet.csv").exists()
 
 
-TWELVE = {
-    "GROUPS": "Men;Women;Nurses;Doctors;Lawyers;Homeless;Lower-class;Elderly;Asians;Muslims;"
-    "Christians;Poor Blacks",
-    "ROUNDS": "2", "ABLATION_ROUNDS": "2",
-}  # fmt: skip
-
-
-def test_stereomap_runs_from_prompt_to_figure():
+def test_stereomap_runs_from_prompt_to_figure(ran):
     """Twelve groups, two rounds; every table and figure of the paper that a run can have."""
-    executed("40_stereomap", N_RESAMPLES="5", **TWELVE)
+    ran["40_stereomap"].result()
     names = {"figure2", "figure3", "figure5", "figure6", "figure6_control", "planted_versus_here"}
     assert names <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
@@ -208,8 +217,9 @@ def test_stereomap_runs_from_prompt_to_figure():
     }
 
 
-def test_stereomap_keywords_run_on_the_answers_of_the_map():
+def test_stereomap_keywords_run_on_the_answers_of_the_map(ran):
     """After the run above, whose answers it reads."""
+    ran["40_stereomap"].result()
     executed("41_stereomap_keywords", CLUSTERS="2", **TWELVE)
     assert {"figure4", "figure7", "figure8"} <= figures_of("stereomap")
     tables = FOLDER / "tables" / "stereomap"
@@ -226,8 +236,10 @@ def test_stereomap_keywords_run_on_the_answers_of_the_map():
     assert 0 < float(once) <= 100
 
 
-def test_the_synthesis_reads_what_the_four_ran():
+def test_the_synthesis_reads_what_the_four_ran(ran):
     """After the runs above, which are small: two events, four scenarios, twelve questions."""
+    for study in ran.values():
+        study.result()
     executed("60_synthesis", N_RESAMPLES="200", CLUSTER_SEEDS="1")
     studies = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
     names = {"portrait", "portrait_control", "agreement", "multiverse_shares"}
@@ -245,7 +257,7 @@ def test_the_synthesis_reads_what_the_four_ran():
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3
 
 
-def test_the_map_knows_every_figure_and_says_what_has_not_run():
+def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     executed("00_map")
     assert len(figures_of("map")) == 4
     ran = pd.read_csv(FOLDER / "tables" / "map" / "what_ran.csv", index_col="notebook")

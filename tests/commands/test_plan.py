@@ -193,7 +193,7 @@ def test_what_is_not_known_yet_is_not_compared(call, prompter):
 def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
     file = call.folder / "manifest.json"
     file.write_text("{")
-    said = f"{file} is not readable as JSON; move its folder away."
+    said = f"{file} cannot be read as JSON; move its folder away."
     assert plan.stored(call, prompter) == ([], said)
     file.unlink()
     said = f"{call.folder} holds shards but no manifest.json; move it away."
