@@ -1,6 +1,7 @@
 """The same figure gives the same bytes, and a demonstration says what it is."""
 
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 
 from ingroup import figures
@@ -74,3 +75,33 @@ def test_crowded_names_cover_no_name_and_no_point_and_are_placed_alike_twice():
     assert ax.get_xlim() == ax.get_ylim() == (-4, 4)
     again.canvas.draw()
     assert bytes(fig.canvas.buffer_rgba()) == bytes(again.canvas.buffer_rgba())
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
+    texts = [
+        "=cmd|' /C calc'!A0",
+        "@SUM(1)",
+        "+Coverage",
+        "-x",
+        "'quoted",
+        "\t=1",
+        "plain",
+        "",
+        None,
+    ]
+    numbers = ["-0.5", "+1e-3", "-3", "0"]  # as texts; of themselves they are harmless
+    table = pd.DataFrame({"=model": texts, "n": range(9), "x": [-0.1, np.nan, *[1 / 3] * 7]})
+    figures.write_table(table, tmp_path, "t")
+    written = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False)
+    cells = [*written.columns, *written.iloc[:, 0]]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    read = figures.read_table(tmp_path, "t")
+    assert read.columns.tolist() == table.columns.tolist()
+    assert read["=model"].fillna("").tolist() == [text or "" for text in texts]
+    assert read.x.equals(table.x)
+    figures.write_table(pd.DataFrame({"a": numbers}), tmp_path, "n")
+    assert (tmp_path / "n.csv").read_text().split() == ["a", *numbers]
+    named = pd.DataFrame({"x": [1, 2]}, pd.MultiIndex.from_tuples([("=a", "b"), ("c", "@d")]))
+    figures.write_table(named, tmp_path, "i", index=True)
+    assert (tmp_path / "i.csv").read_text() == ",,x\n'=a,b,1\nc,'@d,2\n"
+    figures.write_table(pd.DataFrame(), tmp_path, "e")

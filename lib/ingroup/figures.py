@@ -4,9 +4,11 @@ Figures are drawn from tables, in inches of a one- and a two-column page of the 
 so that type stays readable at print size.
 """
 
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -27,6 +29,10 @@ DEMONSTRATION = (
 
 # Okabe and Ito's palette, distinguishable with any common colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+_FORMULA = "=+-@\t\r'"  # what begins a formula, and the mark before one
+_NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
 
 def use_style() -> None:
@@ -50,15 +56,40 @@ def use_style() -> None:
     mpl.rcParams.update(style)
 
 
+def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
+    """Write ``<folder>/<name>.csv``. A text that a spreadsheet would run, or that begins with the
+    mark itself, has an ' before it: models and servers choose their names and replies.
+    """
+
+    def marked(cell: Any) -> Any:
+        text = isinstance(cell, str) and cell[:1] in _FORMULA and not _NUMBER.fullmatch(cell)
+        return f"'{cell}" if text and cell else cell
+
+    table = _in_texts(table, marked)
+    if index:
+        table = table.rename(index=marked)
+    table.to_csv(folder / f"{name}.csv", index=index)
+
+
 def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """The table ``<folder>/<name>.csv`` of a notebook, its floats to the last bit, NaN where empty.
+    """What :func:`write_table` wrote, its floats to the last bit, NaN where empty.
 
     Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
     asking a model. (pandas' own reader is off by a bit now and then.)
     """
     # "null" is a word that a model may say, and no missing value.
     how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
-    return pd.read_csv(folder / f"{name}.csv", **how)
+    table = pd.read_csv(folder / f"{name}.csv", **how)
+    return _in_texts(table, lambda cell: cell.removeprefix("'") if isinstance(cell, str) else cell)
+
+
+def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
+    """The table with its names and the cells of its columns of texts changed."""
+    changed = table.copy()
+    for place, kind in enumerate(table.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            changed.isetitem(place, changed.iloc[:, place].astype(object).map(change))
+    return changed.rename(columns=change)
 
 
 def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:

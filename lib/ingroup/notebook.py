@@ -36,8 +36,8 @@ class Output:
         self.demonstration = demonstration
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
-        """Write ``<tables>/<name>.csv``; the table itself comes back, to be shown."""
-        table.to_csv(self.tables / f"{name}.csv", index=index)
+        """Write a table by :func:`ingroup.figures.write_table`; it comes back, to be shown."""
+        figures.write_table(table, self.tables, name, index)
         return table
 
     def read(self, name: str) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def took(
     for call in calls:
         tokens = []
         for part in parts(stored(call)):
-            tokens.append(usage(part, price_in, price_out))
+            tokens.append(usage(part, price_in, price_out, call.model))
             for row in part[part.finish_reason == FAILED].itertuples():
                 told = call.design[row.trial].condition
                 failed.append({"model": call.model, **call.labels, **told, "reason": row.error})

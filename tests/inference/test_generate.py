@@ -135,10 +135,13 @@ def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
             "cached_tokens": 256,
             "output_tokens": 5,
             "failed": 3,
+            "another_model": 0,
             "cost": pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000),
         }
     ]
     assert usage(responses).cost[0] == 0
+    named = responses.assign(model=["m", "", "n", "m", "o", ""])
+    assert usage(named, model="m").another_model[0] == 2
 
 
 def test_tokens_of_a_large_study_do_not_overflow():

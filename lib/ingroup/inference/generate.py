@@ -183,7 +183,9 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     return found
 
 
-def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0) -> pd.DataFrame:
+def usage(
+    responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0, model: str = ""
+) -> pd.DataFrame:
     """Tokens of all stored responses, and what they cost.
 
     ``cost`` = (prompt_tokens price_in + output_tokens price_out) / 10^6. It covers all runs that
@@ -191,10 +193,13 @@ def usage(responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0
     broke off or failed before others took their place.
 
     One row: ``prompts``, ``prompt_tokens``, ``cached_tokens``, ``output_tokens``, ``failed``
-    (calls) and ``cost``. ``responses`` are those of :func:`ingroup.inference.store.parts`; prices
+    (calls), ``another_model`` (replies that name another than ``model``) and ``cost``.
+    ``responses`` are those of :func:`ingroup.inference.store.parts`; prices
     are per million tokens of prompt and of reply.
     """
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
-    return pd.DataFrame([{"prompts": len(responses), **tokens, "failed": failed, "cost": cost}])
+    other = int((~responses.model.isin(["", model])).sum()) if model else 0
+    counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
+    return pd.DataFrame([counts | {"cost": cost}])
