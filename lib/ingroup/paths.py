@@ -5,8 +5,11 @@ the default run writes the committed figures, every other run writes below ``bui
 so that trying a parameter never overwrites what the repository shows.
 """
 
+import re
 from pathlib import Path
 from typing import NamedTuple
+
+from ingroup.tables import wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,5 +55,10 @@ def figure_folder(run: str) -> Path:
 
 
 def run_folder(run: str) -> Path:
-    """Where a run writes all that is not committed: ``build/``, or ``build/runs/<run>``."""
+    """Where a run writes all that is not committed: ``build/``, or ``build/runs/<run>``.
+
+    InputError for a name that is none of a folder there.
+    """
+    if ".." in run or not re.fullmatch(r"[A-Za-z0-9_.,+=-]+", run):
+        raise wrong("RUN", repr(run), "a name of A-Z a-z 0-9 _ . , + = - without two dots")
     return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run

@@ -189,9 +189,10 @@ def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run()
         merged("50_audit", "demo", {"NEVENTS": "4"}, shared=True)
 
 
-def test_an_unknown_profile_names_those_there_are():
-    with pytest.raises(InputError, match="no PROFILE 'fast'; there are demo, full"):
-        merged(GAP, "fast", {})
+@pytest.mark.parametrize("name", ["fast", "/etc/passwd", "../demo", "../profiles/demo"])
+def test_an_unknown_profile_names_those_there_are(name):
+    with pytest.raises(InputError, match=f"no PROFILE '{name}'; there are demo, full"):
+        merged(GAP, name, {})
 
 
 def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):

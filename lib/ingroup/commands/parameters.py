@@ -31,10 +31,8 @@ def merged(
     another model, a server or recordings it is empty unless it is given. Raises InputError for the
     first unknown name, else the first value that cannot work, in one sentence.
     """
-    defaults = _defaults(_file("notebook", paths.NOTEBOOKS / f"{notebook}.ipynb"))
-    profiled = yaml.safe_load(
-        _file("PROFILE", paths.PROFILES / f"{profile}.yaml").read_text("utf8")
-    )
+    defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
+    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
     values = defaults | (profiled.get(notebook) or {})
     for name, text in given.items():
         others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in defaults else ()
@@ -60,10 +58,13 @@ def study_of(notebook: str) -> str | None:
     return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
 
 
-def _file(what: str, file: Path) -> Path:
-    if not file.exists():
-        known = ", ".join(sorted(other.stem for other in file.parent.glob(f"*{file.suffix}")))
-        raise InputError(f"there is no {what} {file.stem!r}; there are {known}")
+def _file(what: str, folder: Path, name: str) -> Path:
+    file = folder / name
+    if file.parent != folder or not file.exists():
+        known = ", ".join(sorted(other.stem for other in folder.glob(f"*{file.suffix}")))
+        raise InputError(
+            f"there is no {what} {name.removesuffix(file.suffix)!r}; there are {known}"
+        )
     return file
 
 
