@@ -6,7 +6,7 @@ from scipy import stats
 
 from ingroup.inference import Sampling
 from ingroup.inference.engine import trial_seed
-from ingroup.inference.logits import Draw
+from ingroup.inference.transformers_engine import Draw
 
 
 def test_draws_follow_the_probabilities():

@@ -121,8 +121,8 @@ def test_it_works_below_a_running_event_loop(serve):
 
 def test_calls_leave_no_thread_and_no_loop(serve, monkeypatch):
     """Each shard has its own: a night of them must not pile up."""
-    loops, new = [], asyncio.new_event_loop
-    monkeypatch.setattr(asyncio, "new_event_loop", lambda: loops.append(new()) or loops[-1])
+    loops, new = [], asyncio.events.new_event_loop
+    monkeypatch.setattr(asyncio.events, "new_event_loop", lambda: loops.append(new()) or loops[-1])
     engine = OpenAIEngine("fake", serve(FakeOpenAI()))
     before = set(threading.enumerate())
     for number in (0, 2, 3):
@@ -443,13 +443,6 @@ def test_an_address_that_is_none_or_holds_a_secret(url):
     with pytest.raises(EngineError, match="the base URL must") as error:
         OpenAIEngine("m", url)
     assert "hunter2" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["in_flight", "attempts", "timeout", "budget_seconds"])
-@pytest.mark.parametrize("number", [0, -1, math.nan])
-def test_numbers_out_of_range(name, number):
-    with pytest.raises(ValueError, match=f"{name} must be above 0, found"):
-        OpenAIEngine("m", "http://127.0.0.1/v1", **{name: number})
 
 
 # Whatever a server sends

@@ -22,7 +22,7 @@ from ingroup.inference import (
     parts,
     shards,
 )
-from ingroup.inference.generate import batches
+from ingroup.inference import store as stores
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
@@ -260,9 +260,8 @@ def test_failed_trials_are_asked_again_together_by_the_next_run(plan, tmp_path):
     pd.testing.assert_frame_equal(run(plan, folder, server), whole)
     after = contents(folder)
     assert {name: after[name] for name in before} == before, "shards stay as they are"
-    assert set(after) - set(before) == {
-        f"part-{shard:05d}.again-1.parquet" for shard in {trial // 50 for trial in failing}
-    }
+    supplements = {name.partition(".again-")[0] for name in set(after) - set(before)}
+    assert supplements == {f"part-{trial // 50:05d}" for trial in failing}
 
     server.batches.clear()
     pd.testing.assert_frame_equal(run(plan, folder, server), whole)
@@ -321,12 +320,6 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
     assert sorted(file.name for file in tmp_path.glob("*.again-*")) == [
         f"part-00000.again-{number}.parquet" for number in (1, 2, 3)
     ]
-
-
-def test_trials_of_one_shard_go_out_in_one_batch():
-    asked = [0, 1, 5, 8, 9, 10, 11, 17]
-    assert batches(asked, 4) == [[0, 1, 5], [8, 9, 10, 11], [17]]
-    assert batches([], 4) == []
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
@@ -478,18 +471,20 @@ def plain(table):
 
 @pytest.mark.parametrize("number", [1, 2, 16])
 @pytest.mark.parametrize(("start", "stop"), [(0, None), (0, 4), (3, 9), (5, 6), (8, 41)])
-def test_the_parts_are_the_whole(short, start, stop, number):
-    found = list(parts(short, start, stop, number))
+def test_the_parts_are_the_whole(short, start, stop, number, monkeypatch):
+    monkeypatch.setattr(stores, "SHARDS", number)
+    found = list(parts(short, start, stop))
     whole = short.read(start, stop)
     pd.testing.assert_frame_equal(plain(pd.concat(found)), plain(whole))
     edges = {start + part.trial.iloc[0] for part in found} - {start}
     assert all(edge % (number * 4) == 0 for edge in edges)  # no shard is read twice
 
 
-def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short):
+def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short, monkeypatch):
+    monkeypatch.setattr(stores, "SHARDS", 2)
     file = short.path(7)
     file.write_bytes(file.read_bytes()[:-20] + bytes(20))
-    found = parts(short, shards=2)
+    found = parts(short)
     assert [len(next(found)) for _ in range(3)] == [8, 8, 8]
     with pytest.raises(StoreError, match=r"part-00007.parquet is damaged"):
         next(found)

@@ -13,8 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.logits import FirstToken
-from ingroup.inference.transformers_engine import TransformersEngine, batches
+from ingroup.inference.transformers_engine import FirstToken, TransformersEngine, batches
 from ingroup.inference.weights import Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events

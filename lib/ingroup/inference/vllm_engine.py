@@ -2,15 +2,12 @@
 
 import gc
 import os
-from collections.abc import Sequence
 from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoTokenizer
 
-from ingroup.design import Message
 from ingroup.inference.engine import (
     FAILED,
     LENGTH,
@@ -21,9 +18,8 @@ from ingroup.inference.engine import (
     Sampling,
     trial_seed,
 )
-from ingroup.inference.logits import reply_text, token_text
-from ingroup.inference.prompts import Bos, Prompter, SystemRole
-from ingroup.inference.weights import Weights
+from ingroup.inference.prompts import Bos, SystemRole
+from ingroup.inference.weights import LocalEngine
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
@@ -36,34 +32,17 @@ CPU_BLOCK = 32
 CPU_SEQUENCES, GPU_SEQUENCES, TOKENS_A_SEQUENCE = 256, 1024, 16
 
 
-class VLLMEngine:
-    """Offline vLLM with its prefix cache on; the model is loaded at the first question.
+class VLLMEngine(LocalEngine):
+    """Offline vLLM with its prefix cache on; ``tensor_parallel_size`` GPUs share the model.
 
     Neighbours of a design share the longest prefixes, so the order of the questions is kept: the
-    cache saves most where it is far smaller than the design.
-
-    Parameters
-    ----------
-    model, system, bos
-        As in :class:`ingroup.inference.transformers_engine.TransformersEngine`.
-    tensor_parallel_size : int
-        GPUs that share the model.
-    dtype : str
-        "auto" is the checkpoint's own, on a CPU float32.
-    options
-        More of ``vllm.LLM``'s. Unless given, 1,024 prompts are in work at once on a GPU and 256 on
-        a CPU, with 16 tokens each computed in one step (a reply of one to three tokens leaves after
-        as many steps, so what counts is how many prompts enter); a prompt is as long as model and
-        memory allow, and a block of the cache is vLLM's own on a GPU, 32 tokens on a CPU.
-
-    Raises
-    ------
-    EngineError
-        Where vLLM is missing or broken, the model cannot be found, or its chat template does not
-        fit.
+    cache saves most where it is far smaller than the design. dtype "auto" is the checkpoint's own,
+    on a CPU float32. ``options`` are more of ``vllm.LLM``'s. Unless given, 1,024 prompts are in
+    work at once on a GPU and 256 on a CPU, with 16 tokens each computed in one step (a reply of one
+    to three tokens leaves after as many steps, so what counts is how many prompts enter); a prompt
+    is as long as model and memory allow (one that is longer fails alone), and a block of the cache
+    is vLLM's own on a GPU, 32 tokens on a CPU. EngineError also where vLLM is missing or broken.
     """
-
-    asks_again = False
 
     def __init__(
         self,
@@ -76,10 +55,7 @@ class VLLMEngine:
     ):
         self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
-        self.weights = Weights(model)
-        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
-        self.prompter = Prompter(self.tokenizer, system, bos)
-        self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
+        super().__init__(model, system, bos)
         self._seed = 0
         sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
         self._options: dict[str, Any] = {
@@ -123,15 +99,8 @@ class VLLMEngine:
                 f"vLLM cannot start {self.weights.model!r}: {_reason(error)}"
             ) from error
 
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; a prompt that is too long for the model fails alone.
-
-        EngineError where vLLM cannot start.
-        """
-        return self.complete(self.prompter.batch(conversations), sampling)
-
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """See :class:`ingroup.inference.engine.LocalEngine`."""
+        """One reply a prompt (token ids), in order; EngineError where vLLM cannot start."""
         if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
             self._seed = sampling.seed

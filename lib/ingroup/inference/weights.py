@@ -1,14 +1,22 @@
-"""The files behind a model's name, and what pins them."""
+"""The files behind a model's name, what pins them, and the engine that loads them."""
 
 import hashlib
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+)
 
-from ingroup.inference.engine import EngineError
+from ingroup.design import Message
+from ingroup.inference.engine import EngineError, Reply, Sampling
+from ingroup.inference.prompts import Bos, Prompter, SystemRole
 
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
@@ -71,3 +79,30 @@ class Weights:
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]
+
+
+class LocalEngine:
+    """An engine that loads a model, a folder or a name on the hub, here and when first asked.
+
+    ``system`` and ``bos`` are those of :class:`ingroup.inference.prompts.Prompter`. EngineError
+    where the model cannot be found or its chat template does not fit.
+    """
+
+    asks_again = False
+
+    def __init__(self, model: str, system: SystemRole, bos: Bos, **tokenizer: Any):
+        self.weights = Weights(model)
+        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
+        self.prompter = Prompter(self.tokenizer, system, bos)
+        decode = self.tokenizer.decode
+        self._token_text = cache(lambda token: decode([token]))
+        # Most replies come many times.
+        self._reply_text = lru_cache(1 << 16)(partial(decode, skip_special_tokens=True))
+
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """One reply a conversation, in order."""
+        return self.complete(self.prompter.batch(conversations), sampling)
+
+    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """One reply a prompt (token ids), in order."""
+        raise NotImplementedError
