@@ -15,13 +15,15 @@ from ingroup.inference import (
     StoreError,
     ask,
     call,
+    fill,
     find_model,
+    open_store,
     stored,
     usage,
 )
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.generate import notes
-from toy import Toy, religion, run
+from toy import SAMPLING, Toy, religion, run
 
 
 @pytest.fixture
@@ -128,8 +130,10 @@ def test_failures_are_told_with_their_reasons(responses):
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
-    run(plan.slice(0, 12), tmp_path, Toy(lambda *_: None))
-    assert capsys.readouterr().err.splitlines()[-1] == "12 of 12 prompts failed (12 x no net)"
+    short, dead = plan.slice(0, 12), Toy(lambda *_: None)
+    fill(short, dead, open_store(tmp_path, short, dead, SAMPLING), SAMPLING, "Religion")
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "Religion: 12 of 12 prompts failed (12 x no net)"
 
 
 class Tokens(Toy):
