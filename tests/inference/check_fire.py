@@ -549,6 +549,32 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
     assert (second.finish_reason == "stop").all()
 
 
+def ask_server(folder, url):
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    design, engine = plan(MANY), OpenAIEngine("fake", url, in_flight=8)
+    return generate(design, engine, open_store(folder, design, engine, SAMPLING), SAMPLING)
+
+
+def test_a_killed_run_costs_no_call_that_was_answered(tmp_path):
+    """Of 240 calls of one shard 100 were made; the second run asks for the rest."""
+    folder = tmp_path / "store"
+
+    def script(call, before):
+        if len(server.calls) == 100:
+            os.kill(child.pid, signal.SIGKILL)
+
+    server = FakeOpenAI(script)
+    with server.running() as address:
+        with process(ask_server, folder, f"{address}/v1") as child:
+            child.join()
+            assert child.exitcode == -signal.SIGKILL
+        table = ask_server(folder, f"{address}/v1")
+    assert len(server.calls) <= MANY + 8  # those that were in flight
+    names = {".lock", "manifest.json", "part-00000.parquet"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert table.text.tolist() == [text_of(trial.messages) for trial in plan(MANY)]
+
+
 # --- a whole study: make, its program and the kernel
 
 
