@@ -22,10 +22,7 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
 def open_store(
     folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE
 ) -> Store:
-    """The store of one design in ``folder``, refused where it holds answers to another one.
-
-    Its manifest pins everything that can change a response.
-    """
+    """The store of one design in ``folder``; its manifest pins all that can change a response."""
     asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
     asked |= {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
     return Store(folder, engine.identity() | asked)
@@ -41,12 +38,12 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
     the store keeps what it has. StoreError where another run is writing to this store, or the disk
     is full or read-only.
     """
-    lacks = store.state()
-    if lacks.missing or lacks.damaged or (lacks.failed and engine.asks_again):
-        with store.writing() as lacks:
-            new = [range(*store.bounds(shard)) for shard in lacks.missing]
-            failed, size = lacks.failed if engine.asks_again else [], store.shard_size
-            again = [failed[start : start + size] for start in range(0, len(failed), size)]
+    missing, failed, damaged = store.state()
+    if missing or damaged or (failed and engine.asks_again):
+        with store.writing() as (missing, failed):
+            new = [range(*store.bounds(shard)) for shard in missing]
+            starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()
+            again = [failed[start : start + store.shard_size] for start in starts]
             done = store.trials - sum(map(len, [*new, *again]))
             with tqdm(
                 total=store.trials, initial=done, desc=title, unit=" prompts", mininterval=5
@@ -59,7 +56,7 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
                     ask = partial(_ahead, engine)
                 for place, replies in ask(design, [*new, *again], sampling):
                     if place < len(new):
-                        store.write(lacks.missing[place], replies)
+                        store.write(missing[place], replies)
                     else:
                         store.write_again(again[place - len(new)], replies)
                     done += len(replies)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx2  # the client's own transport, and what it waits with
@@ -33,25 +33,6 @@ class Refused(openai.OpenAIError):
 
 class Elsewhere(Refused):
     """A redirect to another server, which was not chosen to see the prompts."""
-
-
-class Capped(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is longer than any answer."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream):
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body's bytes, at most ``MOST_BYTES``."""
-        size = 0
-        async for chunk in self._stream:
-            if (size := size + len(chunk)) > MOST_BYTES:
-                raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        """End the stream below."""
-        await self._stream.aclose()
 
 
 class OpenAIEngine:
@@ -244,8 +225,12 @@ async def _look(response: httpx2.Response) -> None:
     """Say to the client what else it should try again, and what not."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise Refused("the answer is compressed, which was not asked for")
-    response.stream = Capped(response.stream)
-    body = await response.aread()
+    body = b""
+    async for chunk in response.stream:
+        if len(body := body + chunk) > MOST_BYTES:
+            raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
+    await response.stream.aclose()
+    response.stream = httpx2.ByteStream(body)
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"
     if response.is_success:

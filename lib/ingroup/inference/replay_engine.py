@@ -20,7 +20,6 @@ from ingroup.tables import at, read_json, read_table, wrong
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-_EXPECTED = "a .tsv, .csv or .json file, a folder of them, or stores, each with its manifest.json"
 # Delimiter, column of the system turn, of the user turn, and the columns that must be there.
 _TABLES = {
     ".tsv": ("\t", "system_prompt", "user_input", ("system_prompt", "user_input", "response")),
@@ -190,7 +189,8 @@ def _find(place: Path) -> list[Path]:
     kinds = (*_TABLES, ".json")
     files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
     if not files or not files[0].is_file():
-        raise EngineError(f"there are no recordings at {place}; expected {_EXPECTED}")
+        expected = "a .tsv, .csv or .json file, a folder of them, or stores with manifest.json"
+        raise EngineError(f"there are no recordings at {place}; expected {expected}")
     return files
 
 

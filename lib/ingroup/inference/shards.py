@@ -35,14 +35,10 @@ SCHEMA = pa.schema(
 )
 
 _SEAL, _BLANK = b"sha256:", b"0" * 64
-_READ_ONLY = "allow writing there"
-_REMEDIES = {
+_REMEDIES = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow writing there") | {
     errno.ENOSPC: "make room on that disk",
     errno.EDQUOT: "make room in your quota",
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-    errno.EACCES: _READ_ONLY,
-    errno.EPERM: _READ_ONLY,
-    errno.EROFS: _READ_ONLY,
 }
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -34,15 +34,6 @@ SHARDS = 16  # to a part of a table: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
 _NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
-
-
-class State(NamedTuple):
-    """What a store lacks: shards that were not asked or are damaged, trials of the other shards
-    whose call failed, and files that do not hold what was written."""
-
-    missing: list[int]
-    failed: list[int]
-    damaged: list[Path]
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
@@ -100,39 +91,36 @@ class Store:
         return hashlib.sha256(self._text).hexdigest()
 
     @contextmanager
-    def writing(self) -> Iterator[State]:
-        """Hold the store alone, write its manifest, clear it up, and see what it lacks.
+    def writing(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Hold the store alone, write its manifest, clear it up, and see what is missing or failed.
 
         What killed runs left half written is removed; a damaged file is moved aside as
         ``*.damaged``, so that its trials are asked again. StoreError, at once, where another run or
         thread is writing to it, it answers another manifest by now, or the disk takes no files.
         """
-        lock = FileLock(self.folder / ".lock", blocking=False)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
+            held = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
             raise StoreError(
                 f"another run is writing to {self.folder}; wait for it or stop it"
             ) from error
         except OSError as error:
             raise shards.unwritable(self.folder, error) from error
-        try:
+        with held:
             if not self._agree():  # a manifest that no answer follows yet is replaced
                 shards.replace(self.folder / "manifest.json", self._text)
-            state = self.state()
+            missing, failed, damaged = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
                     leftover.unlink()
-                for path in state.damaged:
+                for path in damaged:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
                     probe.write(bytes(_ROOM))
             except OSError as error:
                 raise shards.unwritable(self.folder, error) from error
-            yield state
-        finally:
-            lock.release()
+            yield missing, failed
 
     def journal(self) -> Journal:
         """Finished calls that no shard holds yet, inside :meth:`writing`."""
@@ -181,17 +169,21 @@ class Store:
             there = found and self.path(shard) not in damaged
             yield shard, shards.latest(found) if there else None, damaged
 
-    def state(self) -> State:
-        """What this store lacks; reads every file and changes none."""
-        state = State([], [], [])
-        for shard, table, damaged in self.tables(range(self.shards), ["trial", "finish_reason"]):
-            state.damaged.extend(damaged)
+    def state(self) -> tuple[list[int], list[int], list[Path]]:
+        """What this store lacks; reads every file and changes none.
+
+        Shards that were not asked or are damaged, trials of the others whose call failed, and files
+        that do not hold what was written.
+        """
+        missing, failed, damaged = [], [], []
+        for shard, table, files in self.tables(range(self.shards), ["trial", "finish_reason"]):
+            damaged += files
             if table is None:
-                state.missing.append(shard)
+                missing.append(shard)
             else:
-                failed = pc.equal(table["finish_reason"], FAILED)
-                state.failed.extend(table["trial"].filter(failed).to_pylist())
-        return state
+                again = pc.equal(table["finish_reason"], FAILED)
+                failed += table["trial"].filter(again).to_pylist()
+        return missing, failed, damaged
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.

@@ -37,11 +37,13 @@ class TransformersEngine(LocalEngine):
         bos: Bos = "template",
         dtype: str = "auto",
     ):
-        super().__init__(model, system, bos, padding_side="left")
         self.batch_size = batch_size
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         own = "float32" if self.device == "cpu" else "bfloat16"
         self.dtype = own if dtype == "auto" else dtype
+        about = {"engine": "transformers", "engine_version": transformers.__version__}
+        about["dtype"] = self.dtype
+        super().__init__(model, system, bos, about, padding_side="left")
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
@@ -49,16 +51,6 @@ class TransformersEngine(LocalEngine):
     def _model(self) -> PreTrainedModel:
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
-
-    def identity(self) -> dict[str, str]:
-        """Engine, version, model, its commit or hash, template, dtype."""
-        return {
-            "engine": "transformers",
-            "engine_version": transformers.__version__,
-            **self.weights.identity(),
-            "dtype": self.dtype,
-            **self.prompter.identity(),
-        }
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """One reply a prompt (token ids), in order."""
@@ -159,10 +151,7 @@ class FirstToken:
         if not self.top:
             logprobs = torch.log_softmax(logits.float(), dim=-1)
             values, ids = logprobs.topk(min(self.number, logprobs.shape[-1]))
-            self.top = [
-                list(zip(*row, strict=True))
-                for row in zip(ids.tolist(), values.tolist(), strict=True)
-            ]
+            self.top = [list(pairs) for pairs in map(zip, ids.tolist(), values.tolist())]
         return logits
 
 

@@ -55,7 +55,6 @@ class VLLMEngine(LocalEngine):
     ):
         self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
-        super().__init__(model, system, bos)
         self._seed = 0
         sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
         self._options: dict[str, Any] = {
@@ -67,17 +66,9 @@ class VLLMEngine(LocalEngine):
             "max_num_batched_tokens": TOKENS_A_SEQUENCE * sequences,
             "max_model_len": -1,  # what fits
         } | options
-
-    def identity(self) -> dict[str, str]:
-        """Engine, version, model, revision, dtype, GPUs that share the model, template."""
-        return {
-            "engine": "vllm",
-            "engine_version": self.vllm.__version__,
-            **self.weights.identity(),
-            "dtype": self._options["dtype"],
-            "tensor_parallel_size": str(self._options["tensor_parallel_size"]),
-            **self.prompter.identity(),
-        }
+        about = {name: str(self._options[name]) for name in ("dtype", "tensor_parallel_size")}
+        about |= {"engine": "vllm", "engine_version": self.vllm.__version__}
+        super().__init__(model, system, bos, about)
 
     @cached_property
     def llm(self) -> "LLM":
@@ -106,12 +97,14 @@ class VLLMEngine(LocalEngine):
             self._seed = sampling.seed
         longest = self.llm.model_config.max_model_len - 1
         outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
-        return [
-            self._reply(next(outputs), sampling.logprobs)
-            if len(ids) <= longest
-            else _failed(f"the prompt has {len(ids)} tokens, the model takes {longest}", len(ids))
-            for ids in prompts
-        ]
+        replies = []
+        for size in map(len, prompts):
+            error = f"the prompt has {size} tokens, the model takes {longest}"
+            long = Reply(None, FAILED, size, error=error)
+            replies.append(
+                long if size > longest else self._reply(next(outputs), sampling.logprobs)
+            )
+        return replies
 
     def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
         drawn = partial(
@@ -122,10 +115,9 @@ class VLLMEngine(LocalEngine):
             logprobs=sampling.logprobs or None,
             detokenize=False,
         )
-        if sampling.temperature > 0 and not self.on_cpu:
-            how = [drawn(seed=trial_seed(sampling.seed, ids)) for ids in prompts]
-        else:
-            how = drawn()
+        seeded = sampling.temperature > 0 and not self.on_cpu
+        seeds = (trial_seed(sampling.seed, ids) for ids in prompts)
+        how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
             return self.llm.generate(tokens, how, use_tqdm=False)
@@ -138,7 +130,8 @@ class VLLMEngine(LocalEngine):
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         if written.finish_reason not in (STOP, LENGTH):
-            return _failed(f"vLLM ended with {written.finish_reason!r}", prompt_tokens)
+            error = f"vLLM ended with {written.finish_reason!r}"
+            return Reply(None, FAILED, prompt_tokens, error=error)
         # The token that was drawn is among them too, likely or not: one more than asked for.
         first = written.logprobs[0].items() if logprobs else ()
         first = sorted(((token, one.logprob) for token, one in first), key=lambda pair: -pair[1])
@@ -159,10 +152,6 @@ class VLLMEngine(LocalEngine):
             llm.llm_engine.engine_core.shutdown()
         del llm
         gc.collect()
-
-
-def _failed(reason: str, prompt_tokens: int) -> Reply:
-    return Reply(None, FAILED, prompt_tokens, error=reason)
 
 
 def _reason(error: Exception) -> str:

@@ -84,14 +84,17 @@ class Weights:
 class LocalEngine:
     """An engine that loads a model, a folder or a name on the hub, here and when first asked.
 
-    ``system`` and ``bos`` are those of :class:`ingroup.inference.prompts.Prompter`. EngineError
-    where the model cannot be found or its chat template does not fit.
+    ``complete`` takes prompts as token ids; ``about`` is engine, version and what else of it can
+    change a reply; for ``system`` and ``bos`` see :class:`ingroup.inference.prompts.Prompter`.
+    EngineError where the model cannot be found or its chat template does not fit.
     """
 
     asks_again = False
 
-    def __init__(self, model: str, system: SystemRole, bos: Bos, **tokenizer: Any):
-        self.weights = Weights(model)
+    def __init__(
+        self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], **tokenizer: Any
+    ):
+        self.weights, self.about = Weights(model), about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
         self.prompter = Prompter(self.tokenizer, system, bos)
         decode = self.tokenizer.decode
@@ -99,10 +102,10 @@ class LocalEngine:
         # Most replies come many times.
         self._reply_text = lru_cache(1 << 16)(partial(decode, skip_special_tokens=True))
 
+    def identity(self) -> dict[str, str]:
+        """``about``, the model with its commit or hash, and how a chat is rendered."""
+        return self.about | self.weights.identity() | self.prompter.identity()
+
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order."""
         return self.complete(self.prompter.batch(conversations), sampling)
-
-    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order."""
-        raise NotImplementedError
