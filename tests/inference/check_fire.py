@@ -533,7 +533,7 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
         return FAULTS[name](call) if name in FAULTS and before == 0 else None
 
     design, server = plan(MANY), FakeOpenAI(script)
-    with server.running() as upstream, FaultProxy(upstream, 0.3, 1).running() as address:
+    with server.running() as upstream, FaultProxy(upstream, 1).running() as address:
         engine = OpenAIEngine("fake", address + "/v1", attempts=12)
         store = open_store(tmp_path, design, engine, SAMPLING, 64)
         first = generate(design, engine, store, SAMPLING)

@@ -12,13 +12,7 @@ import pytest
 import ray
 
 from ingroup.design import Block, Design
-from ingroup.inference import (
-    EngineError,
-    Reply,
-    Sampling,
-    generate,
-    open_store,
-)
+from ingroup.inference import EngineError, Reply, Sampling, generate, make_engine, open_store
 from ingroup.inference.cluster import RETRIES, Cluster
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
@@ -143,8 +137,6 @@ def test_several_workers_give_what_one_process_gives(tmp_path, alone):
 
 
 def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
-    from ingroup.inference import make_engine
-
     work = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Nationality"])
     work, tables = work.slice(0, 24), []
     one = make_engine("transformers", "calibrant", batch_size=8)

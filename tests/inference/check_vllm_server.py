@@ -6,36 +6,27 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.client import HTTPConnection
-from itertools import chain
 
 import pytest
 
 from fault_proxy import FAULTS, FaultProxy
 from ingroup import paths
-from ingroup.inference import Sampling, generate, open_store
+from ingroup.inference import Sampling
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.transformers_engine import TransformersEngine
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
+from toy import religion, run
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
 ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1",
-    "OMP_NUM_THREADS": "1",
-}
-OPTIONS = {
-    "--model": CALIBRANT,
-    "--served-model-name": "calibrant",
-    "--host": "127.0.0.1",
-    "--dtype": "float32",
-    "--block-size": "32",
-}
+    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1",
+}  # fmt: skip
+OPTIONS = (
+    "--served-model-name calibrant --host 127.0.0.1 --dtype float32 --block-size 32 --enforce-eager"
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +37,7 @@ def server(tmp_path_factory):
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log"
     module = "vllm.entrypoints.openai.api_server"
-    options = [*chain(*OPTIONS.items()), "--port", str(port), "--enforce-eager"]
+    options = ["--model", CALIBRANT, *OPTIONS.split(), "--port", str(port)]
     with log.open("w") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *options],
@@ -70,14 +61,10 @@ def server(tmp_path_factory):
 
 
 def healthy(port):
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
+    with suppress(OSError), closing(HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
         connection.request("GET", "/health")
         return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
+    return False
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +76,7 @@ def environment(monkeypatch):
 
 @pytest.fixture(scope="module")
 def plan():
-    """200 trials of the religion block."""
-    whole = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
-    return whole.slice(0, 200)
+    return religion().slice(0, 200)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +86,7 @@ def expected(plan):
 
 def table(plan, address, folder, **options):
     engine = OpenAIEngine("calibrant", address + "/v1", **options)
-    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, 64), GREEDY)
+    return run(plan, folder, engine, 64, GREEDY)
 
 
 def test_a_real_server_gives_the_replies_of_the_transformers_engine(
