@@ -1,17 +1,16 @@
 """Recorded answers: every layout back as it was written, and nothing invented."""
 
-import hashlib
 import json
 import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from ingroup.inference import EngineError, Reply, Sampling, StoreError, shards
+from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
@@ -24,22 +23,10 @@ COLUMNS = ["idx", "system_prompt", "user_input", "response"]
 
 # What a table can do to a text: separators, quotes, line breaks, emptiness, names of nothing.
 QUIRKS = [
-    "85",
-    "",
-    " 85 \n",
-    '"85"',
-    'I"d say 85',
-    "85\t(high)",
-    "85\n\nEmotion intensity:\t90",
-    "85\r\n86",
-    "85, or so; 'maybe'",
-    "NA",
-    "nan",
-    "null",
-    "!!!!![]!!",
-    "fünfundachtzig 八十五 🙂",
-    "I cannot\x00rate",
-]
+    "85", "", " 85 \n", '"85"', 'I"d say 85', "85\t(high)", "85\n\nEmotion intensity:\t90",
+    "85\r\n86", "85, or so; 'maybe'", "NA", "nan", "null", "!!!!![]!!",
+    "fünfundachtzig 八十五 🙂", "I cannot\x00rate",
+]  # fmt: skip
 
 
 def chat(user, system=""):
@@ -66,11 +53,6 @@ def table(file, rows, columns=("prompt", "response"), **options):
     return file
 
 
-def results(file, items):
-    file.write_text(json.dumps(items, indent=4), "utf8")
-    return file
-
-
 @pytest.fixture(scope="module")
 def plan():
     return religion()
@@ -92,13 +74,6 @@ def numbered(name):
 def turns(*texts):
     """A prompt gets one text after the other."""
     return Toy(lambda chat, before, asked: texts[before % len(texts)])
-
-
-def test_the_released_layout_in_batches(tmp_path):
-    prompts = [(f"You are a person.\nRate {i}.", f'"It was \t{i}"\nEmotion:') for i in range(15)]
-    rows = [(*prompt, text) for prompt, text in zip(prompts, QUIRKS, strict=True)]
-    engine = ReplayEngine(released(rows, tmp_path / "out"), "org/model")
-    assert texts(engine, [chat(user, system) for system, user in prompts]) == QUIRKS
 
 
 def test_a_plain_table_with_and_without_a_system_turn(tmp_path):
@@ -126,35 +101,24 @@ def test_giebench_results(tmp_path):
     }
     items["failed"] = {"prompt": "Question 99", "correct": "B", "category": "Age"}
     items["half"] = {"prompt": "Question 100", "answer": "[[A]] \ud83d"}
-    engine = ReplayEngine(results(tmp_path / "GPT-4-ID-Prompt.json", items), "gpt-4-turbo")
+    file = tmp_path / "GPT-4-ID-Prompt.json"
+    file.write_text(json.dumps(items, indent=4), "utf8")
+    engine = ReplayEngine(file, "gpt-4-turbo")
     assert texts(engine, [chat(f"Question {i}") for i in range(15)]) == QUIRKS
-    assert engine.answer([chat("Question 99")], SAMPLING) == [
-        Reply(None, "failed", error="no recording")
-    ]
+    assert texts(engine, [chat("Question 99")]) == [None]
     assert texts(engine, [chat("Question 100")]) == ["[[A]] ?"]  # a shard can hold this
 
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
+
+
 @rules(max_examples=20, deadline=None)
-@given(
-    st.lists(
-        st.tuples(*[st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))] * 3)
-    )
-)
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT)))
+@example([("You are a person.\n", '"It was \tbad"\n', text) for text in QUIRKS])
 def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
-    rows = list({f"{system}\n{user}": (system, user, text) for system, user, text in rows}.values())
-    rows += [("system", "user", "text")]
-    rows = [(f"s{i} {row[0]}", *row[1:]) for i, row in enumerate(rows)]
+    rows = [(f"s{i} {row[0]}", *row[1:]) for i, row in enumerate([*rows, ("s", "u", "t")])]
     engine = ReplayEngine(released(rows, tmp_path_factory.mktemp("any"), 2), "m")
     assert texts(engine, [chat(user, system) for system, user, _ in rows]) == [r[2] for r in rows]
-
-
-def test_a_study_from_released_files_has_the_table_of_the_original(plan, tmp_path):
-    original = run(plan, tmp_path / "original", Toy(answers))
-    turns = [[message["content"] for message in trial.messages] for trial in plan]
-    rows = [(*two, text) for two, text in zip(turns, original.text, strict=True)]
-    engine = ReplayEngine(released(rows, tmp_path / "out", 100), "toy")
-    replayed = run(plan, tmp_path / "replayed", engine)
-    assert replayed.text.tolist() == original.text.tolist()
 
 
 def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
@@ -205,10 +169,7 @@ def test_a_store_of_something_else_is_refused(plan, tmp_path):
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
         ({"designs": [other]}, rf"to prompts {here} \(432 trials\), expected {there} \(468 trials"),
-        (
-            {"designs": [plan.slice(0, 64)]},
-            rf"{here} \(432 trials\), expected {here} \(64 trials\)",
-        ),
+        ({"designs": [plan.slice(0, 64)]}, rf"{here} \(432 trials\), expected {here} \(64 trials"),
         ({"designs": [plan], "model": "other"}, "holds answers of 'toy', not of 'other'"),
     ]:
         with pytest.raises(EngineError, match=sentence):
@@ -296,47 +257,16 @@ def test_stores_of_two_models_are_not_mixed(tmp_path):
     assert ReplayEngine(tmp_path, "another", designs=[second]).model == "another"
 
 
-def supplement(folder, shard, number, trials, replies):
-    digest = hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
-    file = folder / f"part-{shard:05d}.again-{number}.parquet"
-    shards.write(file, digest, trials, replies)
-
-
-def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
-    failing = Toy(lambda chat, before, asked: None if asked % 5 == 4 else str(asked))
-    stored = run(plan, tmp_path / "store", failing, 100).text
-    original = [text if isinstance(text, str) else None for text in stored]
-    failed = [i for i, text in enumerate(original) if text is None]
-    assert failed == list(range(4, 432, 5))
-    # Three later runs; the tenth one's word counts more than the ninth one's, if it has any.
-    again = {2: failed[:30], 9: failed[:25], 10: failed[:20:2]}
-    answers = dict(enumerate(original))
-    for turn, trials in again.items():
-        texts = {i: None if turn != 9 and i % 20 == 4 else f"{turn} {i}" for i in trials}
-        answers |= {i: text for i, text in texts.items() if text}
-        for shard in sorted({trial // 100 for trial in trials}):
-            here = {i: text for i, text in texts.items() if i // 100 == shard}
-            replies = [Reply(text, "stop" if text else "failed") for text in here.values()]
-            supplement(tmp_path / "store", shard, turn, list(here), replies)
-    for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
-        (tmp_path / "store" / name).write_bytes(b"x")
-    engine = ReplayEngine(tmp_path / "store", designs=[plan])
-    asked = [trial.messages for trial in plan]
-    replies = engine.answer(asked, SAMPLING)
-    assert [reply.text for reply in replies] == [answers[i] for i in range(432)]
-    told = [replies[failed[place]].text for place in (0, 1, 2, 24, 26, 28, 30)]
-    assert told == ["9 4", "9 9", "10 14", "9 124", "2 134", None, None]
-
-
 def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
     """Of two trials with one prompt the first had failed: its answer still comes first."""
     _, twice = once_and_twice()
-
-    stored = run(twice, tmp_path / "store", turns(None, "2"), 500)
-    failed = np.flatnonzero(stored.text.isna()).tolist()
+    engine = turns(None, "2")
+    failed = np.flatnonzero(run(twice, tmp_path, engine, 500).text.isna()).tolist()
     assert len(failed) == 72
-    supplement(tmp_path / "store", 0, 1, failed, [Reply("1", "stop")] * 72)
-    engine = ReplayEngine(tmp_path / "store", designs=[twice])
+    open_store(tmp_path, twice, engine, SAMPLING, 500).write_again(
+        failed, [Reply("1", "stop")] * 72
+    )
+    engine = ReplayEngine(tmp_path, designs=[twice])
     expected = ["1" if trial in failed else "2" for trial in range(144)]
     assert texts(engine, [trial.messages for trial in twice]) == expected
 
@@ -381,11 +311,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (
-            "a.tsv",
-            "idx\tsystem_prompt\tresponse\n",
-            "a.tsv, line 1, column 'user_input': found only",
-        ),
+        ("a.tsv", "system_prompt\tresponse\n", "a.tsv, line 1, column 'user_input': found only"),
         ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
         ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
         ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
@@ -394,11 +320,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
-        (
-            "a.json",
-            '{"k": {"prompt": "p", "answer": 4}}',
-            "key 'k': found answer 4, expected a text",
-        ),
+        ("a.json", '{"k": {"prompt": "p", "answer": 4}}', "found answer 4, expected a text"),
         ("a.json", '{"k": {"prompt": "p"}}', "holds no recording"),
         ("a.txt", "85", "there are no recordings at .*a.txt; expected a .tsv, .csv or .json"),
         (".a.csv", "prompt,response\n", "there are no recordings at"),
@@ -417,10 +339,7 @@ def test_a_pattern_chooses_among_the_files_of_a_folder(tmp_path):
     for name in ("GPT-4-ID", "GPT-4-COT", "Qwen-ID"):
         table(tmp_path / f"{name}.csv", [(name[-2:], name)])
     engine = ReplayEngine(tmp_path / "GPT-4-*", "m")
-    assert [reply.text for reply in engine.answer([chat("ID"), chat("OT")], SAMPLING)] == [
-        "GPT-4-ID",
-        "GPT-4-COT",
-    ]
+    assert texts(engine, [chat("ID"), chat("OT")]) == ["GPT-4-ID", "GPT-4-COT"]
     with pytest.raises(EngineError, match="there are no recordings at"):
         ReplayEngine(tmp_path / "Llama-*", "m")
 
@@ -429,14 +348,11 @@ def test_released_results_answer_the_released_prompts(tmp_path):
     """Three prompt files and a model's results for each, as GIEBench releases them."""
     items = questions.load_questions()[:5]
     for prompt in questions.prompts():
-        asked = {
-            item.key: {
-                "prompt": questions.messages(item, prompt)[0]["content"],
-                "correct": item.correct,
-                "category": item.category,
-            }
-            for item in items
-        }
+        asked = {}
+        for item in items:
+            text = questions.messages(item, prompt)[0]["content"]
+            about = {"correct": item.correct, "category": item.category}
+            asked[item.key] = {"prompt": text, **about}
         (tmp_path / f"{prompt}-Prompt.json").write_text(json.dumps(asked), "utf8")
         said = {key: one | {"answer": f"{prompt} {key}: [[A]]"} for key, one in asked.items()}
         (tmp_path / "results").mkdir(exist_ok=True)

@@ -241,17 +241,20 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
     store = filled(tmp_path, {"trials": 6, "shard_size": 4}, *first)
     store.write_again([1, 2, 3, 5], [Reply("1", "stop"), failed, failed, failed])
     store.write_again([1, 2, 3], [failed, Reply("2", "stop"), failed])
-    store.write_again([2], [Reply("two", "length")])
+    for number in range(3, 12):
+        store.write_again([2], [Reply(f"two {number}", "length")])
+    for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
+        (tmp_path / name).write_bytes(b"x")
     table = store.read()
     assert table.text.astype(object).where(table.text.notna(), None).tolist() == [
-        "0", "1", "two", None, "4", None
+        "0", "1", "two 11", None, "4", None
     ]  # fmt: skip
     assert table.finish_reason.tolist() == ["stop", "stop", "length", "failed", "stop", "failed"]
-    assert store.read(1, 3).text.tolist() == ["1", "two"]
+    assert store.read(1, 3).text.tolist() == ["1", "two 11"]
     assert store.state() == ([], [3, 5], [])
-    assert sorted(file.name for file in tmp_path.glob("*.again-*")) == [
-        f"part-00000.again-{number}.parquet" for number in (1, 2, 3)
-    ]
+    assert {file.name for file in tmp_path.glob("*.again-*")} == {
+        f"part-00000.again-{number}.parquet" for number in range(1, 12)
+    }
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
