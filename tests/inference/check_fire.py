@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -85,10 +86,7 @@ def run(folder, engine, trials=FEW):
 def whole(tmp_path_factory):
     """The table of an uninterrupted run of an engine that never fails."""
     folder = tmp_path_factory.mktemp("whole")
-    return {
-        trials: run(folder / str(trials), Scribe(folder / f"log {trials}"), trials)
-        for trials in (MANY, FEW)
-    }
+    return {n: run(folder / str(n), Scribe(folder / f"log {n}"), n) for n in (MANY, FEW)}
 
 
 @contextmanager
@@ -101,6 +99,13 @@ def process(target, *arguments):
     finally:
         child.kill()
         child.join()
+
+
+def died(target, *arguments):
+    """The signal that ended a process."""
+    with process(target, *arguments) as child:
+        child.join()
+    return -child.exitcode
 
 
 def finish(folder, engine, trials=FEW):
@@ -143,9 +148,7 @@ def test_twenty_kills_change_nothing(tmp_path, whole, failures):
     for _ in range(KILLS):
         # About what a shard takes.
         engine = Mortal(log, failures, draw.randint(1, 2), draw.uniform(1e-6, 0.004))
-        with process(run, folder, engine, MANY) as child:
-            child.join()
-            assert child.exitcode == -signal.SIGALRM, "the run ended before it was killed"
+        assert died(run, folder, engine, MANY) == signal.SIGALRM, "it ended before it was killed"
     table = finish(folder, Scribe(log, failures), MANY)
     pd.testing.assert_frame_equal(table, whole[MANY])
     assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
@@ -158,9 +161,8 @@ def run_and_die(folder, engine, function, call, after):
 
     def deadly(*arguments):
         left[0] -= 1
-        if left[0] == 0 and not after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(*arguments)
+        if left[0] > 0 or after:
+            real(*arguments)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -181,22 +183,18 @@ def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, be
     call = file if function == "replace" else 2 * file - 1
     if begun:
         run(folder, engine)
-    with process(run_and_die, folder, engine, function, call, after) as child:
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
+    assert died(run_and_die, folder, engine, function, call, after) == signal.SIGKILL
     pd.testing.assert_frame_equal(finish(folder, engine), whole[FEW])
     assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
     check_asked(engine.log, FEW, failures=1)
 
 
 class Patient(Scribe):
-    """Answers only once a file is there."""
+    """Never gets to an answer."""
 
     def answer(self, conversations, sampling):
-        replies = super().answer(conversations, sampling)
-        while not self.log.with_name("go").exists():
-            time.sleep(0.001)
-        return replies
+        super().answer(conversations, sampling)
+        signal.pause()
 
 
 def test_a_second_run_is_refused_while_the_first_lives(tmp_path, whole):
@@ -258,12 +256,12 @@ def test_a_store_that_several_runs_begin_at_once_has_one_owner(tmp_path):
         assert text == owner
         for model in set(models) - {owner}:
             # Which of the others it met does not matter: their manifests may have come and gone.
-            assert here[model] in {
-                f"{folder} holds answers with model {other!r}, this run asks with model {model!r};"
-                " nothing was changed: move that folder away or set it back"
-                for other in models
-                if other != model
-            }
+            others = "|".join(set(models) - {model})
+            assert re.fullmatch(
+                f"{folder} holds answers with model '({others})', this run asks with model "
+                f"'{model}'; nothing was changed: move that folder away or set it back",
+                here[model],
+            )
 
 
 def limit_files():
@@ -357,6 +355,16 @@ def test_a_finished_store_in_a_read_only_folder_is_read(tmp_path):
 LITTLE = 16  # trials: four shards
 
 
+class Keeper(Scribe):
+    """A server: its replies are kept one by one, and what was kept is not asked again."""
+
+    def answer_each(self, conversations, sampling, keep):
+        replies = self.answer(conversations, sampling)
+        for place, reply in enumerate(replies):
+            keep(place, reply)
+        return replies
+
+
 @pytest.fixture(scope="module")
 def burnt(tmp_path_factory):
     """A store with supplements and a journal, and the answers to all of its trials."""
@@ -375,7 +383,7 @@ def burnt(tmp_path_factory):
 def survives(folder, table, log):
     """Whether a run finds what happened to a store: the right answers, or one sentence."""
     try:
-        found = finish(folder, Scribe(log, 1), LITTLE)
+        found = finish(folder, Keeper(log, 1), LITTLE)
     except StoreError as error:
         sentence = str(error)
     else:

@@ -1,4 +1,4 @@
-"""The openai engine against vLLM's own server, straight and through faults: ``make test-vllm``."""
+"""The openai engine against vLLM's own server: ``make test-vllm``."""
 
 import os
 import signal
@@ -11,7 +11,6 @@ from http.client import HTTPConnection
 
 import pytest
 
-from fault_proxy import FAULTS, FaultProxy
 from ingroup import paths
 from ingroup.inference import Sampling
 from ingroup.inference.openai_engine import OpenAIEngine
@@ -110,25 +109,3 @@ def test_log_probabilities_come_through_the_server(server, plan):
         assert reply.text == other.text
         assert len(reply.top_logprobs) == 20
         check_likely(reply, other, 1e-3)
-
-
-@pytest.mark.parametrize("attempts", [1, 4])
-def test_through_faults_a_trial_is_right_or_failed_with_its_reason(
-    attempts, server, plan, expected, tmp_path
-):
-    proxy = FaultProxy(server)
-    with proxy.running() as address:
-        responses = table(plan, address, tmp_path, attempts=attempts)
-    assert set(proxy.drawn) == {"none", *FAULTS}
-    failed = responses.finish_reason == "failed"
-    assert len(responses) == 200
-    assert (responses.finish_reason[~failed] == "stop").all()
-    assert responses.text[failed].isna().all()
-    assert (responses.error[failed].astype(str).str.len() > 5).all()
-    assert responses.text[~failed].tolist() == [
-        reply.text for reply, lost in zip(expected, failed, strict=True) if not lost
-    ]
-    if attempts == 1:
-        assert 20 < failed.sum() < 80
-    else:
-        assert failed.sum() < 10

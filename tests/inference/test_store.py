@@ -16,7 +16,6 @@ from ingroup.inference import (
     Sampling,
     Store,
     StoreError,
-    generate,
     open_store,
     parts,
     shards,
@@ -345,38 +344,28 @@ def test_any_reader_of_parquet_reads_a_shard(plan, tmp_path):
         (errno.EIO, "look after that disk"),
     ],
 )
-def test_a_disk_that_takes_no_more_is_one_sentence(plan, tmp_path, monkeypatch, number, remedy):
-    whole = run(plan, tmp_path / "whole", Toy(parrot))
-    folder, engine = tmp_path / "store", Toy(parrot)
-    store = open_store(folder, plan, engine, SAMPLING, 50)
-    synced = []
+def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path, monkeypatch, number, remedy):
+    one, failing = [Reply("1", "stop")], []
+    store = filled(tmp_path, {"trials": 2, "shard_size": 1}, one)
+    before = contents(tmp_path)
 
     def fsync(descriptor):
-        synced.append(descriptor)
-        if len(synced) > 2 * (1 + 3):  # of each file and its folder: the manifest, three shards
-            raise OSError(number, os.strerror(number))
+        failing.append(descriptor)
+        raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        with pytest.raises(StoreError) as caught:
-            generate(plan, engine, store, SAMPLING)
+        with pytest.raises(StoreError) as caught, store.writing():
+            store.write(1, one)
     assert str(caught.value) == (
-        f"{folder}/part-00003.parquet cannot be written: {os.strerror(number)}; all shards that "
+        f"{tmp_path}/part-00001.parquet cannot be written: {os.strerror(number)}; all shards that "
         f"are there are whole and stay, {remedy} and run again to go on behind them"
     )
-    assert sorted(contents(folder)) == [".lock", "manifest.json"] + [
-        f"part-0000{shard}.parquet" for shard in range(3)
-    ]
-    pd.testing.assert_frame_equal(run(plan, folder, engine), whole)
-    assert sum(engine.batches) == 432 + 50
-
-
-def test_what_killed_runs_left_half_written_is_removed(plan, tmp_path):
-    engine = Toy(parrot)
-    store = open_store(tmp_path, plan, engine, SAMPLING, 50)
-    (tmp_path / ".part-00000.parquet.17.tmp").write_bytes(b"PAR1")
-    generate(plan, engine, store, SAMPLING)
-    assert list(tmp_path.glob(".*.tmp")) == []
+    assert contents(tmp_path) == before
+    assert len(failing) == 1
+    (tmp_path / ".part-00001.parquet.17.tmp").write_bytes(b"PAR1")  # what a killed run left
+    filled(tmp_path, store.manifest, *[])
+    assert contents(tmp_path) == before
 
 
 TEXTS = ["85", "I can't answer that.", "7", "85\n\nbecause", "!!!!![]!!", "70"]

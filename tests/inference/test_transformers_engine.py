@@ -84,12 +84,12 @@ def test_log_probabilities_are_those_of_one_forward_pass(engine, chats, model):
         Sampling(temperature=2.0, top_p=0.1, max_tokens=2, logprobs=7),
     ):
         for chat, reply in zip(chats, engine.answer(chats, sampling), strict=True):
-            expected = slow_logprobs(model, engine, chat)[: sampling.logprobs]
-            texts = [engine.tokenizer.decode([token]) for token, _ in expected]
-            assert [text for text, _ in reply.top_logprobs] == texts
-            assert [number for _, number in reply.top_logprobs] == pytest.approx(
-                [number for _, number in expected], abs=1e-4
+            tokens, expected = zip(
+                *slow_logprobs(model, engine, chat)[: sampling.logprobs], strict=True
             )
+            texts, found = zip(*reply.top_logprobs, strict=True)
+            assert list(texts) == [engine.tokenizer.decode([token]) for token in tokens]
+            assert found == pytest.approx(expected, abs=1e-4)
             assert 0 < sum(math.exp(number) for _, number in reply.top_logprobs) <= 1 + 1e-6
 
 
