@@ -117,7 +117,7 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
     # As plain texts, encoded anew: categories must not tell how often was asked.
     plain = [f.with_type(pa.string()) if f.type == TEXT else f for f in tables[0].schema]
     table = pa.concat_tables(tables).cast(pa.schema(plain)).combine_chunks()
-    answered = pc.not_equal(table["finish_reason"], FAILED)
+    answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
     order = np.lexsort((answered, trials))  # stable: of equals the latest comes last
     last = np.append(np.diff(trials[order]) > 0, True)
