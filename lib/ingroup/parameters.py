@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from ingroup import models
-from ingroup.inference.address import address
-from ingroup.inference.engine import EngineError
+from ingroup.inference.engine import EngineError, address
 from ingroup.tables import InputError
 
 SERVED = ("openai", "replay")  # engines to which a model is a name; the others load it

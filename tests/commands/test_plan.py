@@ -17,8 +17,8 @@ from events import paper_size_events
 from ingroup import paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import merged
-from ingroup.inference import Reply, open_store, prefix
-from ingroup.inference.prompts import Prompter
+from ingroup.inference import Reply, open_store
+from ingroup.inference.prompts import Prompter, savable, tokens
 from ingroup.studies.empathy_gap import design, stimuli
 
 NOTEBOOK = "10_empathy_gap"
@@ -71,8 +71,7 @@ def whole_blocks(prompts, size):
 
 def by_predecessor(prompts, size):
     return sum(
-        prefix.savable(ids, before, size)
-        for ids, before in zip(prompts, [[], *prompts], strict=False)
+        savable(ids, before, size) for ids, before in zip(prompts, [[], *prompts], strict=False)
     )
 
 
@@ -90,7 +89,7 @@ def test_a_whole_block_is_counted_exactly(prompter, block_size):
     asked = design.trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
     prompts = [prompter.ids(trial.messages) for trial in asked]
     rng = np.random.default_rng(0)
-    counted = prefix.tokens(asked, prompter, len(asked) + 1, rng, block_size)
+    counted = tokens(asked, prompter, len(asked) + 1, rng, block_size)
     assert counted["tokens"] == pytest.approx(sum(map(len, prompts)))
     assert counted["error"] == 0
     assert counted["saved"] == pytest.approx(by_predecessor(prompts, block_size))
@@ -102,7 +101,7 @@ def test_a_whole_block_is_counted_exactly(prompter, block_size):
 def test_the_error_is_the_spread_of_repeated_samples():
     trials = list(design.trials(stimuli.load_events("sample", 12), None, ["Religion"]))[:300]
     rng = np.random.default_rng(0)
-    drawn = [prefix.tokens(trials, Words(), 100, rng, 16) for _ in range(300)]
+    drawn = [tokens(trials, Words(), 100, rng, 16) for _ in range(300)]
     estimates = [counted["tokens"] for counted in drawn]
     exact = sum(len(Words().ids(trial.messages)) for trial in trials)
     error = np.mean([counted["error"] for counted in drawn])

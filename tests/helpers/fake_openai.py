@@ -56,13 +56,9 @@ def fault(status: int, message: str = "no", code: str | None = None, **headers: 
 class FakeOpenAI:
     """Answers by :func:`text_of`, or as its script says.
 
-    Parameters
-    ----------
-    script : callable, optional
-        Takes a :class:`Call` and how often its prompt was asked before; returns status, headers
-        and body, or None for the usual answer.
-    gather : int
-        Answer nobody before so many calls have stood here at once (but wait for a minute at most).
+    That takes a :class:`Call` and how often its prompt was asked before; it returns status, headers
+    and body, or None for the usual answer. Nobody is answered before ``gather`` calls have stood
+    here at once, or for a minute.
     """
 
     def __init__(self, script: Callable[[Call, int], Any] | None = None, gather: int = 1):
@@ -86,11 +82,8 @@ class FakeOpenAI:
             return given
         messages = call.request["messages"]
         words = sum(len(message["content"].split()) for message in messages)
-        usage = {
-            "prompt_tokens": words,
-            "completion_tokens": 1,
-            "prompt_tokens_details": {"cached_tokens": words // 2},
-        }
+        usage = {"prompt_tokens": words, "completion_tokens": 1}
+        usage["prompt_tokens_details"] = {"cached_tokens": words // 2}
         text = json.dumps(completion(text_of(messages)) | {"usage": usage})
         return 200, {"Content-Type": "application/json"}, text.encode()
 

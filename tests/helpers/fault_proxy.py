@@ -1,10 +1,4 @@
-"""A proxy on loopback that spoils a share of the calls, the same calls for the same seed.
-
-Stands before a fake server or a real one::
-
-    with FaultProxy("http://127.0.0.1:8000", share=0.3, seed=1).running() as address:
-        engine = OpenAIEngine(model, base_url=address + "/v1")
-"""
+"""A proxy on loopback that spoils calls, the same calls for the same seed."""
 
 import hashlib
 import http.client
@@ -13,11 +7,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 FAULTS = ("delay", "cut", "429", "500", "json")
+SHARE, DELAY, RETRY_AFTER = 0.3, 0.05, 0.02  # of the calls; seconds
 HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "host"}
 
 
@@ -66,60 +61,40 @@ def listening(handler: type[Handler]) -> Iterator[str]:
             thread.join()
 
 
-class FaultProxy:
-    """Forwards every call to ``upstream``, save for the faults.
+def end_to_end(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in HOP}
 
-    Parameters
-    ----------
-    upstream : str
-        Scheme, host and port.
-    share : float
-        Share of calls with a fault: answered late, cut amid the body, answered 429 (with a
-        Retry-After) or 500, or with JSON that stops halfway.
-    seed : int
-        Whether the n-th call with a body is spoilt depends on the seed, the body and n, and not on
-        the order in which calls arrive.
-    delay, retry_after : float
-        Seconds.
+
+class FaultProxy:
+    """Forwards every call to ``upstream`` (scheme, host and port), save for a share with a fault.
+
+    These are answered late, cut amid the body, answered 429 (with a Retry-After) or 500, or with
+    JSON that stops halfway. Whether the n-th call with a body is spoilt depends on the seed, the
+    body and n, and not on the order in which calls arrive. ``drawn`` counts the faults.
     """
 
-    def __init__(
-        self,
-        upstream: str,
-        share: float = 0.3,
-        seed: int = 0,
-        delay: float = 0.05,
-        retry_after: float = 0.02,
-    ):
-        self.upstream, self.share, self.seed = urlsplit(upstream), share, seed
-        self.delay, self.retry_after = delay, retry_after
+    def __init__(self, upstream: str, seed: int = 0):
+        self.upstream, self.seed = urlsplit(upstream).netloc, seed
         self.drawn: Counter[str] = Counter()
         self.calls: Counter[bytes] = Counter()
         self._lock = threading.Lock()
 
     def draw(self, body: bytes) -> str:
-        """Name of the fault of this call, or ``"none"``; counted in ``drawn``."""
+        """Name of the fault of this call, or ``"none"``."""
         with self._lock:
             self.calls[body] += 1
             name = f"{self.seed} {self.calls[body]} {hashlib.sha256(body).hexdigest()}"
             dice = random.Random(name)
-            fault = dice.choice(FAULTS) if dice.random() < self.share else "none"
+            fault = dice.choice(FAULTS) if dice.random() < SHARE else "none"
             self.drawn[fault] += 1
         return fault
 
-    def forward(self, method: str, path: str, headers: Mapping[str, str], body: bytes):
+    def forward(self, path: str, headers: Mapping[str, str], body: bytes):
         """Status, headers and body of upstream's answer."""
-        kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
-        connection = kind[self.upstream.scheme](self.upstream.netloc, timeout=60)
-        try:
-            kept = {name: value for name, value in headers.items() if name.lower() not in HOP}
-            connection.request(method, path, body, kept)
+        with closing(http.client.HTTPConnection(self.upstream, timeout=60)) as connection:
+            connection.request("POST", path, body, end_to_end(headers))
             answer = connection.getresponse()
-            text = answer.read()
-            kept = {name: value for name, value in answer.getheaders() if name.lower() not in HOP}
-            return answer.status, kept, text
-        finally:
-            connection.close()
+            return answer.status, end_to_end(answer.headers), answer.read()
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -131,20 +106,15 @@ class FaultProxy:
                 body = self.body()
                 fault = proxy.draw(body)
                 if fault == "429":
-                    wait = {"Retry-After": str(proxy.retry_after)}
+                    wait = {"Retry-After": str(RETRY_AFTER)}
                     self.reply(429, wait, b'{"error": {"message": "too fast"}}')
                 elif fault == "500":
                     self.reply(500, {"Content-Type": "text/html"}, b"<html>\n<b>500</b>\n</html>")
                 else:
-                    status, headers, text = proxy.forward("POST", self.path, self.headers, body)
-                    if fault == "delay":
-                        time.sleep(proxy.delay)
-                    if fault == "json":
-                        text = text[: len(text) // 2]
+                    status, headers, text = proxy.forward(self.path, self.headers, body)
+                    time.sleep(DELAY if fault == "delay" else 0)
+                    text = text[: len(text) // 2] if fault == "json" else text
                     self.reply(status, headers, text, 0.5 if fault == "cut" else 1)
-
-            def do_GET(self):
-                self.reply(*proxy.forward("GET", self.path, self.headers, b""))
 
         with listening(Proxy) as address:
             yield address

@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -27,29 +28,20 @@ import pandas as pd
 import psutil
 import pytest
 
+import toy
 from fake_openai import FakeOpenAI, completion, fault, text_of
 from fault_proxy import FaultProxy
 from ingroup import paths
-from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, Store, StoreError, generate, open_store
+from ingroup.inference import Reply, Store, StoreError, open_store
 from ingroup.inference.openai_engine import OpenAIEngine
+from toy import SAMPLING, numbers
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["ingroup.inference.openai_engine", "fake_openai", "psutil", "pytest"])
 
-SAMPLING = Sampling()
 MANY, FEW, SHARD = 240, 32, 4  # trials: sixty shards, eight, and what one holds
 SEED = 4
 KILLS = 20
-
-
-def plan(trials):
-    """Trials whose prompt is their number."""
-
-    def render(condition):
-        return [{"role": "user", "content": str(condition["number"])}]
-
-    return Design([Block({}, {"number": range(trials)}, render, "")])
 
 
 class Scribe:
@@ -87,18 +79,14 @@ def calls(log):
 
 def run(folder, engine, trials=FEW):
     """One whole run, in this process or in another."""
-    design = plan(trials)
-    return generate(design, engine, open_store(folder, design, engine, SAMPLING, SHARD), SAMPLING)
+    return toy.run(numbers(trials), folder, engine, SHARD)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The table of an uninterrupted run of an engine that never fails."""
     folder = tmp_path_factory.mktemp("whole")
-    return {
-        trials: run(folder / str(trials), Scribe(folder / f"log {trials}"), trials)
-        for trials in (MANY, FEW)
-    }
+    return {n: run(folder / str(n), Scribe(folder / f"log {n}"), n) for n in (MANY, FEW)}
 
 
 @contextmanager
@@ -113,10 +101,11 @@ def process(target, *arguments):
         child.join()
 
 
-def wait_until(condition, child):
-    while not condition():
-        assert child.is_alive(), "the run ended too early"
-        time.sleep(0.0005)
+def died(target, *arguments):
+    """The signal that ended a process."""
+    with process(target, *arguments) as child:
+        child.join()
+    return -child.exitcode
 
 
 def finish(folder, engine, trials=FEW):
@@ -159,9 +148,7 @@ def test_twenty_kills_change_nothing(tmp_path, whole, failures):
     for _ in range(KILLS):
         # About what a shard takes.
         engine = Mortal(log, failures, draw.randint(1, 2), draw.uniform(1e-6, 0.004))
-        with process(run, folder, engine, MANY) as child:
-            child.join()
-            assert child.exitcode == -signal.SIGALRM, "the run ended before it was killed"
+        assert died(run, folder, engine, MANY) == signal.SIGALRM, "it ended before it was killed"
     table = finish(folder, Scribe(log, failures), MANY)
     pd.testing.assert_frame_equal(table, whole[MANY])
     assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
@@ -174,9 +161,8 @@ def run_and_die(folder, engine, function, call, after):
 
     def deadly(*arguments):
         left[0] -= 1
-        if left[0] == 0 and not after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(*arguments)
+        if left[0] > 0 or after:
+            real(*arguments)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -197,33 +183,30 @@ def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, be
     call = file if function == "replace" else 2 * file - 1
     if begun:
         run(folder, engine)
-    with process(run_and_die, folder, engine, function, call, after) as child:
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
+    assert died(run_and_die, folder, engine, function, call, after) == signal.SIGKILL
     pd.testing.assert_frame_equal(finish(folder, engine), whole[FEW])
     assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
     check_asked(engine.log, FEW, failures=1)
 
 
 class Patient(Scribe):
-    """Answers only once a file is there."""
+    """Never gets to an answer."""
 
     def answer(self, conversations, sampling):
-        replies = super().answer(conversations, sampling)
-        while not self.log.with_name("go").exists():
-            time.sleep(0.001)
-        return replies
+        super().answer(conversations, sampling)
+        signal.pause()
 
 
 def test_a_second_run_is_refused_while_the_first_lives(tmp_path, whole):
     folder, log = tmp_path / "store", tmp_path / "log"
     with process(run, folder, Patient(log)) as first:
-        wait_until(lambda: calls(log), first)
+        while not calls(log):
+            assert first.is_alive(), "the run ended too early"
+            time.sleep(0.0005)
         second = Scribe(tmp_path / "log of the second")
-        sentence = f"another run is writing to {folder}; wait for it or stop it"
         with pytest.raises(StoreError) as caught:
             run(folder, second)
-        assert str(caught.value) == sentence
+        assert str(caught.value) == f"another run is writing to {folder}; wait for it or stop it"
         assert calls(second.log) == []
         first.kill()
         first.join()
@@ -234,7 +217,7 @@ def test_a_second_run_is_refused_while_the_first_lives(tmp_path, whole):
 def test_a_finished_store_is_read_while_another_run_holds_it(tmp_path):
     folder, engine = tmp_path / "store", Scribe(tmp_path / "log")
     table = run(folder, engine)
-    store = open_store(folder, plan(FEW), engine, SAMPLING, SHARD)
+    store = open_store(folder, numbers(FEW), engine, SAMPLING, SHARD)
     with store.writing():
         pd.testing.assert_frame_equal(run(folder, engine), table)
 
@@ -273,26 +256,32 @@ def test_a_store_that_several_runs_begin_at_once_has_one_owner(tmp_path):
         assert text == owner
         for model in set(models) - {owner}:
             # Which of the others it met does not matter: their manifests may have come and gone.
-            assert here[model] in {
-                f"{folder} holds answers with model {other!r}, this run asks with model {model!r};"
-                " nothing was changed: move that folder away or set it back"
-                for other in models
-                if other != model
-            }
+            others = "|".join(set(models) - {model})
+            assert re.fullmatch(
+                f"{folder} holds answers with model '({others})', this run asks with model "
+                f"'{model}'; nothing was changed: move that folder away or set it back",
+                here[model],
+            )
+
+
+def limit_files():
+    """From now on files may not grow beyond a kilobyte: a disk that is full."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, most))
 
 
 class Glutton(Scribe):
-    """From its fourth call on, files may not grow beyond a kilobyte: a disk that is full."""
+    """The disk is full from its fourth call on."""
 
     def answer(self, conversations, sampling):
         if len(calls(self.log)) == 3:
-            _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, most))
+            limit_files()
         return super().answer(conversations, sampling)
 
 
-def tell(results, folder, engine):
+def tell(results, folder, engine, prepare):
     """A run that reports the sentence that it ended with."""
+    prepare()
     try:
         run(folder, engine)
         results.put("done")
@@ -300,9 +289,9 @@ def tell(results, folder, engine):
         results.put(str(error))
 
 
-def told(folder, engine, before=None):
+def told(folder, engine, prepare=bool):
     results = FORKS.Queue()
-    with process(before or tell, results, folder, engine):
+    with process(tell, results, folder, engine, prepare):
         return results.get(timeout=60)
 
 
@@ -323,61 +312,40 @@ def test_a_full_disk_keeps_what_is_whole(tmp_path, whole):
     assert [number for number, times in asked.items() if times > 1] == list(range(12, 16))
 
 
-def tell_from_a_full_disk(results, folder, engine):
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, most))
-    tell(results, folder, engine)
-
-
 def test_a_disk_that_is_full_from_the_start_is_found_before_anything_is_asked(tmp_path):
     folder, engine = tmp_path / "store", Scribe(tmp_path / "log")
-    open_store(folder, plan(FEW), engine, SAMPLING, SHARD)
-    assert "File too large" in told(folder, engine, tell_from_a_full_disk)
+    open_store(folder, numbers(FEW), engine, SAMPLING, SHARD)
+    assert "File too large" in told(folder, engine, limit_files)
     assert calls(engine.log) == []
 
 
-def tell_without_privilege(results, folder, engine):
-    """A run that may not write where the permissions forbid it, not even as root."""
-    if os.geteuid() == 0:  # gives up all capabilities (Linux), for this process alone
+def give_up_privileges():
+    """What the permissions forbid is forbidden to root as well (Linux), in this process alone."""
+    if os.geteuid() == 0:
         header, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
         assert ctypes.CDLL(None).capset(header, none) == 0
-    tell(results, folder, engine)
 
 
-@pytest.fixture
-def read_only():
-    """Takes the right to write from a folder, and gives it back for the clearing up."""
-    taken: list[Path] = []
-
-    def take(folder):
-        folder.chmod(0o555)
-        taken.append(folder)
-
-    yield take
-    for folder in taken:
-        folder.chmod(0o755)
-
-
-def test_a_read_only_folder_is_found_before_anything_is_asked(tmp_path, read_only):
+def test_a_read_only_folder_is_found_before_anything_is_asked(tmp_path):
     new, begun = tmp_path / "closed" / "new", tmp_path / "begun"
     engine = Scribe(tmp_path / "log")
     new.parent.mkdir()
     begun.mkdir()
     for folder, closed in ((new, new.parent), (begun, begun)):
-        read_only(closed)
-        assert told(folder, engine, tell_without_privilege) == (
+        closed.chmod(0o555)
+        assert told(folder, engine, give_up_privileges) == (
             f"{folder} cannot be written: Permission denied; all shards that are there are whole "
             "and stay, allow writing there and run again to go on behind them"
         )
     assert calls(engine.log) == []
 
 
-def test_a_finished_store_in_a_read_only_folder_is_read(tmp_path, read_only):
+def test_a_finished_store_in_a_read_only_folder_is_read(tmp_path):
     folder, engine = tmp_path / "store", Scribe(tmp_path / "log")
     run(folder, engine)
-    read_only(folder)
+    folder.chmod(0o555)
     engine.log.unlink()
-    assert told(folder, engine, tell_without_privilege) == "done"
+    assert told(folder, engine, give_up_privileges) == "done"
     assert calls(engine.log) == []
 
 
@@ -387,11 +355,21 @@ def test_a_finished_store_in_a_read_only_folder_is_read(tmp_path, read_only):
 LITTLE = 16  # trials: four shards
 
 
+class Keeper(Scribe):
+    """A server: its replies are kept one by one, and what was kept is not asked again."""
+
+    def answer_each(self, conversations, sampling, keep):
+        replies = self.answer(conversations, sampling)
+        for place, reply in enumerate(replies):
+            keep(place, reply)
+        return replies
+
+
 @pytest.fixture(scope="module")
 def burnt(tmp_path_factory):
     """A store with supplements and a journal, and the answers to all of its trials."""
     place = tmp_path_factory.mktemp("burnt")
-    folder, engine, design = place / "store", Scribe(place / "log", 1), plan(LITTLE)
+    folder, engine, design = place / "store", Scribe(place / "log", 1), numbers(LITTLE)
     table = finish(folder, engine, LITTLE)
     store = open_store(folder, design, engine, SAMPLING, SHARD)
     with store.writing():
@@ -405,7 +383,7 @@ def burnt(tmp_path_factory):
 def survives(folder, table, log):
     """Whether a run finds what happened to a store: the right answers, or one sentence."""
     try:
-        found = finish(folder, Scribe(log, 1), LITTLE)
+        found = finish(folder, Keeper(log, 1), LITTLE)
     except StoreError as error:
         sentence = str(error)
     else:
@@ -446,11 +424,9 @@ def test_a_byte_that_changes_anywhere_is_found(burnt, tmp_path, how):
 def test_files_that_changed_places_are_found(burnt, tmp_path):
     """Every pair of files of a store, and every file of the store of another engine."""
     folder, table = burnt
-    design, other = plan(LITTLE), tmp_path / "other"
-    engine = Scribe(tmp_path / "other log", 1)
+    other, engine = tmp_path / "other", Scribe(tmp_path / "other log", 1)
     engine.identity = lambda: {"engine": "another"}
-    for _ in range(2):
-        generate(design, engine, open_store(other, design, engine, SAMPLING, SHARD), SAMPLING)
+    finish(other, engine, LITTLE)
     swaps = random.Random(SEED).sample(list(permutations(files_of(folder), 2)), 50)
     swaps += [(other / file.name, file) for file in files_of(folder) if file.suffix != ".jsonl"]
     outcomes = Counter()
@@ -532,12 +508,10 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
         name = names[int(call.prompt) % len(names)]
         return FAULTS[name](call) if name in FAULTS and before == 0 else None
 
-    design, server = plan(MANY), FakeOpenAI(script)
-    with server.running() as upstream, FaultProxy(upstream, 0.3, 1).running() as address:
+    design, server = numbers(MANY), FakeOpenAI(script)
+    with server.running() as upstream, FaultProxy(upstream, 1).running() as address:
         engine = OpenAIEngine("fake", address + "/v1", attempts=12)
-        store = open_store(tmp_path, design, engine, SAMPLING, 64)
-        first = generate(design, engine, store, SAMPLING)
-        second = generate(design, engine, store, SAMPLING)
+        first, second = (toy.run(design, tmp_path, engine, 64) for _ in range(2))
     right = [text_of(design[number].messages) for number in range(MANY)]
     for table in (first, second):
         answered = table.finish_reason == "stop"
@@ -547,6 +521,31 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
     assert set(met[first.finish_reason == "failed"]) == LASTING
     assert set(met[first.model == "cheaper"]) == {"other model"}
     assert (second.finish_reason == "stop").all()
+
+
+def ask_server(folder, url):
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    return toy.run(numbers(MANY), folder, OpenAIEngine("fake", url, in_flight=8), MANY)
+
+
+def test_a_killed_run_costs_no_call_that_was_answered(tmp_path):
+    """Of 240 calls of one shard 100 were made; the second run asks for the rest."""
+    folder = tmp_path / "store"
+
+    def script(call, before):
+        if len(server.calls) == 100:
+            os.kill(child.pid, signal.SIGKILL)
+
+    server = FakeOpenAI(script)
+    with server.running() as address:
+        with process(ask_server, folder, f"{address}/v1") as child:
+            child.join()
+            assert child.exitcode == -signal.SIGKILL
+        table = ask_server(folder, f"{address}/v1")
+    assert len(server.calls) <= MANY + 8  # those that were in flight
+    names = {".lock", "manifest.json", "part-00000.parquet"}
+    assert {path.name for path in folder.iterdir()} == names
+    assert table.text.tolist() == [text_of(trial.messages) for trial in numbers(MANY)]
 
 
 # --- a whole study: make, its program and the kernel

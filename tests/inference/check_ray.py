@@ -11,28 +11,22 @@ import pandas as pd
 import pytest
 import ray
 
-from ingroup.design import Block, Design
-from ingroup.inference import (
-    EngineError,
-    Reply,
-    Sampling,
-    generate,
-    open_store,
-)
+import toy
+from ingroup.inference import EngineError, Reply, make_engine
 from ingroup.inference.cluster import RETRIES, Cluster
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
+from toy import SAMPLING, numbers, religion
 
-SAMPLING, TRIALS, SHARD = Sampling(), 62, 4  # sixteen shards, the last one half full
+TRIALS, SHARD = 62, 4  # sixteen shards, the last one half full
 SHARDS = 16
 
 
 @pytest.fixture(scope="module", autouse=True)
 def local():
     """One Ray for all tests; four engines on however many cores."""
-    here = Path(__file__).parent  # workers find Scribe, and the bench's engine
-    folders = [str(here), str(here.parents[1] / "bench"), os.environ.get("PYTHONPATH")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    here = Path(__file__).parent  # workers find Scribe, the helpers, and the bench's engine
+    folders = [here, here.parent / "helpers", here.parents[1] / "bench"]
+    known = filter(None, [*map(str, folders), os.environ.get("PYTHONPATH")])
+    os.environ["PYTHONPATH"] = os.pathsep.join(known)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     how = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
     while not ray.is_initialized():
@@ -44,15 +38,6 @@ def local():
             ray.shutdown()
     yield
     ray.shutdown()
-
-
-def plan():
-    """Trials whose prompt is their number."""
-
-    def render(condition):
-        return [{"role": "user", "content": str(condition["number"])}]
-
-    return Design([Block({}, {"number": range(TRIALS)}, render, "")])
 
 
 class Scribe:
@@ -99,9 +84,7 @@ def calls(log):
 
 
 def run(folder, engine):
-    work = plan()
-    store = open_store(folder, work, engine, SAMPLING, SHARD)
-    return generate(work, engine, store, SAMPLING, "P0")
+    return toy.run(numbers(TRIALS), folder, engine, SHARD)
 
 
 def many(folder, workers=4, **how):
@@ -143,16 +126,12 @@ def test_several_workers_give_what_one_process_gives(tmp_path, alone):
 
 
 def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
-    from ingroup.inference import make_engine
-
-    work = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Nationality"])
-    work, tables = work.slice(0, 24), []
+    work, tables = religion().slice(0, 24), []
     one = make_engine("transformers", "calibrant", batch_size=8)
     two = Cluster(lambda: make_engine("transformers", "calibrant", batch_size=8), 2)
     assert two.identity() == one.identity()
     for name, engine in (("one", one), ("two", two)):
-        store = open_store(tmp_path / name, work, engine, SAMPLING, 8)
-        tables.append(generate(work, engine, store, SAMPLING))
+        tables.append(toy.run(work, tmp_path / name, engine, 8))
         engine.close()
     pd.testing.assert_frame_equal(*tables)
     chats = [trial.messages for trial in work.slice(0, 3)]
@@ -217,7 +196,7 @@ def test_a_run_that_stops_reading_leaves_no_answer_for_the_next(tmp_path, alone)
     """What was in work when the caller broke off is not taken for a part of what is asked next."""
     cluster = Cluster(lambda: Scribe(tmp_path / "log"), 2)
     asked = cluster.replies(
-        plan(), [range(start, start + SHARD) for start in range(0, 40, SHARD)], SAMPLING
+        numbers(TRIALS), [range(start, start + SHARD) for start in range(0, 40, SHARD)], SAMPLING
     )
     next(asked)
     asked.close()

@@ -14,10 +14,12 @@ import torch
 
 from ingroup import paths
 from ingroup.inference import EngineError, Sampling
+from ingroup.inference.prompts import savable
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.inference.vllm_engine import CPU_BLOCK, VLLMEngine
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
+from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
+from toy import check_likely, religion
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
@@ -36,7 +38,7 @@ def engine():
 @pytest.fixture(scope="module")
 def chats():
     """Trials from all over the design, so that prompts differ in length and prefix."""
-    plan = empathy_gap_trials(load_events("sample", 36))
+    plan = trials(load_events("sample", 36))
     return [plan[i * len(plan) // 1000].messages for i in range(1000)]
 
 
@@ -74,22 +76,14 @@ def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
 def test_log_probabilities_are_those_of_the_transformers_engine(engine, chats):
     """And nothing is compiled for them: the first ones would wait 14 s for it."""
     reference = TransformersEngine(CALIBRANT)
-    for number, sampling in {
-        20: Sampling(max_tokens=3, logprobs=20),
-        # Where another token is drawn than the most probable one, vLLM gives both.
-        1: Sampling(temperature=2.0, max_tokens=1, logprobs=1),
-    }.items():
+    # Where another token is drawn than the most probable one, vLLM gives both.
+    warm = Sampling(temperature=2.0, max_tokens=1, logprobs=1)
+    for number, sampling in {20: Sampling(max_tokens=3, logprobs=20), 1: warm}.items():
         ours = engine.answer(chats[:200], sampling)
         theirs = reference.answer(chats[:200], sampling)
         for reply, other in zip(ours, theirs, strict=True):
             assert len(reply.top_logprobs) == number
-            found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
-            # Neighbours that are nearly as probable may change places, at the end too.
-            least = min(expected.values()) + 1e-4
-            assert {text for text, value in expected.items() if value > least} <= found.keys()
-            for text in found.keys() & expected.keys():
-                assert found[text] == pytest.approx(expected[text], abs=1e-4)
-            assert list(found.values()) == sorted(found.values(), reverse=True)
+            check_likely(reply, other, 1e-4)
     assert sum(reply.text != reply.top_logprobs[0][0] for reply in ours) > 20
     assert not torch._dynamo.utils.counters["frames"]
     assert engine.answer(chats[:1], GREEDY)[0].top_logprobs == ()
@@ -108,24 +102,6 @@ def test_one_bos_and_two_as_the_authors_had(engine, chats, asked):
     assert authors.identity()["bos"] == "released"
 
 
-def whole_blocks(prompts, size):
-    """Tokens that a cache which forgets nothing saves: for each prompt the longest prefix in
-    whole blocks that was seen before, leaving at least one token to compute."""
-    seen, saved = set(), 0
-    for ids in prompts:
-        cuts = [tuple(ids[:end]) for end in range(size, len(ids) + 1, size)]
-        known = 0
-        while known < len(cuts) and cuts[known] in seen and len(cuts[known]) < len(ids):
-            known += 1
-        saved += known * size
-        seen.update(cuts)
-    return saved
-
-
-def test_whole_blocks_by_hand():
-    assert whole_blocks([[1, 1, 2, 2, 3], [1, 1, 2, 2], [1, 1, 2, 2, 4], [2, 2, 1]], 2) == 2 + 4
-
-
 @pytest.mark.parametrize("blocks", [None, FEW_BLOCKS])
 def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
     blocks, engine, monkeypatch, capsys
@@ -135,17 +111,17 @@ def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
         monkeypatch.setattr(
             engine.vllm, "LLM", partial(engine.vllm.LLM, num_gpu_blocks_override=blocks)
         )
-    plan = empathy_gap_trials(load_events("sample"), ["P0,S0,T0"], ["Religion"])
-    ordered = [trial.messages for trial in plan]
+    ordered = [trial.messages for trial in religion(None)]
     shuffled = random.Random(0).sample(ordered, len(ordered))
     prompts = [engine.prompter.ids(chat) for chat in ordered]
     assert engine.llm.llm_engine.vllm_config.cache_config.block_size == CPU_BLOCK
-    best = whole_blocks(prompts, CPU_BLOCK)
+    before = [[], *prompts[:-1]]
+    best = sum(map(partial(savable, block_size=CPU_BLOCK), prompts, before))
     assert best > sum(map(len, prompts)) / 2
     shares = {}
-    for name, trials in {"in order": ordered, "shuffled": shuffled}.items():
+    for name, asked in {"in order": ordered, "shuffled": shuffled}.items():
         assert engine.llm.reset_prefix_cache()
-        replies = engine.answer(trials, GREEDY)
+        replies = engine.answer(asked, GREEDY)
         shares[name] = sum(reply.cached_tokens for reply in replies) / best
         assert sum(reply.prompt_tokens for reply in replies) == sum(map(len, prompts))
     with capsys.disabled():

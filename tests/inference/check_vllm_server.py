@@ -1,4 +1,4 @@
-"""The openai engine against vLLM's own server, straight and through faults: ``make test-vllm``."""
+"""The openai engine against vLLM's own server: ``make test-vllm``."""
 
 import os
 import signal
@@ -6,36 +6,26 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.client import HTTPConnection
-from itertools import chain
 
 import pytest
 
-from fault_proxy import FAULTS, FaultProxy
 from ingroup import paths
-from ingroup.inference import Sampling, generate, open_store
+from ingroup.inference import Sampling
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.transformers_engine import TransformersEngine
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
+from toy import check_likely, religion, run
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
 ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-    "TORCH_COMPILE_DISABLE": "1",
-    "OMP_NUM_THREADS": "1",
-}
-OPTIONS = {
-    "--model": CALIBRANT,
-    "--served-model-name": "calibrant",
-    "--host": "127.0.0.1",
-    "--dtype": "float32",
-    "--block-size": "32",
-}
+    "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR",
+    "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1",
+}  # fmt: skip
+OPTIONS = (
+    "--served-model-name calibrant --host 127.0.0.1 --dtype float32 --block-size 32 --enforce-eager"
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +36,7 @@ def server(tmp_path_factory):
         port = free.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log"
     module = "vllm.entrypoints.openai.api_server"
-    options = [*chain(*OPTIONS.items()), "--port", str(port), "--enforce-eager"]
+    options = ["--model", CALIBRANT, *OPTIONS.split(), "--port", str(port)]
     with log.open("w") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *options],
@@ -70,14 +60,10 @@ def server(tmp_path_factory):
 
 
 def healthy(port):
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
+    with suppress(OSError), closing(HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
         connection.request("GET", "/health")
         return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
+    return False
 
 
 @pytest.fixture(autouse=True)
@@ -89,9 +75,7 @@ def environment(monkeypatch):
 
 @pytest.fixture(scope="module")
 def plan():
-    """200 trials of the religion block."""
-    whole = empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
-    return whole.slice(0, 200)
+    return religion().slice(0, 200)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +85,7 @@ def expected(plan):
 
 def table(plan, address, folder, **options):
     engine = OpenAIEngine("calibrant", address + "/v1", **options)
-    return generate(plan, engine, open_store(folder, plan, engine, GREEDY, 64), GREEDY)
+    return run(plan, folder, engine, 64, GREEDY)
 
 
 def test_a_real_server_gives_the_replies_of_the_transformers_engine(
@@ -124,31 +108,4 @@ def test_log_probabilities_come_through_the_server(server, plan):
     for reply, other in zip(ours, theirs, strict=True):
         assert reply.text == other.text
         assert len(reply.top_logprobs) == 20
-        found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
-        # Neighbours that are nearly as probable may change places, at the end too.
-        least = min(expected.values()) + 1e-3
-        assert {text for text, value in expected.items() if value > least} <= found.keys()
-        for text in found.keys() & expected.keys():
-            assert found[text] == pytest.approx(expected[text], abs=1e-3)
-
-
-@pytest.mark.parametrize("attempts", [1, 4])
-def test_through_faults_a_trial_is_right_or_failed_with_its_reason(
-    attempts, server, plan, expected, tmp_path
-):
-    proxy = FaultProxy(server)
-    with proxy.running() as address:
-        responses = table(plan, address, tmp_path, attempts=attempts)
-    assert set(proxy.drawn) == {"none", *FAULTS}
-    failed = responses.finish_reason == "failed"
-    assert len(responses) == 200
-    assert (responses.finish_reason[~failed] == "stop").all()
-    assert responses.text[failed].isna().all()
-    assert (responses.error[failed].astype(str).str.len() > 5).all()
-    assert responses.text[~failed].tolist() == [
-        reply.text for reply, lost in zip(expected, failed, strict=True) if not lost
-    ]
-    if attempts == 1:
-        assert 20 < failed.sum() < 80
-    else:
-        assert failed.sum() < 10
+        check_likely(reply, other, 1e-3)

@@ -1,46 +1,34 @@
 """Around the loop: calls and their folders, engines, failures, what it took."""
 
+import sys
+
 import pandas as pd
 import pytest
 
 from ingroup import paths
 from ingroup.inference import (
     Call,
+    EngineError,
     Reply,
     Sampling,
     Store,
     StoreError,
     ask,
     call,
+    fill,
     find_model,
-    generate,
     open_store,
     stored,
     usage,
 )
+from ingroup.inference.cluster import Cluster
 from ingroup.inference.generate import notes
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
-
-
-class Dead:
-    """No call gets through."""
-
-    asks_again = False
-
-    def answer(self, conversations, sampling):
-        return [Reply(None, "failed", error="no net") for _ in conversations]
-
-    def identity(self):
-        return {"engine": "dead"}
-
-    def close(self):
-        pass
+from toy import SAMPLING, Toy, religion, run
 
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return religion()
 
 
 def called(plan, model="org/Llama-8B", **more):
@@ -50,14 +38,9 @@ def called(plan, model="org/Llama-8B", **more):
 
 
 def test_a_folder_is_one_name_a_level(plan):
-    assert called(plan).folder.relative_to(paths.RESPONSES).parts == (
-        "empathy_gap",
-        "sample-12",
-        "org--Llama-8B@vllm",
-        "P0,S0,T0",
-    )
-    local = called(plan, "/home/me/model/").folder
-    assert local.relative_to(paths.RESPONSES).parts[2] == "home--me--model@vllm"
+    for model, name in {"org/Llama-8B": "org--Llama-8B", "/home/me/m/": "home--me--m"}.items():
+        folder = paths.RESPONSES / "empathy_gap" / "sample-12" / f"{name}@vllm" / "P0,S0,T0"
+        assert called(plan, model).folder == folder
 
 
 @pytest.fixture
@@ -65,16 +48,11 @@ def engines(tmp_path, monkeypatch):
     """Answers go to a folder of the test's; which engine was made of what, and closed."""
     made = []
 
-    class Told(Dead):
+    class Told(Toy):
         def __init__(self, name, model, **options):
+            super().__init__(lambda *_: model, engine=name, model=model)
             self.made = [name, model, options, "open"]
             made.append(self.made)
-
-        def identity(self):
-            return {"engine": self.made[0], "model": self.made[1]}
-
-        def answer(self, conversations, sampling):
-            return [Reply(self.made[1], "stop") for _ in conversations]
 
         def close(self):
             self.made[-1] = "closed"
@@ -97,9 +75,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     other = called(plan.slice(0, 21), "a")
     with pytest.raises(StoreError, match="holds answers to other prompts than the study would"):
         stored(other)
-    with pytest.raises(
-        StoreError, match="holds answers with trials 20, this run asks with trials 21"
-    ):
+    with pytest.raises(StoreError, match="with trials 20, this run asks with trials 21"):
         ask([other], {})
     assert engines[-1][-1] == "closed"
 
@@ -128,17 +104,10 @@ def responses(tmp_path):
 
 
 def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
-    assert usage(responses, price_in=2.5, price_out=10).to_dict("records") == [
-        {
-            "prompts": 6,
-            "prompt_tokens": 700,
-            "cached_tokens": 256,
-            "output_tokens": 5,
-            "failed": 3,
-            "another_model": 0,
-            "cost": pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000),
-        }
-    ]
+    row = usage(responses, price_in=2.5, price_out=10)
+    counted = ["prompts", "prompt_tokens", "cached_tokens", "output_tokens", "failed"]
+    assert row[counted].iloc[0].tolist() == [6, 700, 256, 5, 3]
+    assert row.cost.tolist() == [pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000)]
     assert usage(responses).cost[0] == 0
     named = responses.assign(model=["m", "", "n", "m", "o", ""])
     assert usage(named, model="m").another_model[0] == 2
@@ -163,16 +132,14 @@ def test_failures_are_told_with_their_reasons(responses):
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
-    short, sampling = plan.slice(0, 12), Sampling()
-    generate(short, Dead(), open_store(tmp_path, short, Dead(), sampling), sampling, "Religion")
+    short, dead = plan.slice(0, 12), Toy(lambda *_: None)
+    fill(short, dead, open_store(tmp_path, short, dead, SAMPLING), SAMPLING, "Religion")
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "Religion: 12 of 12 prompts failed (12 x no net)"
 
 
-class Tokens:
+class Tokens(Toy):
     """A local engine whose prompter counts words, and that answers with the count."""
-
-    asks_again = False
 
     class prompter:
         @staticmethod
@@ -182,13 +149,19 @@ class Tokens:
     def complete(self, prompts, sampling):
         return [Reply(str(words), "stop") for (words,) in prompts]
 
-    def identity(self):
-        return {"engine": "tokens"}
-
 
 def test_a_local_engine_gets_token_ids_of_its_own_part(plan, tmp_path):
     """Prompts are made one part ahead; each part still gets its own."""
-    engine, sampling = Tokens(), Sampling()
-    table = generate(plan, engine, open_store(tmp_path, plan, engine, sampling, 50), sampling)
+    table = run(plan, tmp_path, Tokens(None))
     wanted = [str(len(trial.messages[1]["content"].split())) for trial in plan]
     assert table.text.astype(str).tolist() == wanted
+
+
+def test_without_ray_there_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(EngineError) as caught:
+        Cluster(lambda: None, 2)
+    assert str(caught.value) == (
+        "ENGINE_WORKERS and RAY_ADDRESS need Ray, which is not installed: "
+        ".venv/bin/uv pip install -e '.[ray]'"
+    )

@@ -17,16 +17,12 @@ def tokenizer():
     return AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
 
 
-def test_a_llama_style_prompt_starts_with_exactly_one_bos(tokenizer):
-    ids = Prompter(tokenizer).ids(CHAT)
-    assert ids[0] == tokenizer.bos_token_id
-    assert ids.count(tokenizer.bos_token_id) == 1
-
-
-def test_the_authors_way_gives_two(tokenizer):
-    ids = Prompter(tokenizer, bos="released").ids(CHAT)
-    assert ids[:2] == [tokenizer.bos_token_id] * 2
-    assert ids[1:] == Prompter(tokenizer).ids(CHAT)
+def test_a_prompt_starts_with_one_bos_and_with_two_the_authors_way(tokenizer):
+    ids, bos = Prompter(tokenizer).ids(CHAT), tokenizer.bos_token_id
+    assert (ids[0], ids.count(bos)) == (bos, 1)
+    assert Prompter(tokenizer, bos="released").ids(CHAT) == [bos, *ids]
+    system, user = (message["content"] for message in CHAT)
+    assert tokenizer.decode(ids) == f"<s><|system|>{system}<|user|>{user}<|assistant|>"
 
 
 @pytest.mark.parametrize(
@@ -83,16 +79,9 @@ TEMPLATES = {
     "the last turn alone": LOOKS.replace("messages", "messages[-1:]"),
 }
 SAID = [
-    "the lift fell",
-    " at both ends ",
-    "",
-    "a<b",
-    "[INST] a",
-    "<think>x</think>",
-    "",
-    "é 😀\n\ny",
-]
-SAID += ["a <|user|> b", "<s>", "1/2", "{{ x }}", 'it\'s "so" & so', "the lift  fell"]
+    "the lift fell", " at both ends ", "", "a<b", "[INST] a", "<think>x</think>", "", "é 😀\n\ny",
+    "a <|user|> b", "<s>", "1/2", "{{ x }}", 'it\'s "so" & so', "the lift  fell",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)
@@ -125,12 +114,6 @@ def test_turns_are_forgotten_before_they_fill_the_memory(tokenizer, monkeypatch)
         assert len(prompter._frames["system", "user"][1].known) <= 4
 
 
-def test_ids_read_back_as_the_chat(tokenizer):
-    text = tokenizer.decode(Prompter(tokenizer).ids(CHAT))
-    system, user = (message["content"] for message in CHAT)
-    assert text == f"<s><|system|>{system}<|user|>{user}<|assistant|>"
-
-
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
 REFUSES += "{{ m.content }}{% endfor %}"
 DROPS = "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"
@@ -145,15 +128,12 @@ def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
     assert CHAT[0]["content"] + "\n\n" + CHAT[1]["content"] in text
 
 
-def test_a_model_without_a_chat_template_is_one_sentence(tokenizer):
-    tokenizer.chat_template = None
+def test_no_chat_template_or_one_that_does_not_end_is_one_sentence(tokenizer, monkeypatch):
+    loop = "{% for a in range(2000) %}{% for b in range(2000) %}{% endfor %}{% endfor %}"
+    endless, tokenizer.chat_template = loop + tokenizer.chat_template, None
     with pytest.raises(EngineError, match="has no chat template; an instruction-tuned model"):
         Prompter(tokenizer)
-
-
-def test_a_template_that_does_not_end_is_one_sentence(tokenizer, monkeypatch):
-    loop = "{% for a in range(2000) %}{% for b in range(2000) %}{% endfor %}{% endfor %}"
-    tokenizer.chat_template = loop + tokenizer.chat_template
+    tokenizer.chat_template = endless
     monkeypatch.setattr(prompts, "LONGEST", 1e-3)
     with pytest.raises(EngineError, match="does not render a chat of three words within"):
         Prompter(tokenizer)

@@ -1,45 +1,32 @@
 """Recorded answers: every layout back as it was written, and nothing invented."""
 
-import hashlib
 import json
 import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from ingroup.inference import EngineError, Reply, Sampling, StoreError, generate, open_store, shards
+from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
 from ingroup.tables import InputError
+from toy import SAMPLING, Toy, religion, run
 
-SAMPLING = Sampling()
 COLUMNS = ["idx", "system_prompt", "user_input", "response"]
 
 # What a table can do to a text: separators, quotes, line breaks, emptiness, names of nothing.
 QUIRKS = [
-    "85",
-    "",
-    " 85 \n",
-    '"85"',
-    'I"d say 85',
-    "85\t(high)",
-    "85\n\nEmotion intensity:\t90",
-    "85\r\n86",
-    "85, or so; 'maybe'",
-    "NA",
-    "nan",
-    "null",
-    "!!!!![]!!",
-    "fünfundachtzig 八十五 🙂",
-    "I cannot\x00rate",
-]
+    "85", "", " 85 \n", '"85"', 'I"d say 85', "85\t(high)", "85\n\nEmotion intensity:\t90",
+    "85\r\n86", "85, or so; 'maybe'", "NA", "nan", "null", "!!!!![]!!",
+    "fünfundachtzig 八十五 🙂", "I cannot\x00rate",
+]  # fmt: skip
 
 
 def chat(user, system=""):
@@ -66,48 +53,27 @@ def table(file, rows, columns=("prompt", "response"), **options):
     return file
 
 
-def results(file, items):
-    file.write_text(json.dumps(items, indent=4), "utf8")
-    return file
-
-
 @pytest.fixture(scope="module")
 def plan():
-    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
+    return religion()
 
 
-class Model:
-    """Answers by the words of the prompt; every 50th trial is refused, cut off or has no answer."""
-
-    asks_again = False
-
-    def __init__(self):
-        self.asked = 0
-
-    def answer(self, conversations, sampling):
-        return [self._reply(chat[0]["content"], chat[1]["content"]) for chat in conversations]
-
-    def _reply(self, system, user):
-        self.asked += 1
-        if self.asked % 50 == 0:
-            odd = [("I cannot rate that.", "stop"), ("The\tperson\n felt", "length"), ("", "stop")]
-            return Reply(*odd[self.asked // 50 % 3])
-        return Reply(str((7 * len(system) + 3 * len(user)) % 101), "stop", 90, 40, 2)
-
-    def identity(self):
-        return {"engine": "toy", "model": "toy"}
+def answers(chat, before, asked):
+    """By the words of the prompt; every 50th trial is refused, cut off or has no answer."""
+    odd = [("I cannot rate that.", "stop"), ("The\tperson\n felt", "length"), ("", "stop")]
+    if (asked + 1) % 50 == 0:
+        return Reply(*odd[(asked + 1) // 50 % 3])
+    return str(sum(len(message["content"]) for message in chat) % 101)
 
 
-def run(plan, folder, engine, shard_size=64):
-    store = open_store(folder, plan, engine, SAMPLING, shard_size)
-    return generate(plan, engine, store, SAMPLING)
+def numbered(name):
+    """No two replies are the same."""
+    return Toy(lambda chat, before, asked: f"{name} {asked + 1}")
 
 
-def test_the_released_layout_in_batches(tmp_path):
-    prompts = [(f"You are a person.\nRate {i}.", f'"It was \t{i}"\nEmotion:') for i in range(15)]
-    rows = [(*prompt, text) for prompt, text in zip(prompts, QUIRKS, strict=True)]
-    engine = ReplayEngine(released(rows, tmp_path / "out"), "org/model")
-    assert texts(engine, [chat(user, system) for system, user in prompts]) == QUIRKS
+def turns(*texts):
+    """A prompt gets one text after the other."""
+    return Toy(lambda chat, before, asked: texts[before % len(texts)])
 
 
 def test_a_plain_table_with_and_without_a_system_turn(tmp_path):
@@ -135,44 +101,29 @@ def test_giebench_results(tmp_path):
     }
     items["failed"] = {"prompt": "Question 99", "correct": "B", "category": "Age"}
     items["half"] = {"prompt": "Question 100", "answer": "[[A]] \ud83d"}
-    engine = ReplayEngine(results(tmp_path / "GPT-4-ID-Prompt.json", items), "gpt-4-turbo")
+    file = tmp_path / "GPT-4-ID-Prompt.json"
+    file.write_text(json.dumps(items, indent=4), "utf8")
+    engine = ReplayEngine(file, "gpt-4-turbo")
     assert texts(engine, [chat(f"Question {i}") for i in range(15)]) == QUIRKS
-    assert engine.answer([chat("Question 99")], SAMPLING) == [
-        Reply(None, "failed", error="no recording")
-    ]
+    assert texts(engine, [chat("Question 99")]) == [None]
     assert texts(engine, [chat("Question 100")]) == ["[[A]] ?"]  # a shard can hold this
 
 
-@rules(max_examples=40, deadline=None)
-@given(
-    st.lists(
-        st.tuples(*[st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))] * 3)
-    )
-)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
+
+
+@rules(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT)))
+@example([("You are a person.\n", '"It was \tbad"\n', text) for text in QUIRKS])
 def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
-    rows = list({f"{system}\n{user}": (system, user, text) for system, user, text in rows}.values())
-    rows += [("system", "user", "text")]
-    rows = [(f"s{i} {row[0]}", *row[1:]) for i, row in enumerate(rows)]
+    rows = [(f"s{i} {row[0]}", *row[1:]) for i, row in enumerate([*rows, ("s", "u", "t")])]
     engine = ReplayEngine(released(rows, tmp_path_factory.mktemp("any"), 2), "m")
     assert texts(engine, [chat(user, system) for system, user, _ in rows]) == [r[2] for r in rows]
 
 
-def test_a_study_from_released_files_has_the_table_of_the_original(plan, tmp_path):
-    original = run(plan, tmp_path / "original", Model())
-    turns = [[message["content"] for message in trial.messages] for trial in plan]
-    rows = [(*two, text) for two, text in zip(turns, original.text, strict=True)]
-    engine = ReplayEngine(released(rows, tmp_path / "out", 100), "toy")
-    replayed = run(plan, tmp_path / "replayed", engine)
-    assert replayed.text.tolist() == original.text.tolist()
-
-
 def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
-    class Failing(Model):
-        def _reply(self, system, user):
-            reply = super()._reply(system, user)
-            return Reply(None, "failed", error="no net") if self.asked % 75 == 0 else reply
-
-    original = run(plan, tmp_path / "original", Failing())
+    failing = Toy(lambda *of: None if (of[2] + 1) % 75 == 0 else answers(*of))
+    original = run(plan, tmp_path / "original", failing, 64)
     (tmp_path / "original" / "part-00002.parquet").unlink()
     engine = ReplayEngine(tmp_path / "original", designs=[plan])
     replayed = run(plan, tmp_path / "replayed", engine, shard_size=100)
@@ -186,15 +137,11 @@ def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
     assert engine.identity()["model"] == "toy"
 
 
-def test_a_flipped_byte_is_found(plan, tmp_path):
-    run(plan, tmp_path, Model(), 500)
+def test_a_damaged_shard_is_found(plan, tmp_path):
+    run(plan, tmp_path, Toy(answers), 500)
     shard = tmp_path / "part-00000.parquet"
     whole = shard.read_bytes()
-    flipped = [
-        whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :]
-        for place in range(0, len(whole), 240)
-    ]
-    for damaged in [whole[:-20], b"", *flipped]:
+    for damaged in (whole[:-20], b"", whole[:400] + bytes([whole[400] ^ 16]) + whole[401:]):
         shard.write_bytes(damaged)
         with pytest.raises(StoreError, match=r"part-00000\.parquet is damaged; ask its trials"):
             ReplayEngine(tmp_path, designs=[plan])
@@ -206,12 +153,7 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
     events.loc[3, ["emotion", "generated_text"]] = events.loc[2, ["emotion", "generated_text"]]
     plan = empathy_gap_trials(events, ["P0,S0,T0"], ["Race or Ethnicity", "Religion"])
 
-    class Counter(Model):
-        def _reply(self, system, user):
-            self.asked += 1
-            return Reply(str(self.asked), "stop")
-
-    original = run(plan, tmp_path / "original", Counter(), 500)
+    original = run(plan, tmp_path / "original", numbered("n"), 500)
     replayed = run(plan, tmp_path / "new", ReplayEngine(tmp_path / "original", designs=[plan]), 500)
     assert replayed.text.tolist() == original.text.tolist()
     # A run that goes on in the middle is not put off by what was asked before it.
@@ -221,16 +163,13 @@ def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
 
 
 def test_a_store_of_something_else_is_refused(plan, tmp_path):
-    run(plan, tmp_path / "store", Model())
-    other = empathy_gap_trials(load_events("sample", 13), ["P0,S0,T0"], ["Religion"])
+    run(plan, tmp_path / "store", Toy(answers), 64)
+    other = religion(13)
     here, there = plan.fingerprint[:16], other.fingerprint[:16]
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
         ({"designs": [other]}, rf"to prompts {here} \(432 trials\), expected {there} \(468 trials"),
-        (
-            {"designs": [plan.slice(0, 64)]},
-            rf"{here} \(432 trials\), expected {here} \(64 trials\)",
-        ),
+        ({"designs": [plan.slice(0, 64)]}, rf"{here} \(432 trials\), expected {here} \(64 trials"),
         ({"designs": [plan], "model": "other"}, "holds answers of 'toy', not of 'other'"),
     ]:
         with pytest.raises(EngineError, match=sentence):
@@ -248,18 +187,6 @@ def test_a_store_of_something_else_is_refused(plan, tmp_path):
 # Several stores below one folder
 
 
-class Numbered(Model):
-    """Answers with its name and how often it was asked: no two replies are the same."""
-
-    def __init__(self, name):
-        super().__init__()
-        self.name = name
-
-    def _reply(self, system, user):
-        self.asked += 1
-        return Reply(f"{self.name} {self.asked}", "stop")
-
-
 def two_settings():
     """Two designs without a common prompt; in each, "a person" rates "a person" twice."""
     events = load_events("sample", 3)
@@ -270,12 +197,12 @@ def two_settings():
 @pytest.mark.parametrize("turned", [False, True])
 def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
     first, second = two_settings()
-    other = empathy_gap_trials(load_events("sample", 2), ["P0,S0,T0"], ["Religion"])
+    other = religion(2)
     originals = [
-        run(plan, tmp_path / "all" / "toy" / name, Numbered(name), 100)
+        run(plan, tmp_path / "all" / "toy" / name, numbered(name), 100)
         for plan, name in ((first, "b"), (second, "a"))
     ]
-    run(other, tmp_path / "all" / "other" / "c", Numbered("c"))
+    run(other, tmp_path / "all" / "other" / "c", numbered("c"))
     (tmp_path / "all" / "notes.csv").write_text("no table of recordings")
     engine = ReplayEngine(tmp_path / "all", designs=[first, second])
     pairs = list(zip((first, second), originals, "xy", strict=True))
@@ -293,25 +220,13 @@ def once_and_twice():
     return [empathy_gap_trials(table, ["P0,S0,T0"], ["Religion"]) for table in (events, doubled)]
 
 
-class Turns(Model):
-    """Gives a prompt one text after the other."""
-
-    def __init__(self, *texts):
-        super().__init__()
-        self.texts, self.seen = texts, {}
-
-    def _reply(self, system, user):
-        turn = self.seen[system, user] = self.seen.get((system, user), -1) + 1
-        return Reply(self.texts[turn % len(self.texts)], "stop")
-
-
 def test_stores_may_share_prompts_and_must_not_differ_in_them(tmp_path):
     once, twice = once_and_twice()
-    run(twice, tmp_path / "all" / "a", Turns("50"))
-    run(once, tmp_path / "all" / "b", Turns("50"))
+    run(twice, tmp_path / "all" / "a", turns("50"))
+    run(once, tmp_path / "all" / "b", turns("50"))
     engine = ReplayEngine(tmp_path / "all", designs=[once, twice])
     assert run(once, tmp_path / "new", engine).text.tolist() == ["50"] * 72
-    run(once, tmp_path / "all" / "c", Numbered("c"))
+    run(once, tmp_path / "all" / "c", numbered("c"))
     sentence = (
         r"c/part-00000\.parquet, trial 0: found the response 'c 1' to the prompt that .*[ab]/part-"
         r"00000\.parquet, trial 0 answers with '50', expected one response a prompt of all stores"
@@ -324,21 +239,17 @@ def test_stores_may_share_prompts_and_must_not_differ_in_them(tmp_path):
 def test_whose_reply_comes_first_must_not_matter(tmp_path):
     """One store answers with 1 and then 2, the next with 2: what would the first asking get?"""
     once, twice = once_and_twice()
-    run(twice, tmp_path / "a", Turns("1", "2"))
+    run(twice, tmp_path / "a", turns("1", "2"))
     ReplayEngine(tmp_path, designs=[once, twice])
-    run(once, tmp_path / "b", Turns("2"))
+    run(once, tmp_path / "b", turns("2"))
     with pytest.raises(EngineError, match="expected one response a prompt of all stores"):
         ReplayEngine(tmp_path, designs=[once, twice])
 
 
 def test_stores_of_two_models_are_not_mixed(tmp_path):
-    class Another(Model):
-        def identity(self):
-            return {"engine": "toy", "model": "another"}
-
     first, second = two_settings()
-    run(first, tmp_path / "a", Model())
-    run(second, tmp_path / "b", Another())
+    run(first, tmp_path / "a", Toy(answers))
+    run(second, tmp_path / "b", Toy(answers, model="another"))
     with pytest.raises(EngineError, match=r"b holds answers of 'another', not of 'toy'"):
         ReplayEngine(tmp_path, designs=[first, second])
     with pytest.raises(EngineError, match=r"a holds answers of 'toy', not of 'another'"):
@@ -346,56 +257,16 @@ def test_stores_of_two_models_are_not_mixed(tmp_path):
     assert ReplayEngine(tmp_path, "another", designs=[second]).model == "another"
 
 
-def supplement(folder, shard, number, trials, replies):
-    digest = hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
-    file = folder / f"part-{shard:05d}.again-{number}.parquet"
-    shards.write(file, digest, trials, replies)
-
-
-def test_what_a_later_run_got_replaces_what_had_failed(plan, tmp_path):
-    class Failing(Model):
-        def _reply(self, system, user):
-            self.asked += 1
-            return Reply(None, "failed") if self.asked % 5 == 0 else Reply(str(self.asked), "stop")
-
-    stored = run(plan, tmp_path / "store", Failing(), 100).text
-    original = [text if isinstance(text, str) else None for text in stored]
-    failed = [i for i, text in enumerate(original) if text is None]
-    assert failed == list(range(4, 432, 5))
-    # Three later runs; the tenth one's word counts more than the ninth one's, if it has any.
-    again = {2: failed[:30], 9: failed[:25], 10: failed[:20:2]}
-    answers = dict(enumerate(original))
-    for turn, trials in again.items():
-        texts = {i: None if turn != 9 and i % 20 == 4 else f"{turn} {i}" for i in trials}
-        answers |= {i: text for i, text in texts.items() if text}
-        for shard in sorted({trial // 100 for trial in trials}):
-            here = {i: text for i, text in texts.items() if i // 100 == shard}
-            replies = [Reply(text, "stop" if text else "failed") for text in here.values()]
-            supplement(tmp_path / "store", shard, turn, list(here), replies)
-    for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
-        (tmp_path / "store" / name).write_bytes(b"x")
-    engine = ReplayEngine(tmp_path / "store", designs=[plan])
-    asked = [trial.messages for trial in plan]
-    replies = engine.answer(asked, SAMPLING)
-    assert [reply.text for reply in replies] == [answers[i] for i in range(432)]
-    told = [replies[failed[place]].text for place in (0, 1, 2, 24, 26, 28, 30)]
-    assert told == ["9 4", "9 9", "10 14", "9 124", "2 134", None, None]
-
-
 def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
     """Of two trials with one prompt the first had failed: its answer still comes first."""
     _, twice = once_and_twice()
-
-    class First(Turns):
-        def _reply(self, system, user):
-            reply = super()._reply(system, user)
-            return Reply(None, "failed") if reply.text == "1" else reply
-
-    stored = run(twice, tmp_path / "store", First("1", "2"), 500)
-    failed = np.flatnonzero(stored.text.isna()).tolist()
+    engine = turns(None, "2")
+    failed = np.flatnonzero(run(twice, tmp_path, engine, 500).text.isna()).tolist()
     assert len(failed) == 72
-    supplement(tmp_path / "store", 0, 1, failed, [Reply("1", "stop")] * 72)
-    engine = ReplayEngine(tmp_path / "store", designs=[twice])
+    open_store(tmp_path, twice, engine, SAMPLING, 500).write_again(
+        failed, [Reply("1", "stop")] * 72
+    )
+    engine = ReplayEngine(tmp_path, designs=[twice])
     expected = ["1" if trial in failed else "2" for trial in range(144)]
     assert texts(engine, [trial.messages for trial in twice]) == expected
 
@@ -440,11 +311,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (
-            "a.tsv",
-            "idx\tsystem_prompt\tresponse\n",
-            "a.tsv, line 1, column 'user_input': found only",
-        ),
+        ("a.tsv", "system_prompt\tresponse\n", "a.tsv, line 1, column 'user_input': found only"),
         ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
         ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
         ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
@@ -453,11 +320,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
-        (
-            "a.json",
-            '{"k": {"prompt": "p", "answer": 4}}',
-            "key 'k': found answer 4, expected a text",
-        ),
+        ("a.json", '{"k": {"prompt": "p", "answer": 4}}', "found answer 4, expected a text"),
         ("a.json", '{"k": {"prompt": "p"}}', "holds no recording"),
         ("a.txt", "85", "there are no recordings at .*a.txt; expected a .tsv, .csv or .json"),
         (".a.csv", "prompt,response\n", "there are no recordings at"),
@@ -476,10 +339,7 @@ def test_a_pattern_chooses_among_the_files_of_a_folder(tmp_path):
     for name in ("GPT-4-ID", "GPT-4-COT", "Qwen-ID"):
         table(tmp_path / f"{name}.csv", [(name[-2:], name)])
     engine = ReplayEngine(tmp_path / "GPT-4-*", "m")
-    assert [reply.text for reply in engine.answer([chat("ID"), chat("OT")], SAMPLING)] == [
-        "GPT-4-ID",
-        "GPT-4-COT",
-    ]
+    assert texts(engine, [chat("ID"), chat("OT")]) == ["GPT-4-ID", "GPT-4-COT"]
     with pytest.raises(EngineError, match="there are no recordings at"):
         ReplayEngine(tmp_path / "Llama-*", "m")
 
@@ -488,14 +348,11 @@ def test_released_results_answer_the_released_prompts(tmp_path):
     """Three prompt files and a model's results for each, as GIEBench releases them."""
     items = questions.load_questions()[:5]
     for prompt in questions.prompts():
-        asked = {
-            item.key: {
-                "prompt": questions.messages(item, prompt)[0]["content"],
-                "correct": item.correct,
-                "category": item.category,
-            }
-            for item in items
-        }
+        asked = {}
+        for item in items:
+            text = questions.messages(item, prompt)[0]["content"]
+            about = {"correct": item.correct, "category": item.category}
+            asked[item.key] = {"prompt": text, **about}
         (tmp_path / f"{prompt}-Prompt.json").write_text(json.dumps(asked), "utf8")
         said = {key: one | {"answer": f"{prompt} {key}: [[A]]"} for key, one in asked.items()}
         (tmp_path / "results").mkdir(exist_ok=True)
@@ -537,7 +394,7 @@ def test_the_identity_is_the_content_and_not_the_place(tmp_path):
 
 
 def test_a_recording_costs_bytes_and_no_text(tmp_path):
-    number, padding = 20_000, "x" * 500
+    number, padding = 5_000, "x" * 500
     lines = [f"{i} {padding},{i % 101}" for i in range(number)]
     file = tmp_path / "many.csv"
     file.write_text("\n".join(["prompt,response", *lines]))
@@ -546,4 +403,4 @@ def test_a_recording_costs_bytes_and_no_text(tmp_path):
     size = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert size / number < 60
-    assert texts(engine, [chat(f"{i} {padding}") for i in (0, 777, 19_999)]) == ["0", "70", "1"]
+    assert texts(engine, [chat(f"{i} {padding}") for i in (0, 777, 4_999)]) == ["0", "70", "50"]

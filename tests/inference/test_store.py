@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,46 +16,30 @@ from ingroup.inference import (
     Sampling,
     Store,
     StoreError,
-    generate,
     open_store,
     parts,
     shards,
 )
-from ingroup.inference.generate import batches
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
-
-SAMPLING = Sampling()
+from ingroup.inference import store as stores
+from toy import SAMPLING, Toy, religion, run
 
 
-class Parrot:
-    """Answers with the length of the prompt and remembers what it was asked."""
+def parrot(chat, *_):
+    return str(len(chat[1]["content"]) % 101)
 
-    asks_again = False
 
-    def __init__(self, model="parrot", fail=False):
-        self.model, self.fail, self.asked = model, fail, []
+def fails(prompt):
+    return sum(str(prompt).encode()) % 7 == 0
 
-    def answer(self, conversations, sampling):
-        self.asked += [chat[1]["content"] for chat in conversations]
-        if self.fail:
-            return [Reply(None, "failed", error="no net") for _ in conversations]
-        return [
-            Reply(str(len(chat[1]["content"]) % 101), "stop", 10, 4, 1) for chat in conversations
-        ]
 
-    def identity(self):
-        return {"engine": "parrot", "model": self.model}
+def server_of(failures):
+    """Fails the first calls of every seventh prompt."""
+    return Toy(lambda c, n, _: None if fails(c) and n < failures else parrot(c), asks_again=True)
 
 
 @pytest.fixture
 def plan():
-    return empathy_gap_trials(load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
-
-
-def run(plan, folder, engine, shard_size=50):
-    store = open_store(folder, plan, engine, SAMPLING, shard_size)
-    return generate(plan, engine, store, SAMPLING)
+    return religion()
 
 
 def filled(folder, manifest, *answers):
@@ -68,63 +51,52 @@ def filled(folder, manifest, *answers):
     return store
 
 
-def test_all_trials_are_answered_in_order(plan, tmp_path):
-    table = run(plan, tmp_path, Parrot())
+def test_all_trials_are_answered_in_order_and_once(plan, tmp_path):
+    table, second = run(plan, tmp_path, Toy(parrot)), Toy(parrot)
     assert table.trial.tolist() == list(range(432))
-    wanted = [str(len(trial.messages[1]["content"]) % 101) for trial in plan]
-    assert table.text.astype(str).tolist() == wanted
+    assert table.text.astype(str).tolist() == [parrot(trial.messages) for trial in plan]
     assert (table.cached_tokens == 4).all()
+    pd.testing.assert_frame_equal(run(plan, tmp_path, second), table)
+    assert second.batches == []
+    part = open_store(tmp_path, plan, second, SAMPLING, 50).read(40, 260)
+    assert part.trial.tolist() == list(range(220))
+    assert part.text.astype(str).tolist() == table.text.astype(str).tolist()[40:260]
 
 
-def test_a_finished_store_is_not_asked_again(plan, tmp_path):
-    first, engine = run(plan, tmp_path, Parrot()), Parrot()
-    pd.testing.assert_frame_equal(run(plan, tmp_path, engine), first)
-    assert engine.asked == []
-
-
-def test_failed_calls_have_no_text_and_a_reason(plan, tmp_path):
-    table = run(plan, tmp_path, Parrot(fail=True))
+def test_failed_calls_have_a_reason_and_are_not_asked_again_where_failures_last(plan, tmp_path):
+    table = run(plan, tmp_path, Toy(lambda *_: None))
     assert table.text.isna().all()
     assert set(table.finish_reason) == {"failed"}
     assert set(table.error) == {"no net"}
+    engine = Toy(parrot)
+    assert run(plan, tmp_path, engine).text.isna().all()
+    assert engine.batches == []
 
 
-def test_a_part_is_read_across_shards(plan, tmp_path):
-    whole = run(plan, tmp_path, Parrot())
-    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
-    part = store.read(40, 260)
-    assert part.trial.tolist() == list(range(220))
-    assert part.text.astype(str).tolist() == whole.text.astype(str).tolist()[40:260]
-
-
-@pytest.mark.parametrize("damage", ["truncate", "flip"])
-def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path, damage):
-    whole = run(plan, tmp_path, Parrot())
+def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path):
+    whole = run(plan, tmp_path, Toy(parrot))
     shard = tmp_path / "part-00003.parquet"
     content = bytearray(shard.read_bytes())
-    if damage == "truncate":
-        content = content[: len(content) // 2]
-    else:
-        content[40] ^= 0xFF
+    content[40] ^= 0xFF
     shard.write_bytes(content)
-    engine = Parrot()
+    engine = Toy(parrot)
     pd.testing.assert_frame_equal(run(plan, tmp_path, engine), whole)
-    assert len(engine.asked) == 50
+    assert sum(engine.batches) == 50
     assert (tmp_path / "part-00003.parquet.damaged").exists()
 
 
 def test_another_model_is_refused_by_name_and_nothing_changes(plan, tmp_path):
-    run(plan, tmp_path, Parrot("small"))
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    run(plan, tmp_path, Toy(parrot, model="small"))
+    before = contents(tmp_path)
     with pytest.raises(StoreError, match="model 'small', this run asks with model 'large'"):
-        run(plan, tmp_path, Parrot("large"))
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+        run(plan, tmp_path, Toy(parrot, model="large"))
+    assert contents(tmp_path) == before
 
 
 def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan, tmp_path):
     """A mistyped address costs nothing; a store that was opened with it writes nothing."""
-    wrong = open_store(tmp_path, plan, Parrot("wrong"), SAMPLING, 50)
-    run(plan, tmp_path, Parrot("right"))
+    wrong = open_store(tmp_path, plan, Toy(parrot, model="wrong"), SAMPLING, 50)
+    run(plan, tmp_path, Toy(parrot, model="right"))
     with (
         pytest.raises(StoreError, match="answers with model 'right', this run asks with model"),
         wrong.writing(),
@@ -133,33 +105,24 @@ def test_a_manifest_that_no_answer_follows_is_replaced_but_not_under_a_run(plan,
 
 
 def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
-    run(plan, tmp_path, Parrot())
-    other = empathy_gap_trials(load_events("sample", 12), ["P1,S0,T0"], ["Religion"])
+    run(plan, tmp_path, Toy(parrot))
     with pytest.raises(StoreError, match=r"holds answers to other prompts .*\(mv .*\.before"):
-        run(other, tmp_path, Parrot())
+        run(religion(12, "P1,S0,T0"), tmp_path, Toy(parrot))
     warm = Sampling(temperature=1.0, seed=3)
     with pytest.raises(StoreError, match="holds answers with sampling_seed None"):
-        open_store(tmp_path, plan, Parrot(), warm, 50)
-
-
-def test_a_greedy_store_does_not_mind_the_seed(plan, tmp_path):
-    run(plan, tmp_path, Parrot())
-    open_store(tmp_path, plan, Parrot(), Sampling(seed=9), 50)
+        open_store(tmp_path, plan, Toy(parrot), warm, 50)
+    open_store(tmp_path, plan, Toy(parrot), Sampling(seed=9), 50)  # greedy: no seed counts
 
 
 def test_answers_are_never_overwritten(plan, tmp_path):
-    run(plan, tmp_path, Parrot())
-    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
+    store = open_store(tmp_path, plan, Toy(parrot), SAMPLING, 50)
+    with pytest.raises(StoreError, match=r"part-00000\.parquet is missing"):
+        store.read()
+    run(plan, tmp_path, Toy(parrot))
     with pytest.raises(StoreError, match="never overwritten"):
         store.write(0, [Reply("1", "stop")] * 50)
     with pytest.raises(StoreError, match="shard 1 takes 50 replies, found 49"):
         store.write(1, [Reply("1", "stop")] * 49)
-
-
-def test_reading_an_unfinished_store_names_the_shard(plan, tmp_path):
-    store = open_store(tmp_path, plan, Parrot(), SAMPLING, 50)
-    with pytest.raises(StoreError, match=r"part-00000\.parquet is missing"):
-        store.read()
 
 
 def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
@@ -173,12 +136,13 @@ def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
         Store(tmp_path / "a", manifest)
 
 
-def test_the_manifest_pins_what_can_change_a_response(plan, tmp_path):
-    run(plan, tmp_path, Parrot())
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_path):
+    run(plan, tmp_path, Toy(parrot))
+    file = tmp_path / "manifest.json"
+    manifest = json.loads(file.read_text())
     assert manifest == {
-        "engine": "parrot",
-        "model": "parrot",
+        "engine": "toy",
+        "model": "toy",
         "sampling_temperature": 0.0,
         "sampling_max_tokens": 128,
         "prompts": plan.fingerprint,
@@ -186,15 +150,10 @@ def test_the_manifest_pins_what_can_change_a_response(plan, tmp_path):
         "shard_size": 50,
         "format": 4,
     }
-
-
-@pytest.mark.parametrize("version", [None, 3, 5])
-def test_shards_of_another_format_are_refused(plan, tmp_path, version):
-    run(plan, tmp_path, Parrot())
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"format": version}))
-    with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 4"):
-        run(plan, tmp_path, Parrot())
+    for version in (None, 3, 5):
+        file.write_text(json.dumps(manifest | {"format": version}))
+        with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 4"):
+            run(plan, tmp_path, Toy(parrot))
 
 
 def test_first_tokens_are_stored_where_the_sampling_asks_for_them(tmp_path):
@@ -210,40 +169,14 @@ def test_first_tokens_are_stored_where_the_sampling_asks_for_them(tmp_path):
     assert plain.read().columns.tolist() == shards.SCHEMA.names[:-1]
 
 
-class Server(Parrot):
-    """Fails the first ``failures`` calls of every seventh prompt, and all calls while down."""
-
-    asks_again = True
-
-    def __init__(self, failures):
-        super().__init__()
-        self.failures, self.calls, self.batches, self.down = failures, Counter(), [], False
-
-    def answer(self, conversations, sampling):
-        if self.down:
-            raise EngineError("no server")
-        self.batches.append(len(conversations))
-        replies = super().answer(conversations, sampling)
-        for place, chat in enumerate(conversations):
-            prompt = str(chat)
-            self.calls[prompt] += 1
-            if hash_of(prompt) == 0 and self.calls[prompt] <= self.failures:
-                replies[place] = Reply(None, "failed", 10, error="HTTP 500")
-        return replies
-
-
-def hash_of(prompt):
-    return sum(prompt.encode()) % 7
-
-
 def contents(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
 def test_failed_trials_are_asked_again_together_by_the_next_run(plan, tmp_path):
-    whole = run(plan, tmp_path / "whole", Parrot())
-    failing = [t.index for t in plan if hash_of(str(t.messages)) == 0]
-    folder, server = tmp_path / "store", Server(failures=2)
+    whole = run(plan, tmp_path / "whole", Toy(parrot))
+    failing = [t.index for t in plan if fails(t.messages)]
+    folder, server = tmp_path / "store", server_of(2)
 
     first = run(plan, folder, server)
     assert first.trial[first.finish_reason == "failed"].tolist() == failing
@@ -260,37 +193,34 @@ def test_failed_trials_are_asked_again_together_by_the_next_run(plan, tmp_path):
     pd.testing.assert_frame_equal(run(plan, folder, server), whole)
     after = contents(folder)
     assert {name: after[name] for name in before} == before, "shards stay as they are"
-    assert set(after) - set(before) == {
-        f"part-{shard:05d}.again-1.parquet" for shard in {trial // 50 for trial in failing}
-    }
+    supplements = {name.partition(".again-")[0] for name in set(after) - set(before)}
+    assert supplements == {f"part-{trial // 50:05d}" for trial in failing}
 
     server.batches.clear()
     pd.testing.assert_frame_equal(run(plan, folder, server), whole)
     assert server.batches == []
 
 
-def test_an_engine_whose_failures_last_is_not_asked_again(plan, tmp_path):
-    run(plan, tmp_path, Parrot(fail=True))
-    engine = Parrot()
-    assert run(plan, tmp_path, engine).text.isna().all()
-    assert engine.asked == []
-
-
 def test_a_server_that_is_down_leaves_everything_as_it_was(plan, tmp_path):
-    server = Server(failures=1)
+    server = server_of(1)
     first = run(plan, tmp_path, server)
     before = contents(tmp_path)
-    server.down = True
+    answers = server.say
+
+    def down(*_):
+        raise EngineError("no server")
+
+    server.say = down
     with pytest.raises(EngineError, match="no server"):
         run(plan, tmp_path, server)
     assert contents(tmp_path) == before
     pd.testing.assert_frame_equal(open_store(tmp_path, plan, server, SAMPLING, 50).read(), first)
-    server.down = False
+    server.say = answers
     assert "failed" not in set(run(plan, tmp_path, server).finish_reason)
 
 
 def test_a_damaged_supplement_is_moved_aside_and_its_trials_asked_again(plan, tmp_path):
-    server = Server(failures=1)
+    server = server_of(1)
     run(plan, tmp_path, server)
     whole = run(plan, tmp_path, server)
     supplement = tmp_path / "part-00004.again-1.parquet"
@@ -310,23 +240,20 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
     store = filled(tmp_path, {"trials": 6, "shard_size": 4}, *first)
     store.write_again([1, 2, 3, 5], [Reply("1", "stop"), failed, failed, failed])
     store.write_again([1, 2, 3], [failed, Reply("2", "stop"), failed])
-    store.write_again([2], [Reply("two", "length")])
+    for number in range(3, 12):
+        store.write_again([2], [Reply(f"two {number}", "length")])
+    for name in (".part-00000.parquet.7.tmp", "part-00000.parquet.damaged", "part-0.parquet.bak"):
+        (tmp_path / name).write_bytes(b"x")
     table = store.read()
     assert table.text.astype(object).where(table.text.notna(), None).tolist() == [
-        "0", "1", "two", None, "4", None
+        "0", "1", "two 11", None, "4", None
     ]  # fmt: skip
     assert table.finish_reason.tolist() == ["stop", "stop", "length", "failed", "stop", "failed"]
-    assert store.read(1, 3).text.tolist() == ["1", "two"]
+    assert store.read(1, 3).text.tolist() == ["1", "two 11"]
     assert store.state() == ([], [3, 5], [])
-    assert sorted(file.name for file in tmp_path.glob("*.again-*")) == [
-        f"part-00000.again-{number}.parquet" for number in (1, 2, 3)
-    ]
-
-
-def test_trials_of_one_shard_go_out_in_one_batch():
-    asked = [0, 1, 5, 8, 9, 10, 11, 17]
-    assert batches(asked, 4) == [[0, 1, 5], [8, 9, 10, 11], [17]]
-    assert batches([], 4) == []
+    assert {file.name for file in tmp_path.glob("*.again-*")} == {
+        f"part-00000.again-{number}.parquet" for number in range(1, 12)
+    }
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
@@ -341,7 +268,7 @@ def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
         for place, byte in enumerate(whole):
             stream.seek(place)
             stream.write(bytes([byte ^ 1 << place % 8]))
-            if not store.state().damaged:
+            if not store.state()[2]:
                 missed.append(place)
             stream.seek(place)
             stream.write(bytes([byte]))
@@ -351,12 +278,12 @@ def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
 
 def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
     """Of another model or a store of another size, another shard's, a supplement, a copy of one."""
-    server = Server(failures=1)
+    server = server_of(1)
     run(plan, tmp_path / "a", server)
     whole = run(plan, tmp_path / "a", server)
-    run(plan, tmp_path / "b", Parrot("other"))
+    run(plan, tmp_path / "b", Toy(parrot, model="other"))
     short = plan.slice(0, 20)
-    run(short, tmp_path / "c", Server(failures=0), 50)
+    run(short, tmp_path / "c", server_of(0), 50)
     first = "part-00000.parquet"
     supplement = next((tmp_path / "a").glob("part-00000.again-1.parquet")).name
     for number, (store, file, place) in enumerate(
@@ -379,15 +306,15 @@ def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
 
 
 def test_a_shard_that_cannot_be_read_is_one_sentence(plan, tmp_path):
-    run(plan, tmp_path, Parrot())
+    run(plan, tmp_path, Toy(parrot))
     (tmp_path / "part-00003.parquet").unlink()
     (tmp_path / "part-00003.parquet").mkdir()
     with pytest.raises(StoreError, match=r"part-00003\.parquet cannot be read: Is a directory"):
-        run(plan, tmp_path, Parrot())
+        run(plan, tmp_path, Toy(parrot))
 
 
 def test_two_threads_of_one_process_exclude_each_other(plan, tmp_path):
-    first, second = (open_store(tmp_path, plan, Parrot(), SAMPLING, 50) for _ in range(2))
+    first, second = (open_store(tmp_path, plan, Toy(parrot), SAMPLING, 50) for _ in range(2))
 
     def other():
         with second.writing():
@@ -403,7 +330,7 @@ def test_two_threads_of_one_process_exclude_each_other(plan, tmp_path):
 
 
 def test_any_reader_of_parquet_reads_a_shard(plan, tmp_path):
-    whole = run(plan, tmp_path, Parrot())
+    whole = run(plan, tmp_path, Toy(parrot))
     shard = pd.read_parquet(tmp_path / "part-00001.parquet")
     assert shard.text.tolist() == whole.text[50:100].tolist()
 
@@ -417,38 +344,28 @@ def test_any_reader_of_parquet_reads_a_shard(plan, tmp_path):
         (errno.EIO, "look after that disk"),
     ],
 )
-def test_a_disk_that_takes_no_more_is_one_sentence(plan, tmp_path, monkeypatch, number, remedy):
-    whole = run(plan, tmp_path / "whole", Parrot())
-    folder, engine = tmp_path / "store", Parrot()
-    store = open_store(folder, plan, engine, SAMPLING, 50)
-    synced = []
+def test_a_disk_that_takes_no_more_is_one_sentence(tmp_path, monkeypatch, number, remedy):
+    one, failing = [Reply("1", "stop")], []
+    store = filled(tmp_path, {"trials": 2, "shard_size": 1}, one)
+    before = contents(tmp_path)
 
     def fsync(descriptor):
-        synced.append(descriptor)
-        if len(synced) > 2 * (1 + 3):  # of each file and its folder: the manifest, three shards
-            raise OSError(number, os.strerror(number))
+        failing.append(descriptor)
+        raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        with pytest.raises(StoreError) as caught:
-            generate(plan, engine, store, SAMPLING)
+        with pytest.raises(StoreError) as caught, store.writing():
+            store.write(1, one)
     assert str(caught.value) == (
-        f"{folder}/part-00003.parquet cannot be written: {os.strerror(number)}; all shards that "
+        f"{tmp_path}/part-00001.parquet cannot be written: {os.strerror(number)}; all shards that "
         f"are there are whole and stay, {remedy} and run again to go on behind them"
     )
-    assert sorted(contents(folder)) == [".lock", "manifest.json"] + [
-        f"part-0000{shard}.parquet" for shard in range(3)
-    ]
-    pd.testing.assert_frame_equal(run(plan, folder, engine), whole)
-    assert len(engine.asked) == 432 + 50
-
-
-def test_what_killed_runs_left_half_written_is_removed(plan, tmp_path):
-    engine = Parrot()
-    store = open_store(tmp_path, plan, engine, SAMPLING, 50)
-    (tmp_path / ".part-00000.parquet.17.tmp").write_bytes(b"PAR1")
-    generate(plan, engine, store, SAMPLING)
-    assert list(tmp_path.glob(".*.tmp")) == []
+    assert contents(tmp_path) == before
+    assert len(failing) == 1
+    (tmp_path / ".part-00001.parquet.17.tmp").write_bytes(b"PAR1")  # what a killed run left
+    filled(tmp_path, store.manifest, *[])
+    assert contents(tmp_path) == before
 
 
 TEXTS = ["85", "I can't answer that.", "7", "85\n\nbecause", "!!!!![]!!", "70"]
@@ -478,18 +395,20 @@ def plain(table):
 
 @pytest.mark.parametrize("number", [1, 2, 16])
 @pytest.mark.parametrize(("start", "stop"), [(0, None), (0, 4), (3, 9), (5, 6), (8, 41)])
-def test_the_parts_are_the_whole(short, start, stop, number):
-    found = list(parts(short, start, stop, number))
+def test_the_parts_are_the_whole(short, start, stop, number, monkeypatch):
+    monkeypatch.setattr(stores, "SHARDS", number)
+    found = list(parts(short, start, stop))
     whole = short.read(start, stop)
     pd.testing.assert_frame_equal(plain(pd.concat(found)), plain(whole))
     edges = {start + part.trial.iloc[0] for part in found} - {start}
     assert all(edge % (number * 4) == 0 for edge in edges)  # no shard is read twice
 
 
-def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short):
+def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short, monkeypatch):
+    monkeypatch.setattr(stores, "SHARDS", 2)
     file = short.path(7)
     file.write_bytes(file.read_bytes()[:-20] + bytes(20))
-    found = parts(short, shards=2)
+    found = parts(short)
     assert [len(next(found)) for _ in range(3)] == [8, 8, 8]
     with pytest.raises(StoreError, match=r"part-00007.parquet is damaged"):
         next(found)

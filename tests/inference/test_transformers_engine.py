@@ -6,17 +6,19 @@ import math
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from scipy import stats
 from transformers import AutoModelForCausalLM
 
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.logits import FirstToken
-from ingroup.inference.transformers_engine import TransformersEngine, batches
+from ingroup.inference.engine import trial_seed
+from ingroup.inference.transformers_engine import Draw, FirstToken, TransformersEngine, batches
 from ingroup.inference.weights import Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
@@ -33,11 +35,15 @@ def engine():
 def chats():
     """Trials from all over the design, so that prompts differ in length and prefix."""
     plan = empathy_gap_trials(load_events("sample", 12))
-    return [plan[i].messages for i in range(0, len(plan), len(plan) // 60)]
+    return [plan[i].messages for i in range(0, len(plan), len(plan) // 30)]
 
 
-def test_greedy_replies_are_those_of_plain_generate(engine, chats):
-    model = AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+@pytest.fixture(scope="module")
+def model():
+    return AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+
+
+def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
     replies = engine.answer(chats, Sampling(max_tokens=12))
     for chat, reply in zip(chats, replies, strict=True):
         ids = torch.tensor([engine.prompter.ids(chat)])
@@ -47,12 +53,6 @@ def test_greedy_replies_are_those_of_plain_generate(engine, chats):
             )
         text = engine.tokenizer.decode(alone[0, ids.shape[1] :], skip_special_tokens=True)
         assert reply.text == text
-
-
-def test_replies_do_not_depend_on_the_order_of_the_questions(engine, chats):
-    replies = engine.answer(chats, Sampling(max_tokens=12))
-    turned = engine.answer(chats[::-1], Sampling(max_tokens=12))
-    assert [r.text for r in turned[::-1]] == [r.text for r in replies]
 
 
 def test_tokens_are_counted(engine, chats):
@@ -79,20 +79,19 @@ def slow_logprobs(model, engine, chat):
     return sorted(enumerate(logprobs), key=lambda one: -one[1])
 
 
-def test_log_probabilities_are_those_of_one_forward_pass(engine, chats):
-    model = AutoModelForCausalLM.from_pretrained(CALIBRANT, dtype=torch.float32)
+def test_log_probabilities_are_those_of_one_forward_pass(engine, chats, model):
     # With a temperature too: they are those of the model, and not of the draw.
     for sampling in (
         Sampling(max_tokens=3, logprobs=20),
         Sampling(temperature=2.0, top_p=0.1, max_tokens=2, logprobs=7),
     ):
         for chat, reply in zip(chats, engine.answer(chats, sampling), strict=True):
-            expected = slow_logprobs(model, engine, chat)[: sampling.logprobs]
-            texts = [engine.tokenizer.decode([token]) for token, _ in expected]
-            assert [text for text, _ in reply.top_logprobs] == texts
-            assert [number for _, number in reply.top_logprobs] == pytest.approx(
-                [number for _, number in expected], abs=1e-4
+            tokens, expected = zip(
+                *slow_logprobs(model, engine, chat)[: sampling.logprobs], strict=True
             )
+            texts, found = zip(*reply.top_logprobs, strict=True)
+            assert list(texts) == [engine.tokenizer.decode([token]) for token in tokens]
+            assert found == pytest.approx(expected, abs=1e-4)
             assert 0 < sum(math.exp(number) for _, number in reply.top_logprobs) <= 1 + 1e-6
 
 
@@ -119,22 +118,16 @@ def test_special_tokens_keep_their_text_and_a_small_vocabulary_is_enough(engine)
     )
 
 
-def test_sampling_follows_its_seed(engine, chats):
-    def draw(seed):
-        warm = Sampling(temperature=1.5, top_p=0.95, max_tokens=4, seed=seed)
-        return [reply.text for reply in engine.answer(chats, warm)]
+@pytest.mark.parametrize("temperature", [0, 1.5])
+def test_a_reply_depends_on_its_seed_and_not_on_its_neighbours(engine, chats, temperature):
+    def draw(asked, seed=1):
+        how = Sampling(temperature=temperature, top_p=0.95, max_tokens=4, seed=seed)
+        return [reply.text for reply in engine.answer(asked, how)]
 
-    assert draw(1) == draw(1)
-    assert draw(1) != draw(2)
-
-
-def test_a_draw_does_not_depend_on_its_neighbours(engine, chats):
-    warm = Sampling(temperature=1.5, max_tokens=4, seed=1)
-    texts = [reply.text for reply in engine.answer(chats[:40], warm)]
-    backwards = [reply.text for reply in engine.answer(chats[39::-1], warm)]
-    alone = [engine.answer([chat], warm)[0].text for chat in chats[:5]]
-    assert texts == backwards[::-1]
-    assert texts[:5] == alone
+    texts = draw(chats)
+    assert texts == draw(chats[::-1])[::-1]
+    assert texts[:5] == [draw([chat])[0] for chat in chats[:5]]
+    assert (texts == draw(chats, 2)) == (temperature == 0)
 
 
 def test_a_closed_engine_loads_again(engine, chats):
@@ -144,18 +137,16 @@ def test_a_closed_engine_loads_again(engine, chats):
     assert engine.answer(chats[:2], Sampling(max_tokens=4)) == before
 
 
-def test_the_identity_names_model_and_numbers(engine):
-    identity = engine.identity()
-    assert identity["model"] == "calibrant"
-    assert identity["dtype"] == "float32"
-    assert engine.asks_again is False
+@pytest.fixture
+def copy(tmp_path):
+    return shutil.copytree(CALIBRANT, tmp_path / "calibrant")
 
 
-def test_the_identity_pins_every_file_that_is_read(engine, tmp_path):
+def test_the_identity_pins_every_file_that_is_read(engine, copy):
     """A tokenizer, a configuration or a default of generation changes replies as weights do."""
-    own = Weights(CALIBRANT).identity()
-    assert own["revision"] == engine.identity()["revision"]
-    copy = shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+    own, whole = Weights(CALIBRANT).identity(), engine.identity()
+    assert own.items() <= whole.items()
+    assert (whole["model"], whole["dtype"], engine.asks_again) == ("calibrant", "float32", False)
     (copy / "README.md").write_text("another")
     assert Weights(str(copy)).identity() == own
     names = ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"]
@@ -165,11 +156,6 @@ def test_the_identity_pins_every_file_that_is_read(engine, tmp_path):
         assert Weights(str(copy)).identity()["revision"] != own["revision"], name
         (copy / name).write_bytes(before)
     assert Weights(str(copy)).identity() == own
-
-
-@pytest.fixture
-def copy(tmp_path):
-    return shutil.copytree(CALIBRANT, tmp_path / "calibrant")
 
 
 def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, copy):
@@ -245,6 +231,31 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
 def test_impossible_sampling_is_refused(wrong):
     with pytest.raises(ValueError, match="sampling needs temperature"):
         Sampling(**wrong)
+
+
+def test_draws_follow_the_probabilities():
+    """A chi-squared test of 4,000 draws, each with a prompt and so a stream of its own."""
+    p = np.array([0.5, 0.3, 0.15, 0.05])
+    logits = torch.tensor(np.log(p), dtype=torch.float32).repeat(4000, 1)
+    prompts = [[number] for number in range(4000)]
+
+    def share(**options):
+        draw = Draw(prompts, Sampling(seed=5, **options), "cpu")
+        return np.bincount(draw(None, logits).argmax(-1), minlength=4)
+
+    assert stats.chisquare(share(temperature=1.0), 4000 * p).pvalue > 0.01
+    flat = p**0.5 / (p**0.5).sum()  # a temperature of 2
+    assert stats.chisquare(share(temperature=2.0), 4000 * flat).pvalue > 0.01
+    nucleus = share(temperature=1.0, top_p=0.7)  # the first two, 0.8 together
+    assert nucleus[2:].sum() == 0
+    assert stats.chisquare(nucleus[:2], 4000 * p[:2] / p[:2].sum()).pvalue > 0.01
+
+
+def test_a_trial_has_a_seed_of_its_own():
+    seeds = {trial_seed(seed, [prompt]) for seed in range(10) for prompt in range(100)}
+    assert len(seeds) == 1000
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert trial_seed(1, [{"a": "b"}]) == trial_seed(1, [{"a": "b"}])
 
 
 prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=40)

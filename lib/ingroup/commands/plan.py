@@ -19,8 +19,7 @@ from ingroup import paths
 from ingroup.commands.parameters import command_line, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.generate import SHARD_SIZE
-from ingroup.inference.prefix import BLOCK_SIZE, tokens
-from ingroup.inference.prompts import Prompter
+from ingroup.inference.prompts import BLOCK_SIZE, Prompter, tokens
 from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 

@@ -7,7 +7,7 @@ waits for torch who only reads a store.
 from ingroup.inference.call import Call, ask, stored
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
-from ingroup.inference.generate import fill, generate, manifest, open_store, usage
+from ingroup.inference.generate import fill, generate, open_store, usage
 from ingroup.inference.store import Store, StoreError, parts
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "find_model",
     "generate",
     "make_engine",
-    "manifest",
     "open_store",
     "parts",
     "stored",

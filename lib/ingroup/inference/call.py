@@ -5,7 +5,9 @@ or records them goes through these.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,9 @@ from ingroup.inference.engines import make_engine
 from ingroup.inference.generate import fill, open_store
 from ingroup.inference.store import Store, StoreError, read_manifest
 
-# Parameters of a notebook that are options of an engine, under their names in `make_engine`.
-OPTIONS = {"workers": "ENGINE_WORKERS"} | {
-    name: name.upper()
-    for name in (
-        *("batch_size", "system", "bos", "dtype", "gpus"),
-        *("ray_address", "base_url", "in_flight", "recordings"),
-    )
-}
+# The options of `make_engine`, under their names as parameters of a notebook.
+OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
+OPTIONS["workers"] = "ENGINE_WORKERS"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,44 +66,28 @@ class Call:
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> None:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
-    One engine a model, closed when its calls are done; recordings belong to one design each.
-
-    The engine's options are taken from the notebook's ``parameters``.
-
-    Raises
-    ------
-    EngineError
-        Where the engine cannot start or gives up; the stores keep what they have.
-    StoreError
-        Where a store holds answers to something else, or cannot be written.
-    ValueError
-        Where a call is not settled.
+    One engine a model (recordings: a call), with the options that the notebook's ``parameters``
+    name, closed when its calls are done. EngineError where it cannot start or gives up; the stores
+    keep what they have. StoreError where a store answers something else or cannot be written,
+    ValueError where a call is not settled.
     """
     options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
-    engine, of = None, None
-    try:
-        for call in calls:
-            if not call.settled:
-                raise ValueError(f"{call.title}: texts of its prompts are still to be written")
-            if engine is None or of != call.model or call.engine == "replay":
-                if engine is not None:
-                    engine.close()
-                engine = make_engine(call.engine, call.model, designs=[call.design], **options)
-                of = call.model
-            store = open_store(call.folder, call.design, engine, call.sampling)
-            fill(call.design, engine, store, call.sampling, call.title)
-    finally:
-        if engine is not None:
-            engine.close()
+    for _, group in groupby(calls, lambda c: c.folder if c.engine == "replay" else c.model):
+        same = list(group)
+        if unsettled := [call.title for call in same if not call.settled]:
+            raise ValueError(f"{unsettled[0]}: texts of its prompts are still to be written")
+        designs = [same[0].design]  # what recordings answer
+        engine = make_engine(same[0].engine, same[0].model, designs=designs, **options)
+        with closing(engine):
+            for call in same:
+                store = open_store(call.folder, call.design, engine, call.sampling)
+                fill(call.design, engine, store, call.sampling, call.title)
 
 
 def stored(call: Call) -> Store:
     """The answers to a call, as their own manifest describes them, for reading: no engine.
 
-    Raises
-    ------
-    StoreError
-        Where there are none, the manifest cannot be read, or they answer other prompts.
+    StoreError where there are none, the manifest cannot be read, or they answer other prompts.
     """
     file = call.folder / "manifest.json"
     if not file.exists():
@@ -118,5 +99,4 @@ def stored(call: Call) -> Store:
             f"{call.folder} holds answers to other prompts than the study would ask now; run it "
             "again"
         )
-    manifest.pop("format", None)  # the store adds its own, and refuses another one
     return Store(call.folder, manifest)

@@ -11,37 +11,23 @@ MOST_NAME = 100  # characters of the name that a server gives its model
 BROKEN = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
 
 
-class NoCompletion(ValueError):
-    """A body that is no chat completion; the message has what it is."""
+def read(body: bytes, logprobs: int = 0) -> Reply:
+    """The reply in a chat completion; a ValueError with the body where it is none.
 
-
-def choice(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The first choice of a completion, with a message, and the whole of it; or NoCompletion."""
+    One without the ``logprobs`` that were asked for, or with broken ones, is one all the same.
+    """
     try:
         answer = json.loads(body)
         first = answer["choices"][0]
-        first["message"].get("content"), first.get("finish_reason")
-        answer.get("usage")
-        return first, answer
+        texts = [first["message"].get("content"), first["message"].get("refusal")]
+        name, usage, ending = answer.get("model"), answer.get("usage"), first.get("finish_reason")
     except BROKEN as error:
         found = body.decode("utf8", "replace")
-        raise NoCompletion(f"the answer is no chat completion: {found}") from error
-
-
-def read(body: bytes, logprobs: int = 0) -> Reply:
-    """The reply in a chat completion for which :func:`choice` raises nothing.
-
-    An answer without the ``logprobs`` that were asked for, or with broken ones, is one all the
-    same.
-    """
-    first, answer = choice(body)
-    message, ending = first["message"], str(first.get("finish_reason"))
-    name = answer.get("model")
+        raise ValueError(f"the answer is no chat completion: {found}") from error
     name = _encodable(name)[:MOST_NAME] if isinstance(name, str) else ""
-    about = _counts(answer.get("usage")) | {"model": name}
+    about = _counts(usage) | {"model": name}
     # A refusal by the server or its filter is text as well: what it means is for parsing to say.
     # An empty text is the model's answer, unless a filter emptied it.
-    texts = [message.get("content"), message.get("refusal")]
     written = [text for text in texts if isinstance(text, str)]
     text = _encodable("\n".join(filter(None, written)))
     if not written or (text == "" and ending == "content_filter"):

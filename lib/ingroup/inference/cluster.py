@@ -45,8 +45,8 @@ class Cluster:
 
     Each of the ``workers`` calls ``factory`` for its engine and has ``gpus`` on one machine, where
     there are any. ``address`` is the cluster's head, ``"host:6379"``, or ``"auto"`` on one of its
-    machines; empty for this machine alone. EngineError where Ray is not installed, the address
-    cannot be reached or the GPUs are too few.
+    machines; empty for this machine alone. EngineError where none can be reached, Ray is not
+    installed or the GPUs are too few.
     """
 
     asks_again = False
@@ -133,14 +133,12 @@ class Cluster:
     def close(self) -> None:
         """End the workers; they are started anew when something is asked again.
 
-        A Ray that this cluster started or reached ends as well: left to the end of a notebook it
-        would be killed there, and say so at length.
+        So does a Ray that began here: the end of a notebook would kill it, and say so at length.
         """
-        actors, self._actors = self._actors, []
-        if actors:
+        if self._actors:
             ray, _ = _connect(self._address)
-            for actor in actors:
-                ray.kill(actor)
+            while self._actors:
+                ray.kill(self._actors.pop())
             if self._own:
                 ray.shutdown()
 

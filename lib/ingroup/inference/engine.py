@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
+from urllib.parse import SplitResult, urlsplit
 
 from ingroup.design import Message
 
@@ -33,12 +34,12 @@ class Sampling:
     logprobs: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or not 0 < self.top_p <= 1 or self.max_tokens < 1:
+        drawn = self.temperature >= 0 and 0 < self.top_p <= 1 and self.max_tokens >= 1
+        if not (drawn and 0 <= self.logprobs <= MOST_LOGPROBS):
             raise ValueError(
-                f"sampling needs temperature >= 0, 0 < top_p <= 1 and max_tokens >= 1, found {self}"
+                "sampling needs temperature >= 0, 0 < top_p <= 1, max_tokens >= 1 and logprobs of "
+                f"0 to {MOST_LOGPROBS}, found {self}"
             )
-        if not 0 <= self.logprobs <= MOST_LOGPROBS:
-            raise ValueError(f"logprobs must be 0 to {MOST_LOGPROBS}, found {self.logprobs}")
 
     def identity(self) -> dict[str, float | int]:
         """What of the sampling can change a reply or what comes with it.
@@ -82,11 +83,30 @@ def trial_seed(seed: int, prompt: Sequence) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1
 
 
+def address(url: str) -> SplitResult:
+    """The parts of a server's base URL; an EngineError where it is none or may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or "@" in parts.netloc or parts.query or parts.fragment:
+        # The address is not repeated: there may be a password in it.
+        raise EngineError(
+            "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
+            "query: a key belongs in OPENAI_API_KEY"
+        )
+    return parts
+
+
 class Engine(Protocol):
     """Anything that answers chats.
 
     It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
-    and a prompt that is too long do not.
+    and a prompt that is too long do not. One that loads a model takes token ids as well
+    (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
+    others; one whose replies come one by one and may cost money has ``answer_each``, so that each
+    is kept at once (:class:`ingroup.inference.openai_engine.OpenAIEngine`).
     """
 
     asks_again: bool
@@ -101,33 +121,4 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what the engine holds; it may be asked again and then takes it anew."""
-        ...
-
-
-@runtime_checkable
-class LocalEngine(Protocol):
-    """An engine that takes token ids: its prompts can be made while it computes others.
-
-    ``answer(conversations)`` is ``complete(prompter.batch(conversations))``; see
-    :class:`ingroup.inference.prompts.Prompter`.
-    """
-
-    prompter: Any
-
-    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """One reply a prompt, in the same order."""
-        ...
-
-
-@runtime_checkable
-class Server(Protocol):
-    """An engine whose replies come one by one and may cost money: each is kept at once."""
-
-    def answer_each(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
-        keep: Callable[[int, Reply], None],
-    ) -> list[Reply]:
-        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes."""
         ...

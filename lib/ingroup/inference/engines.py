@@ -33,31 +33,13 @@ def make_engine(
     recordings: str = "",
     designs: Sequence[Design] = (),
 ) -> Engine:
-    """The engine that a notebook's parameter ``ENGINE`` names.
+    """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
     Its library is imported here and not before: who replays recorded answers waits for no torch.
-
-    Parameters
-    ----------
-    name : {"transformers", "vllm", "openai", "replay"}
-        See the class of that name.
-    model : str
-        A folder of ``data/models``, another folder, a name on the hub, a server's name of a model,
-        or the name of the model that gave the recorded answers.
-    batch_size, system, bos, dtype, gpus, workers, ray_address
-        For an engine that loads the model; dtype "auto" is the engine's own choice. Several workers
-        are a :class:`ingroup.inference.cluster.Cluster`, made here if it has no address.
-    base_url, in_flight
-        openai: the server's address, empty for ``OPENAI_BASE_URL`` or OpenAI; most calls at once.
-    recordings, designs
-        replay: where the answers are, and what is asked (shards hold trials and no prompts).
-
-    Raises
-    ------
-    EngineError
-        Where it cannot start; the message says what is missing and how to get it.
-    ValueError
-        For another name.
+    ``model`` is a folder of ``data/models``, another folder, a name on the hub, a server's name of
+    a model, or the name of the one that gave the recorded answers to these ``designs``. Several
+    ``workers`` are a :class:`ingroup.inference.cluster.Cluster`, made here without a
+    ``ray_address``. EngineError where it cannot start; ValueError for another name.
     """
     if workers > 1 or ray_address:
         alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
@@ -66,20 +48,15 @@ def make_engine(
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 
-        precision = None if dtype == "auto" else dtype
-        return TransformersEngine(
-            find_model(model), batch_size=batch_size, system=system, bos=bos, dtype=precision
-        )
+        return TransformersEngine(find_model(model), batch_size, system, bos, dtype)
     if name == "vllm":
         from ingroup.inference.vllm_engine import VLLMEngine
 
-        return VLLMEngine(
-            find_model(model), system=system, bos=bos, dtype=dtype, tensor_parallel_size=gpus
-        )
+        return VLLMEngine(find_model(model), system, bos, gpus, dtype)
     if name == "openai":
         from ingroup.inference.openai_engine import OpenAIEngine
 
-        return OpenAIEngine(model, base_url or None, in_flight=in_flight)
+        return OpenAIEngine(model, base_url, in_flight)
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 

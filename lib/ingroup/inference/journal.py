@@ -18,19 +18,10 @@ SECONDS = 0.5  # from one sync to the next; a kill of the process costs nothing 
 
 
 class Journal:
-    """The finished calls of one store, which is held alone meanwhile.
+    """The finished calls of one store, which is held alone meanwhile: ``kept``, by trial.
 
-    Parameters
-    ----------
-    file : pathlib.Path
-        Made at the first reply; gone once every reply stands in a shard.
-    manifest : str
-        The hash of the store's manifest.
-
-    Attributes
-    ----------
-    kept : dict of int to Reply
-        By trial. A failed call is not among them.
+    The ``file`` is made at the first reply, and gone once every reply stands in a shard;
+    ``manifest`` is the hash of the store's. A failed call is not kept.
     """
 
     def __init__(self, file: Path, manifest: str):

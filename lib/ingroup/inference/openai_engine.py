@@ -3,17 +3,16 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import httpx2  # the client's own transport
+import httpx2  # the client's own transport, and what it waits with
 import openai
+from anyio.from_thread import start_blocking_portal
 
 from ingroup.design import Message
 from ingroup.inference import chat_completion
-from ingroup.inference.address import address
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, trial_seed
+from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, address, trial_seed
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -36,52 +35,18 @@ class Elsewhere(Refused):
     """A redirect to another server, which was not chosen to see the prompts."""
 
 
-class Capped(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is longer than any answer."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream):
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body's bytes, at most ``MOST_BYTES``."""
-        size = 0
-        async for chunk in self._stream:
-            if (size := size + len(chunk)) > MOST_BYTES:
-                raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        """End the stream below."""
-        await self._stream.aclose()
-
-
 class OpenAIEngine:
     """Chats sent to a server, a bounded number at a time.
 
     The key is read from ``OPENAI_API_KEY`` at each use and stands nowhere else; a server on this
-    machine needs none. Chats go out as messages: template and BOS are the server's.
+    machine needs none. Chats go out as messages: template and BOS are the server's. ``base_url``,
+    up to and with ``/v1``, is ``OPENAI_BASE_URL`` or OpenAI's own unless given. EngineError where
+    the key is missing, or the address is none or holds a secret.
 
-    Parameters
-    ----------
-    model : str
-        The server's name of it.
-    base_url : str, optional
-        Up to and with ``/v1``; else ``OPENAI_BASE_URL``, else OpenAI's own.
-    in_flight : int
-        Most calls at once.
-    timeout, budget_seconds : float
-        For how long a server may be silent in one call; for all calls of a trial and their waits.
-    attempts : int
-        Most calls for one trial. The client tries status 408, 409, 429 and 5xx, timeouts, broken
-        connections and broken answers again, after the time that the server names (a trial fails
-        at once where that is above two minutes) or waits of 0.5 to 8 s.
-
-    Raises
-    ------
-    EngineError
-        Where the key is missing, or the address holds a secret or is none.
-    ValueError
-        For a number out of range.
+    A trial is given up after so many ``attempts`` or ``budget_seconds``, waits included. The client
+    tries status 408, 409, 429 and 5xx, ``timeout`` seconds of silence, broken connections and
+    broken answers again, after the time that the server names (a trial fails at once where that is
+    above two minutes) or waits of 0.5 to 8 s.
     """
 
     asks_again = True
@@ -89,7 +54,7 @@ class OpenAIEngine:
     def __init__(
         self,
         model: str,
-        base_url: str | None = None,
+        base_url: str = "",
         in_flight: int = 16,
         timeout: float = 60.0,
         attempts: int = 6,
@@ -97,9 +62,6 @@ class OpenAIEngine:
     ):
         self.model, self.in_flight, self.attempts = model, in_flight, attempts
         self.timeout, self.budget_seconds = timeout, budget_seconds
-        for name in ("in_flight", "attempts", "timeout", "budget_seconds"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0, found {getattr(self, name)}")
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
         self._address = address(self.base_url)
         self._key()
@@ -130,12 +92,7 @@ class OpenAIEngine:
         }
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; an interrupt cancels the calls.
-
-        EngineError where the first 16 trials to end (or all, where there are fewer) failed for a
-        cause that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
-        another one. Any other failure is a reply that says why.
-        """
+        """:meth:`answer_each`, for who asks a few."""
         return self.answer_each(conversations, sampling, lambda place, reply: None)
 
     def answer_each(
@@ -144,8 +101,14 @@ class OpenAIEngine:
         sampling: Sampling,
         keep: Callable[[int, Reply], None],
     ) -> list[Reply]:
-        """:meth:`answer`, and ``keep`` gets each reply with its place as soon as it is there."""
-        replies, stopped = _in_thread(self._answer_all(conversations, sampling, keep))
+        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
+
+        EngineError where the first 16 trials to end (or all, where there are fewer) failed for a
+        cause that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
+        another one. Any other failure is a reply that says why. An interrupt cancels the calls.
+        """
+        with start_blocking_portal() as portal:  # a loop of its own, in a thread
+            replies, stopped = portal.call(self._answer_all, conversations, sampling, keep)
         if stopped:
             raise EngineError(
                 f"{self.identity()['base_url']} does not answer for the model {self.model!r} "
@@ -262,27 +225,16 @@ async def _look(response: httpx2.Response) -> None:
     """Say to the client what else it should try again, and what not."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise Refused("the answer is compressed, which was not asked for")
-    response.stream = Capped(response.stream)
-    body = await response.aread()
+    body = b""
+    async for chunk in response.stream:
+        if len(body := body + chunk) > MOST_BYTES:
+            raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
+    await response.stream.aclose()
+    response.stream = httpx2.ByteStream(body)
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"
     if response.is_success:
         try:
-            chat_completion.choice(body)
-        except chat_completion.NoCompletion as error:
+            chat_completion.read(body)
+        except ValueError as error:
             raise BrokenBody(str(error)) from None
-
-
-def _in_thread(work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of ``work``, run on a loop in a thread of its own; an interrupt cancels it."""
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            try:
-                return pool.submit(loop.run_until_complete, task).result()
-            except BaseException:
-                loop.call_soon_threadsafe(task.cancel)
-                raise
-    finally:
-        loop.close()

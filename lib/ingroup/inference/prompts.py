@@ -1,20 +1,22 @@
-"""Chats to token ids, through the model's own chat template."""
+"""Chats to token ids, through the model's own chat template; how many, and how many are saved."""
 
 import hashlib
+import math
 import re
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from operator import add
 from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from jinja2 import TemplateError
 
-from ingroup.design import Message
+from ingroup.design import Design, Message
 from ingroup.inference.engine import EngineError
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 SystemRole = Literal["keep", "fold"]
 Bos = Literal["template", "released"]
 
+BLOCK_SIZE = 16  # tokens that a prefix cache keeps or forgets together: vLLM's default on a GPU
 LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
 MOST_TURNS = 200_000  # under 300 MB where a turn has 200 tokens
 
@@ -60,23 +63,12 @@ class _Turn:
 
 
 class Prompter:
-    """Renders chats for one tokenizer.
+    """Renders chats for one tokenizer, the system turn kept or put away by :func:`fold_system`.
 
-    Parameters
-    ----------
-    tokenizer : transformers.PreTrainedTokenizerBase
-    system : {"keep", "fold"}
-        What happens to the system turn; see :func:`fold_system`.
-    bos : {"template", "released"}
-        "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
-        text and lets the tokenizer add its special tokens once more, as the released script of
-        Hou et al. did: models with a BOS token then get it twice.
-
-    Raises
-    ------
-    EngineError
-        Without a chat template, where it does not end, or where "keep" meets one that refuses or
-        drops the system turn.
+    ``bos`` "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
+    text and lets the tokenizer add its special tokens once more, as the released script of Hou et
+    al. did: models with a BOS token then get it twice. EngineError without a chat template, where
+    it does not end, or where "keep" meets one that refuses or drops the system turn.
     """
 
     def __init__(
@@ -243,3 +235,41 @@ class Prompter:
         """What of the rendering can change a reply."""
         template = hashlib.sha256(str(self.tokenizer.chat_template).encode()).hexdigest()
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
+
+
+def savable(ids: Sequence[int], before: Sequence[int], block_size: int = BLOCK_SIZE) -> int:
+    """Tokens of a prompt that the cached blocks of the prompt before it save.
+
+    The longest common prefix in whole blocks; at least one token is left to compute. Where prompts
+    with a common prefix stand together, as in a design, no earlier prompt saves more (LCP(x_j, x_i)
+    for j < i is the least of LCP(x_k-1, x_k) for j < k <= i). Narratives that begin alike may stand
+    apart: against all earlier prompts it is the same on the sample corpus, 99.9 % of theirs on
+    crowd-enVent in P0,S0,T0 and 91 % in P0,S0,T1, where a block ends in "I felt ...".
+    """
+    same = zip(ids, before, strict=False)  # one may be longer
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], same))
+    return min(common, len(ids) - 1) // block_size * block_size
+
+
+def tokens(
+    asked: Design, prompter: Prompter, size: int, rng: np.random.Generator, block_size: int
+) -> dict[str, float]:
+    """Prompt tokens of a design, estimated from a random sample of its trials.
+
+    ``size`` trials are drawn without replacement, at least 2, all of a smaller design; ``rng`` is
+    one for all parts of a plan: with a seed for each they would draw the same trials. ``tokens`` is
+    N times the sample's mean; ``error`` its standard error N s sqrt((1 - n/N) / n), with s^2 the
+    sample variance (Cochran 1977, section 2.6; 0 where all were drawn); ``saved`` N times the mean
+    of :func:`savable`.
+    """
+    number = len(asked)
+    drawn = rng.choice(number, min(size, number), replace=False)
+    lengths, saved = [], []
+    for index in map(int, drawn):
+        ids = prompter.ids(asked[index].messages)
+        before = prompter.ids(asked[index - 1].messages) if index else []
+        lengths.append(len(ids))
+        saved.append(savable(ids, before, block_size))
+    spread = np.std(lengths, ddof=1) * math.sqrt((1 - len(drawn) / number) / len(drawn))
+    values = {"tokens": np.mean(lengths), "error": spread, "saved": np.mean(saved)}
+    return {name: float(number * value) for name, value in values.items()}

@@ -5,6 +5,7 @@ import os
 import reprlib
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,6 @@ from ingroup.tables import at, read_json, read_table, wrong
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-_EXPECTED = "a .tsv, .csv or .json file, a folder of them, or stores, each with its manifest.json"
 # Delimiter, column of the system turn, of the user turn, and the columns that must be there.
 _TABLES = {
     ".tsv": ("\t", "system_prompt", "user_input", ("system_prompt", "user_input", "response")),
@@ -45,27 +45,18 @@ class ReplayEngine:
     recording behind the one given last, from the start again where there is none: asked in the
     order of the recordings, each trial gets its own. Of several stores no two may differ.
 
-    Parameters
-    ----------
-    recordings : path
-        A file, a pattern, or a folder whose files (also those further down) are read in the order
-        of their names. ``.tsv`` has the columns ``system_prompt``, ``user_input`` and ``response``
-        (Hou et al.); ``.csv`` has ``prompt``, ``response`` and, if there was one, ``system``;
-        ``.json`` is an object of objects with ``prompt`` and ``answer`` (GIEBench; without an
-        answer the call had failed). An empty cell is an empty answer. A folder with
-        ``manifest.json``, here or further down, is a store of this project, finished or not.
-    model : str, optional
-        Who gave the answers; a store knows its own.
-    designs : sequence of ingroup.design.Design
-        What stores answered, as shards hold trials and no prompts; other stores are left out.
+    ``recordings`` are a file, a pattern, or a folder whose files (also those further down) are read
+    in the order of their names. ``.tsv`` has the columns ``system_prompt``, ``user_input`` and
+    ``response`` (Hou et al.); ``.csv`` has ``prompt``, ``response`` and, if there was one,
+    ``system``; ``.json`` is an object of objects with ``prompt`` and ``answer`` (GIEBench; without
+    an answer the call had failed). An empty cell is an empty answer. A folder with
+    ``manifest.json``, here or further down, is a store of this project, finished or not; it knows
+    its ``model``, and of its prompts no more than that they are those of one of the ``designs``
+    (other stores are left out).
 
-    Raises
-    ------
-    EngineError
-        Where there is no recording at all, or stores answered none of the designs or come from
-        several models.
-    InputError, StoreError
-        Where a file is not what its name says (naming the line or key), or a shard is damaged.
+    EngineError where there is no recording, or stores answered none of the designs or come from
+    several models; InputError where a file is not what its name says (naming the line or key);
+    StoreError where a shard is damaged.
     """
 
     asks_again = False
@@ -84,14 +75,17 @@ class ReplayEngine:
                 )
         files = chain.from_iterable(store.files().values() for store, _ in self._stores)
         self._files = list(chain.from_iterable(files)) or _find(self.path)
+        self._sources = [partial(_stored, *one) for one in self._stores]
+        self._sources = self._sources or [partial(_recorded, file) for file in self._files]
         if not self.model:
             raise EngineError(f"the model that gave the answers in {self.path} has to be named")
         self._last = -1  # the recording that was given last
         keys, codes, sources, replies = bytearray(), array("i"), array("i"), {}
-        for source, recording in self._recordings():
-            keys += _key(recording.prompt)
-            codes.append(replies.setdefault(recording.reply, len(replies)))
-            sources.append(source)
+        for number, read in enumerate(self._sources):
+            for recording in read():
+                keys += _key(recording.prompt)
+                codes.append(replies.setdefault(recording.reply, len(replies)))
+                sources.append(number)
         if not codes:
             raise EngineError(f"{self.path} holds no recording")
         unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
@@ -101,12 +95,8 @@ class ReplayEngine:
             prompts = np.unique(unsorted, return_inverse=True)[1]
             self._check_stores(pd.DataFrame({"prompt": prompts, "code": codes, "source": sources}))
 
-    def _recordings(self) -> Iterator[tuple[int, Recording]]:
-        """Each with the number of its store, 0 where there is none."""
-        for file in () if self._stores else self._files:
-            yield from ((0, recording) for recording in _recorded(file))
-        for number, (store, design) in enumerate(self._stores):
-            yield from ((number, recording) for recording in _stored(store, design))
+    def _recordings(self) -> Iterator[Recording]:
+        return chain.from_iterable(read() for read in self._sources)
 
     def _check_stores(self, there: pd.DataFrame) -> None:
         """No prompt that several stores answer may have two responses."""
@@ -116,7 +106,7 @@ class ReplayEngine:
             return
         same = there[there.prompt == there.prompt[differs.idxmax()]]
         numbers = same.index[0], (same.code != same.code.iloc[0]).idxmax()
-        first, other = (next(islice(self._recordings(), n, None))[1] for n in numbers)
+        first, other = (next(islice(self._recordings(), n, None)) for n in numbers)
         old, new = (reprlib.repr(recording.reply.text) for recording in (first, other))
         raise EngineError(
             f"{other.where}: found the response {new} to the prompt that {first.where} answers "
@@ -126,9 +116,8 @@ class ReplayEngine:
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order.
 
-        EngineError where the sampling asks for log-probabilities, and where nothing of this call
-        has a recording and nothing had one before: the message shows where the nearest recording
-        departs from the first prompt.
+        EngineError where the sampling asks for log-probabilities, and where nothing asked so far
+        has a recording: it shows where the nearest one departs from the first prompt.
         """
         if sampling.logprobs:
             raise EngineError(
@@ -158,7 +147,7 @@ class ReplayEngine:
         def shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
 
-        near = max((found for _, found in islice(self._recordings(), _LOOKED_AT)), key=shared)
+        near = max(islice(self._recordings(), _LOOKED_AT), key=shared)
         place = shared(near)
         found, expected = (text[max(place - 20, 0) : place + 20] for text in (near.prompt, asked))
         return (
@@ -200,7 +189,8 @@ def _find(place: Path) -> list[Path]:
     kinds = (*_TABLES, ".json")
     files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
     if not files or not files[0].is_file():
-        raise EngineError(f"there are no recordings at {place}; expected {_EXPECTED}")
+        expected = "a .tsv, .csv or .json file, a folder of them, or stores with manifest.json"
+        raise EngineError(f"there are no recordings at {place}; expected {expected}")
     return files
 
 
@@ -231,19 +221,18 @@ def _recorded(file: Path) -> Iterator[Recording]:
 def _stores(place: Path, designs: Sequence[Design]) -> list[tuple[Store, Design]]:
     """The stores in a folder that answered one of these designs, in the order of their paths."""
     files = sorted(place.rglob("manifest.json")) if place.is_dir() else []
-    if files and not designs:
+    if not files:
+        return []
+    if not designs:
         raise EngineError(f"{files[0].parent} is a store; its design is needed for its prompts")
+    here = [(design.fingerprint, len(design)) for design in designs]
     matching, there = [], []
     for file in files:
         manifest = read_manifest(file)
         there.append((manifest.get("prompts"), manifest.get("trials")))
-        for design in designs:
-            if there[-1] == (design.fingerprint, len(design)):
-                manifest.pop("format", None)  # the store adds its own, and refuses another one
-                matching.append((Store(file.parent, manifest), design))
-                break
-    if files and not matching:
-        here = [(design.fingerprint, len(design)) for design in designs]
+        if there[-1] in here:
+            matching.append((Store(file.parent, manifest), designs[here.index(there[-1])]))
+    if not matching:
         found, expected = (
             " or ".join(dict.fromkeys(f"{str(prompts)[:16]} ({n} trials)" for prompts, n in pairs))
             for pairs in (there, here)

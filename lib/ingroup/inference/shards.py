@@ -35,14 +35,10 @@ SCHEMA = pa.schema(
 )
 
 _SEAL, _BLANK = b"sha256:", b"0" * 64
-_READ_ONLY = "allow writing there"
-_REMEDIES = {
+_REMEDIES = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow writing there") | {
     errno.ENOSPC: "make room on that disk",
     errno.EDQUOT: "make room in your quota",
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-    errno.EACCES: _READ_ONLY,
-    errno.EPERM: _READ_ONLY,
-    errno.EROFS: _READ_ONLY,
 }
 
 
@@ -56,15 +52,11 @@ class DamagedError(StoreError):
 
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    columns: dict[str, Sequence] = {
-        field: [getattr(reply, field) for reply in replies] for field in Reply._fields
-    }
-    columns["trial"] = trials
-    columns["top_logprobs"] = [
-        [{"token": token, "logprob": logprob} for token, logprob in reply.top_logprobs] or None
-        for reply in replies
+    rows = [
+        {"trial": trial, **reply._asdict(), "top_logprobs": reply.top_logprobs or None}
+        for trial, reply in zip(trials, replies, strict=True)
     ]
-    table = pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
@@ -96,10 +88,10 @@ def read(
 ) -> pa.Table:
     """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
 
-    It has to be bound to ``manifest`` (a hash) and to its name, and to hold all ``trials`` of its
-    shard, or some of them if it need not be ``whole``. DamagedError where it is not, or where a
-    byte is not as it was written; StoreError where it cannot be read. Checked by flipping every
-    single bit of a shard: each flip is found.
+    DamagedError where a byte is not as it was written (checked by flipping every single bit of a
+    shard), or it is not bound to ``manifest`` (a hash) and its name, or does not hold all
+    ``trials`` of its shard, or some of them if it need not be ``whole``. StoreError where it cannot
+    be read.
     """
     try:
         content = path.read_bytes()
@@ -118,19 +110,18 @@ def read(
     return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
 
 
-def latest(tables: Sequence[pa.Table], start: int) -> pa.Table:
+def latest(tables: Sequence[pa.Table]) -> pa.Table:
     """Of a shard and its supplements one reply a trial: the latest, if any one did not fail."""
-    table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    if len(tables) == 1:
+        return tables[0]
+    # As plain texts, encoded anew: categories must not tell how often was asked.
+    plain = [f.with_type(pa.string()) if f.type == TEXT else f for f in tables[0].schema]
+    table = pa.concat_tables(tables).cast(pa.schema(plain)).combine_chunks()
+    answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
-    failed = pc.equal(table["finish_reason"], FAILED).to_numpy(zero_copy_only=False)
-    rows = np.empty(len(tables[0]), dtype=np.int64)
-    for row in [*np.flatnonzero(failed), *np.flatnonzero(~failed)]:
-        rows[trials[row] - start] = row
-    # Encoded anew: the order of the categories must not tell how often was asked.
-    plain = [
-        field.with_type(pa.string()) if field.type == TEXT else field for field in table.schema
-    ]
-    return table.take(pa.array(rows)).cast(pa.schema(plain)).cast(table.schema)
+    order = np.lexsort((answered, trials))  # stable: of equals the latest comes last
+    last = np.append(np.diff(trials[order]) > 0, True)
+    return table.take(order[last]).cast(tables[0].schema)
 
 
 def replace(target: Path, content: bytes) -> None:

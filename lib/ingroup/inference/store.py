@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -33,16 +33,7 @@ FORMAT = 4  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
-_AGAIN = re.compile(r"part-(\d{5,})\.again-(\d+)\.parquet")
-
-
-class State(NamedTuple):
-    """What a store lacks: shards that were not asked or are damaged, trials of the other shards
-    whose call failed, and files that do not hold what was written."""
-
-    missing: list[int]
-    failed: list[int]
-    damaged: list[Path]
+_NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
@@ -100,39 +91,36 @@ class Store:
         return hashlib.sha256(self._text).hexdigest()
 
     @contextmanager
-    def writing(self) -> Iterator[State]:
-        """Hold the store alone, write its manifest, clear it up, and see what it lacks.
+    def writing(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Hold the store alone, write its manifest, clear it up, and see what is missing or failed.
 
         What killed runs left half written is removed; a damaged file is moved aside as
         ``*.damaged``, so that its trials are asked again. StoreError, at once, where another run or
         thread is writing to it, it answers another manifest by now, or the disk takes no files.
         """
-        lock = FileLock(self.folder / ".lock", blocking=False)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
+            held = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
             raise StoreError(
                 f"another run is writing to {self.folder}; wait for it or stop it"
             ) from error
         except OSError as error:
             raise shards.unwritable(self.folder, error) from error
-        try:
+        with held:
             if not self._agree():  # a manifest that no answer follows yet is replaced
                 shards.replace(self.folder / "manifest.json", self._text)
-            state = self.state()
+            missing, failed, damaged = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
                     leftover.unlink()
-                for path in state.damaged:
+                for path in damaged:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
                     probe.write(bytes(_ROOM))
             except OSError as error:
                 raise shards.unwritable(self.folder, error) from error
-            yield state
-        finally:
-            lock.release()
+            yield missing, failed
 
     def journal(self) -> Journal:
         """Finished calls that no shard holds yet, inside :meth:`writing`."""
@@ -153,16 +141,13 @@ class Store:
 
     def files(self) -> dict[int, list[Path]]:
         """Each shard that is there: its file, then its supplements as they were written."""
-        names = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        again = (_AGAIN.fullmatch(name) for name in names if ".again-" in name)
-        later: dict[int, list[str]] = {}
-        for shard, _, name in sorted((int(a[1]), int(a[2]), a[0]) for a in again if a):
-            later.setdefault(shard, []).append(name)
-        return {
-            shard: [path, *(self.folder / name for name in later.get(shard, ()))]
-            for shard in range(self.shards)
-            if (path := self.path(shard)).name in names
-        }
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        parts = [(int(n[1]), int(n[2] or 0), n[0]) for n in map(_NAME.fullmatch, names) if n]
+        found: dict[int, list[Path]] = {}
+        for shard, again, name in sorted(parts):
+            if shard in found or (again == 0 and shard < self.shards):
+                found.setdefault(shard, []).append(self.folder / name)
+        return found
 
     def tables(
         self, numbers: Iterable[int], columns: Sequence[str] = tuple(SCHEMA.names)
@@ -174,30 +159,31 @@ class Store:
         """
         files = self.files()
         for shard in numbers:
-            found, damaged = [], []
+            trials, found, damaged = range(*self.bounds(shard)), [], []
             for path in files.get(shard, ()):
                 try:
-                    whole, trials = path == self.path(shard), range(*self.bounds(shard))
+                    whole = path == self.path(shard)
                     found.append(shards.read(path, self._hash, trials, whole, columns))
                 except DamagedError:
                     damaged.append(path)
-            if not found or self.path(shard) in damaged:
-                yield shard, None, damaged
-            else:
-                first, _ = self.bounds(shard)
-                yield shard, shards.latest(found, first) if found[1:] else found[0], damaged
+            there = found and self.path(shard) not in damaged
+            yield shard, shards.latest(found) if there else None, damaged
 
-    def state(self) -> State:
-        """What this store lacks; reads every file and changes none."""
-        state = State([], [], [])
-        for shard, table, damaged in self.tables(range(self.shards), ["trial", "finish_reason"]):
-            state.damaged.extend(damaged)
+    def state(self) -> tuple[list[int], list[int], list[Path]]:
+        """What this store lacks; reads every file and changes none.
+
+        Shards that were not asked or are damaged, trials of the others whose call failed, and files
+        that do not hold what was written.
+        """
+        missing, failed, damaged = [], [], []
+        for shard, table, files in self.tables(range(self.shards), ["trial", "finish_reason"]):
+            damaged += files
             if table is None:
-                state.missing.append(shard)
+                missing.append(shard)
             else:
-                failed = pc.equal(table["finish_reason"], FAILED)
-                state.failed.extend(table["trial"].filter(failed).to_pylist())
-        return state
+                again = pc.equal(table["finish_reason"], FAILED)
+                failed += table["trial"].filter(again).to_pylist()
+        return missing, failed, damaged
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
@@ -222,8 +208,7 @@ class Store:
         for shard, group in groupby(pairs, key=lambda pair: pair[0] // self.shard_size):
             asked, answers = zip(*group, strict=True)
             if any(reply.finish_reason != FAILED for reply in answers):
-                last = _AGAIN.fullmatch(files[shard][-1].name)
-                number = 1 + (int(last[2]) if last else 0)
+                number = 1 + int(_NAME.fullmatch(files[shard][-1].name)[2] or 0)
                 name = f"{self.path(shard).stem}.again-{number}.parquet"
                 shards.write(self.folder / name, self._hash, asked, answers)
 
@@ -232,10 +217,10 @@ class Store:
     ) -> pd.DataFrame:
         """Responses to trials ``start`` up to ``stop``, ordered; ``trial`` counts from ``start``.
 
-        With these columns of ``SCHEMA`` (all unless given) beside ``trial`` and ``finish_reason``.
-        Texts are categories, ``text`` is missing where a call failed; ``top_logprobs`` is there
-        only where the sampling asked for it, and stays an Arrow column. StoreError where a shard of
-        this range is missing or damaged.
+        With ``columns`` of ``SCHEMA`` beside ``trial`` and ``finish_reason``, or all. Texts are
+        categories, ``text`` is missing where a call failed; ``top_logprobs`` is there only where
+        the sampling asked for it, and stays an Arrow column. StoreError where a shard of this range
+        is missing or damaged.
         """
         stop = self.trials if stop is None else stop
         needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
@@ -258,19 +243,14 @@ class Store:
 
 
 def parts(
-    store: Store,
-    start: int = 0,
-    stop: int | None = None,
-    shards: int = SHARDS,
-    columns: Sequence[str] = (),
+    store: Store, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
 ) -> Iterator[pd.DataFrame]:
     """:meth:`Store.read` a few shards at a time, so that a large table is never there as a whole.
 
     ``trial`` counts from ``start`` through all parts; concatenated they are what is read at once.
     """
     stop = store.trials if stop is None else stop
-    size = shards * store.shard_size
-    first = start
+    size, first = SHARDS * store.shard_size, start
     while first < stop:
         last = min(first - first % size + size, stop)  # a part ends where a shard does
         part = store.read(first, last, columns)

@@ -1,34 +1,33 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import torch
 import transformers
-from transformers import AutoTokenizer, DynamicCache, LogitsProcessorList, PreTrainedModel
+from transformers import (
+    DynamicCache,
+    LogitsProcessorList,
+    PreTrainedModel,
+    TemperatureLogitsWarper,
+    TopPLogitsWarper,
+)
 
-from ingroup.design import Message
-from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling
-from ingroup.inference.logits import Draw, FirstToken, reply_text, token_text
-from ingroup.inference.prompts import Bos, Prompter, SystemRole
-from ingroup.inference.weights import Weights
+from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling, trial_seed
+from ingroup.inference.prompts import Bos, SystemRole
+from ingroup.inference.weights import LocalEngine
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
 
 
-class TransformersEngine:
-    """Batched generation with transformers; weights are loaded at the first question.
+class TransformersEngine(LocalEngine):
+    """Batched generation on the first GPU, or else on the CPU; dtype "auto" is bfloat16 or float32.
 
-    The model is a folder or a name on the hub: code from there is never run, and only safetensors
-    weights are read. Its dtype is bfloat16 on the first GPU where there is one, else float32 on the
-    CPU. ``system`` and ``bos`` are those of :class:`ingroup.inference.prompts.Prompter`.
-    EngineError where the model cannot be found or its chat template does not fit.
+    Code from the hub is never run, and only safetensors weights are read.
     """
-
-    asks_again = False
 
     def __init__(
         self,
@@ -36,15 +35,15 @@ class TransformersEngine:
         batch_size: int = 64,
         system: SystemRole = "keep",
         bos: Bos = "template",
-        dtype: str | None = None,
+        dtype: str = "auto",
     ):
         self.batch_size = batch_size
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.dtype = dtype or ("float32" if self.device == "cpu" else "bfloat16")
-        self.weights = Weights(model)
-        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, padding_side="left")
-        self.prompter = Prompter(self.tokenizer, system, bos)
-        self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
+        own = "float32" if self.device == "cpu" else "bfloat16"
+        self.dtype = own if dtype == "auto" else dtype
+        about = {"engine": "transformers", "engine_version": transformers.__version__}
+        about["dtype"] = self.dtype
+        super().__init__(model, system, bos, about, padding_side="left")
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
@@ -53,24 +52,10 @@ class TransformersEngine:
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
-    def identity(self) -> dict[str, str]:
-        """Engine, version, model, its commit or hash, template, dtype."""
-        return {
-            "engine": "transformers",
-            "engine_version": transformers.__version__,
-            **self.weights.identity(),
-            "dtype": self.dtype,
-            **self.prompter.identity(),
-        }
-
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order."""
-        return self.complete(self.prompter.batch(conversations), sampling)
-
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """See :class:`ingroup.inference.engine.LocalEngine`."""
+        """One reply a prompt (token ids), in order."""
         cut, model = list(batches(prompts, self.batch_size)), self._model
-        replies: list[Reply | None] = [None] * len(prompts)
+        replies: dict[int, Reply] = {}
         # On a CPU many batches side by side, a thread each, are twice as fast as one batch on
         # many threads.
         cores = torch.get_num_threads()
@@ -81,11 +66,10 @@ class TransformersEngine:
                 asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
                 answers = pool.map(lambda part: self._generate(model, *part, sampling), asked)
                 for (batch, _), found in zip(cut, answers, strict=True):
-                    for i, reply in zip(batch, found, strict=True):
-                        replies[i] = reply
+                    replies |= zip(batch, found, strict=True)
         finally:
             torch.set_num_threads(cores)
-        return replies
+        return [replies[place] for place in range(len(prompts))]
 
     @torch.inference_mode()
     def _generate(
@@ -150,18 +134,61 @@ class TransformersEngine:
             torch.cuda.empty_cache()
 
 
+class FirstToken:
+    """Listens to a generation: the most probable first tokens of each prompt.
+
+    To let ``generate`` return its logits would keep those of every token, gigabytes of them.
+    It is called before temperature and top_p are applied. ``top`` are, for each prompt, the ids of
+    the ``number`` most probable tokens with the natural logarithm of their probability, most
+    probable first.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
+        self.top: list[list[tuple[int, float]]] = []
+
+    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        if not self.top:
+            logprobs = torch.log_softmax(logits.float(), dim=-1)
+            values, ids = logprobs.topk(min(self.number, logprobs.shape[-1]))
+            self.top = [list(pairs) for pairs in map(zip, ids.tolist(), values.tolist())]
+        return logits
+
+
+class Draw:
+    """Draws the tokens of each prompt with a random generator of its own.
+
+    ``generate`` draws a whole batch from one stream, so that a reply depends on its neighbours.
+    Here Gumbel noise is added to the logits after temperature and top_p, and the largest sum is a
+    draw from their softmax (the Gumbel-max trick): greedy decoding then takes it.
+    ``prompts`` are token ids, a list a row of the batch; the temperature is above 0.
+    """
+
+    def __init__(self, prompts: list[list[int]], sampling: Sampling, device: str):
+        self.streams = [
+            torch.Generator(device).manual_seed(trial_seed(sampling.seed, ids)) for ids in prompts
+        ]
+        self.warpers = [TemperatureLogitsWarper(sampling.temperature)]
+        if sampling.top_p < 1:
+            self.warpers.append(TopPLogitsWarper(sampling.top_p))
+
+    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        logits = logits.float()
+        for warp in self.warpers:
+            logits = warp(input_ids, logits)
+        noise = torch.empty_like(logits)
+        for row, stream in zip(noise, self.streams, strict=True):
+            row.exponential_(generator=stream)
+        return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
+
+
 def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:
     """Cut prompts into batches of up to ``size`` that share a long prefix.
 
     In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once
     it is a quarter full, before a prompt that would more than halve the shared prefix: at the
-    next persona, in the empathy-gap design.
-
-    Yields
-    ------
-    list of int, int
-        Places of the batch's prompts, and how many first tokens they share: at least one token
-        of each is left to compute.
+    next persona, in the empathy-gap design. Each is its prompts' places, and how many first tokens
+    they share: at least one token of each is left to compute.
     """
     batch: list[int] = []
     shared = 0

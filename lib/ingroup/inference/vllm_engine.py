@@ -2,15 +2,12 @@
 
 import gc
 import os
-from collections.abc import Sequence
 from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoTokenizer
 
-from ingroup.design import Message
 from ingroup.inference.engine import (
     FAILED,
     LENGTH,
@@ -21,9 +18,8 @@ from ingroup.inference.engine import (
     Sampling,
     trial_seed,
 )
-from ingroup.inference.logits import reply_text, token_text
-from ingroup.inference.prompts import Bos, Prompter, SystemRole
-from ingroup.inference.weights import Weights
+from ingroup.inference.prompts import Bos, SystemRole
+from ingroup.inference.weights import LocalEngine
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
@@ -36,34 +32,17 @@ CPU_BLOCK = 32
 CPU_SEQUENCES, GPU_SEQUENCES, TOKENS_A_SEQUENCE = 256, 1024, 16
 
 
-class VLLMEngine:
-    """Offline vLLM with its prefix cache on; the model is loaded at the first question.
+class VLLMEngine(LocalEngine):
+    """Offline vLLM with its prefix cache on; ``tensor_parallel_size`` GPUs share the model.
 
     Neighbours of a design share the longest prefixes, so the order of the questions is kept: the
-    cache saves most where it is far smaller than the design.
-
-    Parameters
-    ----------
-    model, system, bos
-        As in :class:`ingroup.inference.transformers_engine.TransformersEngine`.
-    tensor_parallel_size : int
-        GPUs that share the model.
-    dtype : str
-        "auto" is the checkpoint's own, on a CPU float32.
-    options
-        More of ``vllm.LLM``'s. Unless given, 1,024 prompts are in work at once on a GPU and 256 on
-        a CPU, with 16 tokens each computed in one step (a reply of one to three tokens leaves after
-        as many steps, so what counts is how many prompts enter); a prompt is as long as model and
-        memory allow, and a block of the cache is vLLM's own on a GPU, 32 tokens on a CPU.
-
-    Raises
-    ------
-    EngineError
-        Where vLLM is missing or broken, the model cannot be found, or its chat template does not
-        fit.
+    cache saves most where it is far smaller than the design. dtype "auto" is the checkpoint's own,
+    on a CPU float32. ``options`` are more of ``vllm.LLM``'s. Unless given, 1,024 prompts are in
+    work at once on a GPU and 256 on a CPU, with 16 tokens each computed in one step (a reply of one
+    to three tokens leaves after as many steps, so what counts is how many prompts enter); a prompt
+    is as long as model and memory allow (one that is longer fails alone), and a block of the cache
+    is vLLM's own on a GPU, 32 tokens on a CPU. EngineError also where vLLM is missing or broken.
     """
-
-    asks_again = False
 
     def __init__(
         self,
@@ -76,10 +55,6 @@ class VLLMEngine:
     ):
         self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
-        self.weights = Weights(model)
-        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
-        self.prompter = Prompter(self.tokenizer, system, bos)
-        self._token_text, self._reply_text = token_text(self.tokenizer), reply_text(self.tokenizer)
         self._seed = 0
         sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
         self._options: dict[str, Any] = {
@@ -91,17 +66,9 @@ class VLLMEngine:
             "max_num_batched_tokens": TOKENS_A_SEQUENCE * sequences,
             "max_model_len": -1,  # what fits
         } | options
-
-    def identity(self) -> dict[str, str]:
-        """Engine, version, model, revision, dtype, GPUs that share the model, template."""
-        return {
-            "engine": "vllm",
-            "engine_version": self.vllm.__version__,
-            **self.weights.identity(),
-            "dtype": self._options["dtype"],
-            "tensor_parallel_size": str(self._options["tensor_parallel_size"]),
-            **self.prompter.identity(),
-        }
+        about = {name: str(self._options[name]) for name in ("dtype", "tensor_parallel_size")}
+        about |= {"engine": "vllm", "engine_version": self.vllm.__version__}
+        super().__init__(model, system, bos, about)
 
     @cached_property
     def llm(self) -> "LLM":
@@ -123,26 +90,21 @@ class VLLMEngine:
                 f"vLLM cannot start {self.weights.model!r}: {_reason(error)}"
             ) from error
 
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order; a prompt that is too long for the model fails alone.
-
-        EngineError where vLLM cannot start.
-        """
-        return self.complete(self.prompter.batch(conversations), sampling)
-
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """See :class:`ingroup.inference.engine.LocalEngine`."""
+        """One reply a prompt (token ids), in order; EngineError where vLLM cannot start."""
         if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
             self._seed = sampling.seed
         longest = self.llm.model_config.max_model_len - 1
         outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
-        return [
-            self._reply(next(outputs), sampling.logprobs)
-            if len(ids) <= longest
-            else _failed(f"the prompt has {len(ids)} tokens, the model takes {longest}", len(ids))
-            for ids in prompts
-        ]
+        replies = []
+        for size in map(len, prompts):
+            error = f"the prompt has {size} tokens, the model takes {longest}"
+            long = Reply(None, FAILED, size, error=error)
+            replies.append(
+                long if size > longest else self._reply(next(outputs), sampling.logprobs)
+            )
+        return replies
 
     def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
         drawn = partial(
@@ -153,10 +115,9 @@ class VLLMEngine:
             logprobs=sampling.logprobs or None,
             detokenize=False,
         )
-        if sampling.temperature > 0 and not self.on_cpu:
-            how = [drawn(seed=trial_seed(sampling.seed, ids)) for ids in prompts]
-        else:
-            how = drawn()
+        seeded = sampling.temperature > 0 and not self.on_cpu
+        seeds = (trial_seed(sampling.seed, ids) for ids in prompts)
+        how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
             return self.llm.generate(tokens, how, use_tqdm=False)
@@ -169,7 +130,8 @@ class VLLMEngine:
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         if written.finish_reason not in (STOP, LENGTH):
-            return _failed(f"vLLM ended with {written.finish_reason!r}", prompt_tokens)
+            error = f"vLLM ended with {written.finish_reason!r}"
+            return Reply(None, FAILED, prompt_tokens, error=error)
         # The token that was drawn is among them too, likely or not: one more than asked for.
         first = written.logprobs[0].items() if logprobs else ()
         first = sorted(((token, one.logprob) for token, one in first), key=lambda pair: -pair[1])
@@ -190,10 +152,6 @@ class VLLMEngine:
             llm.llm_engine.engine_core.shutdown()
         del llm
         gc.collect()
-
-
-def _failed(reason: str, prompt_tokens: int) -> Reply:
-    return Reply(None, FAILED, prompt_tokens, error=reason)
 
 
 def _reason(error: Exception) -> str:

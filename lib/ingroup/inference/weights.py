@@ -1,15 +1,17 @@
-"""The files behind a model's name, and what pins them."""
+"""The files behind a model's name, what pins them, and the engine that loads them."""
 
 import hashlib
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import snapshot_download
-from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
-from ingroup.inference.engine import EngineError
+from ingroup.design import Message
+from ingroup.inference.engine import EngineError, Reply, Sampling
+from ingroup.inference.prompts import Bos, Prompter, SystemRole
 
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
@@ -98,3 +100,33 @@ class Weights:
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]
+
+
+class LocalEngine:
+    """An engine that loads a model, a folder or a name on the hub, here and when first asked.
+
+    ``complete`` takes prompts as token ids; ``about`` is engine, version and what else of it can
+    change a reply; for ``system`` and ``bos`` see :class:`ingroup.inference.prompts.Prompter`.
+    EngineError where the model cannot be found or its chat template does not fit.
+    """
+
+    asks_again = False
+
+    def __init__(
+        self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], **tokenizer: Any
+    ):
+        self.weights, self.about = Weights(model), about
+        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
+        self.prompter = Prompter(self.tokenizer, system, bos)
+        decode = self.tokenizer.decode
+        self._token_text = cache(lambda token: decode([token]))
+        # Most replies come many times.
+        self._reply_text = lru_cache(1 << 16)(partial(decode, skip_special_tokens=True))
+
+    def identity(self) -> dict[str, str]:
+        """``about``, the model with its commit or hash, and how a chat is rendered."""
+        return self.about | self.weights.identity() | self.prompter.identity()
+
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """One reply a conversation, in order."""
+        return self.complete(self.prompter.batch(conversations), sampling)

@@ -1,0 +1,68 @@
+"""Small designs, an engine that says what a function says, and a run of both."""
+
+from collections import Counter
+
+from ingroup.design import Block, Design
+from ingroup.inference import Reply, Sampling, generate, open_store
+from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.stimuli import load_events
+
+SAMPLING = Sampling()
+
+
+def religion(events=12, setting="P0,S0,T0"):
+    """36 trials an event."""
+    return trials(load_events("sample", events), [setting], ["Religion"])
+
+
+def numbers(trials):
+    """Trials whose prompt is their number."""
+
+    def render(condition):
+        return [{"role": "user", "content": str(condition["number"])}]
+
+    return Design([Block({}, {"number": range(trials)}, render, "")])
+
+
+class Toy:
+    """Answers what ``say`` makes of a chat, and of how often it and anything were asked before.
+
+    A text is a whole reply, None a failed call. ``batches`` are how many came together.
+    """
+
+    def __init__(self, say, asks_again=False, **identity):
+        self.say, self.asks_again, self.batches, self.asked = say, asks_again, [], Counter()
+        self.about = {"engine": "toy", "model": "toy"} | identity
+
+    def answer(self, conversations, sampling):
+        self.batches.append(len(conversations))
+        return [self._reply(chat) for chat in conversations]
+
+    def _reply(self, chat):
+        found = self.say(chat, self.asked[str(chat)], self.asked["all"])
+        self.asked.update([str(chat), "all"])
+        if found is None:
+            return Reply(None, "failed", 10, error="no net")
+        return found if isinstance(found, Reply) else Reply(found, "stop", 10, 4, 1)
+
+    def identity(self):
+        return self.about
+
+    def close(self):
+        pass
+
+
+def run(plan, folder, engine, shard_size=50, sampling=SAMPLING):
+    store = open_store(folder, plan, engine, sampling, shard_size)
+    return generate(plan, engine, store, sampling)
+
+
+def check_likely(reply, other, error):
+    """The same first tokens with the same log-probabilities, most probable first."""
+    found, expected = dict(reply.top_logprobs), dict(other.top_logprobs)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    # Neighbours that are nearly as probable may change places, at the end too.
+    least = min(expected.values()) + error
+    assert {text for text, value in expected.items() if value > least} <= found.keys()
+    for text in found.keys() & expected.keys():
+        assert abs(found[text] - expected[text]) <= error
