@@ -161,7 +161,7 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 
 # ---- work --------------------------------------------------------------------------------------
 
-test: $(READY)  ## the tests, about three minutes
+test: $(READY)  ## the tests, about four minutes on two free cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 	@RUN='$(RUN)' $(PY) -m pytest -rs tests/commands/check_report.py

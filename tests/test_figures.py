@@ -89,7 +89,7 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
         "",
         None,
     ]
-    numbers = ["-0.5", "+1e-3", "-3", "0"]  # as texts; of themselves they are harmless
+    numbers = ["-0.5", "+1e-3", "-3", "0", "+", "-"]  # as texts they are harmless
     table = pd.DataFrame({"=model": texts, "n": range(9), "x": [-0.1, np.nan, *[1 / 3] * 7]})
     figures.write_table(table, tmp_path, "t")
     written = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False)

@@ -62,8 +62,8 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     """
 
     def marked(cell: Any) -> Any:
-        text = isinstance(cell, str) and cell[:1] in _FORMULA and not _NUMBER.fullmatch(cell)
-        return f"'{cell}" if text and cell else cell
+        runs = isinstance(cell, str) and cell[1:] and cell[0] in _FORMULA
+        return f"'{cell}" if runs and not _NUMBER.fullmatch(cell) else cell
 
     table = _in_texts(table, marked)
     if index:
@@ -80,7 +80,9 @@ def read_table(folder: Path, name: str) -> pd.DataFrame:
     # "null" is a word that a model may say, and no missing value.
     how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
     table = pd.read_csv(folder / f"{name}.csv", **how)
-    return _in_texts(table, lambda cell: cell.removeprefix("'") if isinstance(cell, str) else cell)
+    return _in_texts(
+        table, lambda cell: cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
+    )
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:

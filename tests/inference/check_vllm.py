@@ -4,13 +4,16 @@ Plain pytest passes this file by (its name does not begin with test_), for the e
 studies has no vLLM. Nothing here is skipped: without vLLM everything fails.
 """
 
+import json
 import random
+import shutil
 import weakref
 from functools import partial
 
 import psutil
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from ingroup import paths
 from ingroup.inference import EngineError, Sampling
@@ -225,3 +228,24 @@ def test_the_identity_pins_model_version_and_settings(engine):
     half = VLLMEngine(CALIBRANT, dtype="bfloat16", system="fold", tensor_parallel_size=2)
     changed = {"dtype": "bfloat16", "system": "fold", "tensor_parallel_size": "2"}
     assert half.identity() == engine.identity() | changed
+
+
+def test_weights_that_lack_a_tensor_are_refused(tmp_path):
+    copy = shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+    tensors = load_file(copy / "model.safetensors")
+    del tensors[next(name for name in tensors if "layers.0.mlp" in name)]
+    save_file(tensors, copy / "model.safetensors", {"format": "pt"})
+    with pytest.raises(EngineError, match="missing tensor") as error:
+        VLLMEngine(str(copy)).answer([[{"role": "user", "content": "?"}]], GREEDY)
+    assert "\n" not in str(error.value)
+
+
+def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, tmp_path):
+    copy = shutil.copytree(CALIBRANT, tmp_path / "calibrant")
+    file = copy / "generation_config.json"
+    odd = {"min_new_tokens": 6, "repetition_penalty": 9.0, "temperature": 3.0, "do_sample": True}
+    file.write_text(json.dumps(json.loads(file.read_text()) | odd))
+    other = VLLMEngine(str(copy))
+    texts = [[reply.text for reply in one.answer(chats[:20], GREEDY)] for one in (engine, other)]
+    other.close()
+    assert texts[0] == texts[1]

@@ -73,6 +73,7 @@ class VLLMEngine(LocalEngine):
     @cached_property
     def llm(self) -> "LLM":
         """vLLM with the model loaded."""
+        self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
         try:
             return self.vllm.LLM(
                 str(self.weights.folder),
