@@ -218,7 +218,7 @@ def test_the_contents_are_a_menu_on_a_phone(browser, default):
     link.click()
     assert not link.is_visible()
     page.set_viewport_size(DESKTOP)
-    link.wait_for(state="visible", timeout=5000)
+    link.wait_for(state="visible", timeout=60_000)
 
 
 # ---- one of everything ---------------------------------------------------------------------------

@@ -245,7 +245,7 @@ def test_a_store_that_several_runs_begin_at_once_has_one_owner(tmp_path):
     ]
     for child in children:
         child.start()
-    found = [results.get(timeout=60) for _ in folders for _ in models]
+    found = [results.get(timeout=600) for _ in folders for _ in models]
     for child in children:
         child.join()
     for folder in folders:
@@ -292,7 +292,7 @@ def tell(results, folder, engine, prepare):
 def told(folder, engine, prepare=bool):
     results = FORKS.Queue()
     with process(tell, results, folder, engine, prepare):
-        return results.get(timeout=60)
+        return results.get(timeout=600)
 
 
 def test_a_full_disk_keeps_what_is_whole(tmp_path, whole):
