@@ -26,7 +26,7 @@ class PairedTest:
     n: NDArray[np.int64]
 
 
-def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95) -> PairedTest:
+def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     """Paired t-test over the last axis, by scipy.stats.ttest_1samp of the differences.
 
     With d = one - other over the n pairs that have both::
@@ -35,17 +35,16 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0, confidence: float = 0.95
 
     `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing;
     `other` is 0 to test `one` itself. The fields are of shape (...): t, two-sided p, mean(d) with
-    its interval ``low`` to ``high``, d_z and n. Where all d are the same, t and d_z are infinite
-    and p is 0; where all are 0, these are 0, 0 and 1; with fewer than 2 pairs all but the mean and
-    n is NaN. Raises ValueError for a `confidence` that is not above 0 and below 1.
+    its interval ``low`` to ``high`` (95 %), d_z and n. Where all d are the same, t and d_z are
+    infinite and p is 0; where all are 0, these are 0, 0 and 1; with fewer than 2 pairs all but the
+    mean and n is NaN.
     """
-    checked_confidence(confidence)
     d = np.subtract(one, other, dtype=float)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # Too few pairs, or pairs without spread: what is returned says so.
         warnings.simplefilter("ignore", RuntimeWarning)
         test = stats.ttest_1samp(d, 0, axis=-1, nan_policy="omit")
-        low, high = test.confidence_interval(confidence)
+        low, high = test.confidence_interval(0.95)
         mean, sd = np.nanmean(d, axis=-1), np.nanstd(d, axis=-1, ddof=1)
         effect_size = mean / sd
     same = sd < TINY
@@ -112,10 +111,9 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     return pvalues
 
 
-def wilson(count: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of the share count / n, from 0 to 1, by statsmodels."""
-    checked_confidence(confidence)
-    low, high = proportion_confint(count, n, 1 - confidence, method="wilson")
+def wilson(count: float, n: float) -> tuple[float, float]:
+    """Wilson's interval (95 %) of the share count / n, from 0 to 1, by statsmodels."""
+    low, high = proportion_confint(count, n, 1 - 0.95, method="wilson")
     return float(low), float(high)
 
 
@@ -124,9 +122,3 @@ def nan_mean(values: ArrayLike, axis: int = 0) -> Numbers:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanmean(values, axis=axis)
-
-
-def checked_confidence(confidence: float) -> None:
-    """Raise ValueError for a coverage that is not above 0 and below 1."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, expected a number between 0 and 1")
