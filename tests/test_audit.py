@@ -106,7 +106,9 @@ def audit():
 def tables(audit):
     """Every table that was written, by name."""
     written = audit[0].tables.glob("*.csv")
-    return {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
+    read = {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
+    plain = lambda cell: cell.removeprefix("'") if isinstance(cell, str) else cell  # noqa: E731
+    return {name: table.map(plain) for name, table in read.items()}
 
 
 @pytest.fixture(scope="module")

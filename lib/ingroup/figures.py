@@ -71,15 +71,15 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     table.to_csv(folder / f"{name}.csv", index=index)
 
 
-def read_table(folder: Path, name: str) -> pd.DataFrame:
-    """What :func:`write_table` wrote, its floats to the last bit, NaN where empty.
+def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFrame:
+    """What :func:`write_table` wrote, its floats to the last bit, NaN where empty; or as `dtype`.
 
     Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
     asking a model. (pandas' own reader is off by a bit now and then.)
     """
     # "null" is a word that a model may say, and no missing value.
     how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
-    table = pd.read_csv(folder / f"{name}.csv", **how)
+    table = pd.read_csv(folder / f"{name}.csv", dtype=dtype, **how)
     return _in_texts(
         table, lambda cell: cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
     )
