@@ -18,12 +18,12 @@ SAFE   := a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I 
 	U V W X Y Z 0 1 2 3 4 5 6 7 8 9 _ . , + = -
 SIGNS  := ' " ( ) & \# ! ? < > | \ ` ~ ^ % @ [ ] { } $$ *
 OWN    := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
-SET    := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
-GIVEN  := $(filter-out $(OWN),$(SET))
-$(foreach v,$(SET),$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
+override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
+override GIVEN := $(filter-out $(OWN),$(SET))
+$(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
 $(if $(strip $(call without,$(SAFE),$(GIVEN))),$(error a parameter's name has letters, digits and _: $(GIVEN)))
 $(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN))))
-PARAMETERS := $(GIVEN:%=--set %)
+override PARAMETERS := $(GIVEN:%=--set %)
 
 # The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
 # environment of its own (for tests and demonstrations).
@@ -48,6 +48,7 @@ PARTS := $(filter-out demo,$(PROFILE)) $(foreach v,$(filter-out ENGINE_WORKERS R
 RUN   ?= $(or $(subst $(space),_,$(strip $(PARTS))),default)
 $(foreach v,PROFILE RUN,$(if $(call without,$(SAFE),$($(v)))$(findstring ..,$($(v))),$(error \
 	$(v) is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, without two dots: give another, make $(MAKECMDGOALS) $(v)=<name>, not $($(v)))))
+$(if $(filter default,$(RUN)),$(if $(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(error the default run has no other parameters: leave RUN out, or give another)))
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks
 
@@ -131,15 +132,16 @@ before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
 ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
 earlier     = $(copies)
-all notebooks: ALL := --shared
 else
 earlier     = $(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again)
 endif
-# A server's failed calls are asked again, and files of yours may have changed: such a run always runs.
-AGAIN      := $(if $(filter openai replay,$(ENGINE))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),again)
+# A server's failed calls are asked again, files of yours may have changed, and a name that is not the
+# parameters letter by letter may be that of others, too: such a run always runs.
+AGAIN      := $(if $(filter openai replay,$(ENGINE))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
+	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN))$(foreach v,$(GIVEN),$(subst $(call slug,$($(v))),,$($(v)))),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
-	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(ALL)
+	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(filter all notebooks,$(MAKECMDGOALS)),--shared)
 
 $(NUMBERS): $$(patsubst %,$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
 	@cat $(DONE)/$@_*.txt

@@ -85,7 +85,7 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
         "-x",
         "'quoted",
         "\t=1",
-        "plain",
+        "\n=1",
         "",
         None,
     ]
@@ -105,3 +105,8 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
     figures.write_table(named, tmp_path, "i", index=True)
     assert (tmp_path / "i.csv").read_text() == ",,x\n'=a,b,1\nc,'@d,2\n"
     figures.write_table(pd.DataFrame(), tmp_path, "e")
+    # A carriage return would end the row, and begin another with the formula.
+    broken = pd.DataFrame({"reply": ["good\r=cmd|'/C calc'!A0", "b"], "n": [1, 2]})
+    figures.write_table(broken, tmp_path, "b")
+    assert b"\r" not in (tmp_path / "b.csv").read_bytes()
+    assert figures.read_table(tmp_path, "b").n.tolist() == [1, 2]

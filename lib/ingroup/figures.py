@@ -31,7 +31,7 @@ DEMONSTRATION = (
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
 
-_FORMULA = "=+-@\t\r'"  # what begins a formula, and the mark before one
+_FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
 
@@ -62,8 +62,11 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     """
 
     def marked(cell: Any) -> Any:
-        runs = isinstance(cell, str) and cell[1:] and cell[0] in _FORMULA
-        return f"'{cell}" if runs and not _NUMBER.fullmatch(cell) else cell
+        if not isinstance(cell, str):
+            return cell
+        cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # a bare one would end the row
+        runs = cell[1:] and cell[0] in _FORMULA and not _NUMBER.fullmatch(cell)
+        return f"'{cell}" if runs else cell
 
     table = _in_texts(table, marked)
     if index:

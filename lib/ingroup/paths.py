@@ -59,6 +59,7 @@ def run_folder(run: str) -> Path:
 
     InputError for a name that is none of a folder there.
     """
-    if ".." in run or not re.fullmatch(r"[A-Za-z0-9_.,+=-]+", run):
-        raise wrong("RUN", repr(run), "a name of A-Z a-z 0-9 _ . , + = - without two dots")
+    if ".." in run or not re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]{0,199}", run):
+        expected = "at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; give RUN=<name>"
+        raise wrong("RUN", repr(run), expected)
     return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run

@@ -18,11 +18,14 @@ def test_the_command_line_prints_the_sentence_and_nothing_else(capsys):
     assert (written.out, written.err.count("\n")) == ("", 1)
 
 
-@pytest.mark.parametrize("name", ["../..", "", "a b", "/tmp/x", "a;b", "..", "a/../b", "é"])
+@pytest.mark.parametrize(
+    "name", ["../..", "", "a b", "/tmp/x", "a;b", "..", "a/../b", "é", ".", "x" * 201]
+)
 def test_a_run_stays_in_its_folder(name, capsys):
     assert run.main([NOTEBOOK, "--run", name]) == 2
     assert capsys.readouterr().err == (
-        f"RUN: found {name!r}, expected a name of A-Z a-z 0-9 _ . , + = - without two dots.\n"
+        f"RUN: found {name!r}, expected at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; "
+        "give RUN=<name>.\n"
     )
 
 

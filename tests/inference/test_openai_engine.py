@@ -369,7 +369,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, ca
     assert not any("Bearer" in reply.error for reply in replies)
 
 
-@pytest.mark.parametrize("key", ["hunter2", "pw1", "1"])
+@pytest.mark.parametrize("key", ["hunter2", "pw1", "1", "EMPTY"])
 def test_a_key_of_any_length_is_masked_in_errors(key, serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     answers = [fault(400, f"no access with {key}, sorry"), fault(400, f"key={key}")]
@@ -377,7 +377,7 @@ def test_a_key_of_any_length_is_masked_in_errors(key, serve, monkeypatch):
     (first, second, said), _ = ask_each(answers, serve)
     assert first.error == "HTTP 400 - no access with [key], sorry"
     assert second.error == "HTTP 400 - key=[key]"
-    assert (key in said.text) == (len(key) <= 4)
+    assert (key in said.text) == (len(key) <= 4 or key.isalpha())
 
 
 def test_identity_names_the_server_and_no_secret(monkeypatch):
@@ -539,12 +539,15 @@ def test_a_body_without_end_is_given_up(serve):
     answers = [
         ok(completion("9" * 2**21)),
         fault(500, "x" * 2**21),
+        (503, packed, gzip.compress(b" " * 50_000_000)),
         (200, packed, gzip.compress(b" " * 50_000_000)),
         ok(completion("9" * 2**19)),
     ]
-    replies, calls = ask_each(answers, serve)
-    assert calls == [1] * 4
-    long = Reply(None, "failed", error="the answer is longer than 1,048,576 bytes")
-    assert replies[:2] == [long, long]
-    assert replies[2].error == "the answer is compressed, which was not asked for"
-    assert len(replies[3].text) == 2**19
+    replies, calls = ask_each(answers, serve, attempts=2)
+    assert calls == [1, 2, 2, 1, 1]  # what a busy server says is not read, but asked again
+    assert [reply.error for reply in replies[:4]] == [
+        "the answer is longer than 1,048,576 bytes",
+        *("HTTP 500", "HTTP 503"),
+        "the answer is compressed, which was not asked for",
+    ]
+    assert len(replies[4].text) == 2**19

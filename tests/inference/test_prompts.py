@@ -130,7 +130,8 @@ def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
 
 def test_no_chat_template_or_one_that_does_not_end_is_one_sentence(tokenizer, monkeypatch):
     loop = "{% for a in range(2000) %}{% for b in range(2000) %}{% endfor %}{% endfor %}"
-    endless, tokenizer.chat_template = loop + tokenizer.chat_template, None
+    asked = "{% if messages[0].role == 'system' %}" + loop + "{% endif %}"
+    endless, tokenizer.chat_template = asked + tokenizer.chat_template, None
     with pytest.raises(EngineError, match="has no chat template; an instruction-tuned model"):
         Prompter(tokenizer)
     tokenizer.chat_template = endless

@@ -412,3 +412,16 @@ def test_the_parts_before_a_damaged_shard_come_and_it_is_named(short, monkeypatc
     assert [len(next(found)) for _ in range(3)] == [8, 8, 8]
     with pytest.raises(StoreError, match=r"part-00007.parquet is damaged"):
         next(found)
+
+
+def test_answers_that_stand_in_a_journal_alone_are_refused_to_another_manifest(tmp_path):
+    """Before the first shard a killed run has left nothing else of what was paid for."""
+    first = Store(tmp_path, {"model": "a", "trials": 3, "shard_size": 3})
+    with first.writing():
+        first.journal().add(1, Reply("7", "stop"))
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    with pytest.raises(StoreError, match="answers with model 'a', this run asks with model 'b'"):
+        Store(tmp_path, {"model": "b", "trials": 3, "shard_size": 3})
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+    again = Store(tmp_path, {"model": "a", "trials": 3, "shard_size": 3})
+    assert again.journal().kept == {1: Reply("7", "stop")}

@@ -7,7 +7,6 @@ from typing import Any
 from ingroup.inference.engine import FAILED, LENGTH, STOP, Reply
 
 COUNTS = ("prompt_tokens", "cached_tokens", "output_tokens")
-MOST_NAME = 100  # characters of the name that a server gives its model
 BROKEN = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
 
 
@@ -24,7 +23,7 @@ def read(body: bytes, logprobs: int = 0) -> Reply:
     except BROKEN as error:
         found = body.decode("utf8", "replace")
         raise ValueError(f"the answer is no chat completion: {found}") from error
-    name = _encodable(name)[:MOST_NAME] if isinstance(name, str) else ""
+    name = _encodable(name) if isinstance(name, str) else ""
     about = _counts(usage) | {"model": name}
     # A refusal by the server or its filter is text as well: what it means is for parsing to say.
     # An empty text is the model's answer, unless a filter emptied it.

@@ -39,7 +39,7 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
     is full or read-only.
     """
     missing, failed, damaged = store.state()
-    if missing or damaged or (failed and engine.asks_again):
+    if missing or damaged or store.has_journal or (failed and engine.asks_again):
         with store.writing() as (missing, failed):
             new = [range(*store.bounds(shard)) for shard in missing]
             starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()

@@ -18,7 +18,7 @@ OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Status or code of an error that no other prompt would mend.
 COMMON = {401, 402, 403, 404, "insufficient_quota", "unsupported_parameter", "unsupported_value"}
-REASON_LENGTH, WORD_LENGTH = 200, 4  # characters
+REASON_LENGTH, WORD_LENGTH, SECRET_LENGTH = 200, 4, 16  # characters
 PATIENCE = 16  # trials
 MOST_BYTES = 2**20  # of an answer's body; the longest reply that a study asks for has some thousand
 
@@ -204,37 +204,46 @@ class OpenAIEngine:
     def _without_key(self, reply: Reply) -> Reply:
         """The reply as it may be stored: servers are known to repeat the key in their errors."""
         key, error = self._key(), reply.error
-        # A word of up to four letters is masked in errors alone, where it stands by itself: as a
-        # key for a server that wants none it may well be the answer, or a part of it.
-        if len(key) > WORD_LENGTH:
+        # A plain or a very short word, as a key for a server that wants none, may well be the
+        # answer or a part of it: it is masked in errors alone, a short one where it stands alone.
+        short, plain = len(key) <= WORD_LENGTH, len(key) < SECRET_LENGTH and key.isalpha()
+        if not (short or plain):
             masked = [text and text.replace(key, "[key]") for text in (reply.text, reply.model)]
             top = [(token.replace(key, "[key]"), number) for token, number in reply.top_logprobs]
             reply = reply._replace(text=masked[0], model=masked[1], top_logprobs=tuple(top))
-            error = error.replace(key, "[key]")
-        elif key:
-            error = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "[key]", error)
-        error = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", error)[: 10 * REASON_LENGTH]
-        error = "".join(letter if letter.isprintable() else " " for letter in error)
-        return reply._replace(error=" ".join(error.split())[:REASON_LENGTH])
+        if key:
+            around = r"(?<!\w)", r"(?!\w)"
+            error = re.sub(re.escape(key).join(around if short else ("", "")), "[key]", error)
+        return reply._replace(error=_printable(error), model=_printable(reply.model))
 
     def close(self) -> None:
         """Nothing stays open between calls."""
 
 
+def _printable(text: str) -> str:
+    """One short line, without what looks like a key."""
+    text = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", text)[: 10 * REASON_LENGTH]
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(text.split())[:REASON_LENGTH]
+
+
 async def _look(response: httpx2.Response) -> None:
     """Say to the client what else it should try again, and what not."""
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise Refused("the answer is compressed, which was not asked for")
-    body = b""
+    packed = response.headers.pop("content-encoding", "identity") != "identity"
+    body, problem = bytearray(), "compressed, which was not asked for" if packed else ""
     async for chunk in response.stream:
-        if len(body := body + chunk) > MOST_BYTES:
-            raise Refused(f"the answer is longer than {MOST_BYTES:,} bytes")
+        body += chunk
+        if len(body) > MOST_BYTES:
+            problem = problem or f"longer than {MOST_BYTES:,} bytes"
+            break
     await response.stream.aclose()
-    response.stream = httpx2.ByteStream(body)
+    if problem and response.is_success:
+        raise Refused(f"the answer is {problem}")
+    response.stream = httpx2.ByteStream(b"" if problem else bytes(body))
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"
     if response.is_success:
         try:
-            chat_completion.read(body)
+            chat_completion.read(bytes(body))
         except ValueError as error:
             raise BrokenBody(str(error)) from None

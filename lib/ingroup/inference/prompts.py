@@ -99,8 +99,9 @@ class Prompter:
         """Refuse a template whose loops do not end: it is a program, and comes from anywhere."""
 
         def render() -> None:
-            with suppress(Exception):  # a template may refuse this chat
-                self._rendered([_PROBE[1:]])
+            for chat in (_PROBE, _PROBE[1:]):
+                with suppress(Exception):  # a template may refuse this chat
+                    self._rendered([chat])
 
         thread = Thread(target=render, daemon=True)
         thread.start()

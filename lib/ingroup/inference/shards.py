@@ -139,6 +139,9 @@ def replace(target: Path, content: bytes) -> None:
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
+        except OSError as error:  # some network disks do not know this of a folder
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
         finally:
             os.close(folder)
     except OSError as error:

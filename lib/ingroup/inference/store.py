@@ -29,6 +29,7 @@ from ingroup.inference.engine import FAILED, Reply
 from ingroup.inference.journal import Journal
 from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
 
+JOURNAL = "journal.jsonl"
 FORMAT = 4  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
@@ -58,7 +59,7 @@ class Store:
 
     def _agree(self) -> bool:
         """Whether there are answers; refused where they answer another manifest."""
-        if not any(self.folder.glob("part-*")):
+        if not any(self.folder.glob("part-*")) and not self.has_journal:
             return False
         file = self.folder / "manifest.json"
         if not file.exists():
@@ -122,9 +123,15 @@ class Store:
                 raise shards.unwritable(self.folder, error) from error
             yield missing, failed
 
+    @property
+    def has_journal(self) -> bool:
+        """Whether finished calls are there that no shard holds yet."""
+        file = self.folder / JOURNAL
+        return file.exists() and file.stat().st_size > 0
+
     def journal(self) -> Journal:
         """Finished calls that no shard holds yet, inside :meth:`writing`."""
-        return Journal(self.folder / "journal.jsonl", self._hash)
+        return Journal(self.folder / JOURNAL, self._hash)
 
     @property
     def shards(self) -> int:

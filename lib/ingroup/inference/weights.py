@@ -1,6 +1,7 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
@@ -35,8 +36,13 @@ class Weights:
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
         for file in sorted(folder.rglob("*")):
-            if file.is_file():
+            if file.suffix in READ and file.is_file():
                 blob = file.resolve()
+                if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
+                    raise EngineError(
+                        f"{file}: the cache was copied without its links, which name the hashes; "
+                        "copy it with them, or give the folder itself as MODEL"
+                    )
                 kind = "sha256" if len(blob.name) == 64 else "sha1"  # git's own, of small files
                 digest = hashlib.new(kind)
                 if kind == "sha1":
