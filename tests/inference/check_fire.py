@@ -178,9 +178,10 @@ def run_and_die(folder, engine, function, call, after):
     ids=["manifest", "first shard", "last shard", "second supplement"],
 )
 def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, begun, file):
-    """Of the n-th file, the first being the manifest; each and its folder are synced."""
+    """Of the n-th file, the first being the manifest; each and its folder are synced, and before
+    them the folder in which a new store stands."""
     folder, engine = tmp_path / "fire", Scribe(tmp_path / "log", failures=1)
-    call = file if function == "replace" else 2 * file - 1
+    call = file if function == "replace" else 2 * file - begun
     if begun:
         run(folder, engine)
     assert died(run_and_die, folder, engine, function, call, after) == signal.SIGKILL

@@ -136,19 +136,24 @@ def replace(target: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        except OSError as error:  # some network disks do not know this of a folder
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
-        finally:
-            os.close(folder)
+        sync(target.parent)
     except OSError as error:
         raise unwritable(target, error) from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def sync(folder: Path) -> None:
+    """See to it that what a folder lists is on the disk, where the disk knows this of folders."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:  # some network disks do not
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:

@@ -100,7 +100,10 @@ class Store:
         thread is writing to it, it answers another manifest by now, or the disk takes no files.
         """
         try:
+            new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in new:
+                shards.sync(folder.parent)
             held = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
             raise StoreError(
