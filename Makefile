@@ -172,7 +172,7 @@ test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an en
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 	@$(PY) -m pytest tests/inference/check_ray.py
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about three minutes
-	@$(PY) -m pytest -n 2 tests/inference/check_fire.py
+	@$(PY) -m pytest -rs -n 2 tests/inference/check_fire.py
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 	@$(PY) -m pytest tests/check_training.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/
