@@ -171,7 +171,7 @@ test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an en
 	@$(VLLM)/bin/python -m pytest tests/inference/check_vllm.py tests/inference/check_vllm_server.py
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 	@$(PY) -m pytest tests/inference/check_ray.py
-test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about three minutes
+test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about four minutes
 	@$(PY) -m pytest -rs -n 2 tests/inference/check_fire.py
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 	@$(PY) -m pytest tests/check_training.py

