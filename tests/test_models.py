@@ -1,11 +1,183 @@
-"""The calibrants: small, and their tokenizers know what the studies say."""
+"""The registry of models, and the calibrants: small, their tokenizers know what the studies say."""
 
+import pandas as pd
 import pytest
 from transformers import AutoTokenizer
 
 import training
-from ingroup import paths
-from ingroup.models import calibrants, is_calibrant
+from ingroup import models, paths, published
+from ingroup.inference import engines
+from ingroup.models import calibrants, find, is_calibrant, split
+from ingroup.tables import InputError
+
+PEOPLE = {"Fiske et al. (2002)", "Cuddy et al. (2007)"}
+ROWS = models.registry().rows
+PRINTED = {
+    (file.parent.name, name)
+    for file in paths.PUBLISHED.glob("*/*.csv")
+    for column, names in pd.read_csv(file, dtype=str).items()
+    if column in ("model", "source")
+    for name in {*names} - PEOPLE
+}
+
+
+def test_every_printed_model_has_its_row_and_every_row_is_printed():
+    found = {(study, published.model_of(study, name)) for study, name in PRINTED}
+    assert found == PRINTED
+    assert {*zip(ROWS["study"], ROWS["printed"], strict=True)} - {("", "")} == PRINTED
+    for _, row in ROWS.iterrows():
+        for called in (row["name"], row["hub_id"].upper(), row["printed"].lower()):
+            assert not called or find(called).name == row["name"]
+    assert ROWS["name"].nunique() == 40
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("mistral-large-latest", "mistral-large"),
+        ("mistralai/Mistral-Large-Instruct-2411", "mistral-large"),
+        ("mistralai/mistral-nemo", "mistral-nemo"),
+        ("gemini-1.5-flash-002", "gemini-1.5-flash"),
+        ("models/gemini-1.5-flash-latest", "gemini-1.5-flash"),
+        ("gemini-1.5-flash-8b-001", None),
+        ("gpt-4o-2024-08-06", "gpt-4o"),
+        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+        ("gpt-4o-mini", "gpt-4o-mini"),
+        ("gpt-4o-audio-preview", None),
+        ("GPT-4-Turbo-2024-04-09", "gpt-4-turbo"),
+        ("gpt-4-turbo-preview", "gpt-4-turbo"),
+        ("gpt-4-0125-preview", "gpt-4-turbo"),
+        ("gpt-4-0613", None),
+        ("gpt-3.5-turbo-0613", "gpt-3.5-turbo"),
+        ("gpt-3.5-turbo-instruct", None),
+        ("GPT-3.5", "gpt-3.5-turbo"),
+        ("text-davinci-003", "text-davinci-003"),
+        ("DAVINCI", "text-davinci-003"),
+        ("text-davinci-002", None),
+        ("davinci-002", None),  # another model of that provider
+        ("claude-3-5-haiku-20241022", "claude-3.5-haiku"),
+        ("anthropic/claude-3.5-sonnet", "claude-3.5-sonnet"),
+        ("claude-3-7-sonnet-20250219", None),
+        ("llama-3-8b", "llama-3-8b"),
+        ("llama-3-70b", "llama-3-70b"),
+        ("meta-llama/Meta-Llama-3.1-8B-Instruct", "llama-3.1-8b"),
+        ("meta-llama/llama-3.1-8b-instruct", "llama-3.1-8b"),
+        ("build/models/Llama-3.1-70B-Instruct/", "llama-3.1-70b"),
+        ("weights/llama-3.1-8b", "llama-3.1-8b"),
+        ("meta-llama/Llama-3.1-8B", None),  # the base model
+        ("google/gemma-2b", None),
+        ("deepseek-ai/DeepSeek-R1", "deepseek-r1"),
+        ("HuggingFaceTB/SmolLM2-135M-Instruct", "smollm2-135m-instruct"),
+        ("HuggingFaceTB/SmolLM2-135M", None),
+        ("data/models/calibrant", "calibrant"),
+        ("calibrant-null", "calibrant-null"),
+        (" Calibrant ", "calibrant"),
+        ("Qwen/Qwen2-7B-Instruct", "qwen-2-7b"),
+        ("Qwen/Qwen2-7B", None),
+        ("-latest", None),
+        ("/", None),
+        ("", None),
+    ],
+)
+def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name):
+    assert (found.name if (found := find(text)) else None) == name
+
+
+def test_what_the_registry_says_of_a_model():
+    null, real = find("calibrant-null"), find("smollm2-135m-instruct")
+    assert (null.control, null.engine, null.rating, null.access) == (
+        True, "transformers", "greedy", "open")  # fmt: skip
+    assert (real.control, real.engine, real.rating) == (False, "stored", "expected")
+    assert find("llama-3-8b").engine == "vllm"
+    assert find("yi-large")[:5] == ("yi-large", "Yi-large", "Yi", "closed", "")
+    assert {*ROWS.loc[ROWS["control"] == "yes", "name"]} == {"calibrant-null"}
+    assert {*ROWS.loc[ROWS["rating"] == "expected", "name"]} == {"smollm2-135m-instruct"}
+    for _, row in ROWS.iterrows():
+        assert (row["engine"] == "openai") == (row["access"] == "closed") == (
+            not row["hub_id"] and not is_calibrant(row["name"]))  # fmt: skip
+    assert {*models.here()} <= {*ROWS["name"]}
+
+
+def test_printed_sampling_is_that_of_table_5():
+    table = published.load("biased_samaritan", 5).set_index("model")
+    own = ROWS[ROWS["study"] == "biased_samaritan"].set_index("printed").loc[table.index]
+    for name in ("temperature", "top_p"):
+        assert list(own[name]) == list(table[f"{name}_printed"])
+
+
+@pytest.mark.parametrize(
+    ("study", "model", "temperature", "top_p"),
+    [
+        ("biased_samaritan", "claude-3-5-haiku-20241022", 1, 0.999),
+        ("biased_samaritan", "mistral-large-latest", 0.7, 1),
+        ("biased_samaritan", "deepseek-ai/DeepSeek-R1", 1, 1),
+        ("biased_samaritan", "calibrant", 1, 1),
+        ("biased_samaritan", "nobody/knows-it", 1, 1),
+        ("stereomap", "text-davinci-003", 0.5, 1),
+        ("stereomap", "gpt-3.5-turbo", 1, 1),
+        ("giebench", "mistral-7b", 1, 1),
+        ("empathy_gap", "mistral-7b", 0, 1),
+    ],
+)
+def test_sampling(study, model, temperature, top_p):
+    assert published.sampling(study, model) == {"temperature": temperature, "top_p": top_p}
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "engine"),
+    [
+        ("calibrant", "calibrant", "transformers"),
+        ("calibrant@vllm", "calibrant", "vllm"),
+        (" smollm2-135m-instruct ", "smollm2-135m-instruct", "stored"),
+        ("gpt-4o-2024-08-06", "gpt-4o-2024-08-06", "openai"),
+        ("Qwen/Qwen2-7B-Instruct", "Qwen/Qwen2-7B-Instruct", "vllm"),
+        ("deepseek-r1 @ openai", "deepseek-r1", "openai"),
+        ("my/own-model", "my/own-model", "transformers"),
+        ("a@folder/own-model", "a@folder/own-model", "transformers"),
+    ],
+)
+def test_an_entry_of_models_is_a_model_and_its_engine(text, model, engine):
+    assert split(text) == (model, engine)
+
+
+@pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
+def test_an_unknown_engine_or_no_name_is_one_sentence(text):
+    with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):
+        split(text)
+
+
+def test_the_engines_are_those_of_the_inference_and_stored():
+    assert {*models.ENGINES} == {*engines.ENGINES, "stored"}
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "cell", "message"),
+    [
+        (2, "name", "Calibrant", "line 2, column 'name': found 'Calibrant', expected a name"),
+        (3, "access", "free", "line 3, column 'access': found 'free', expected open or closed"),
+        (3, "engine", "gpu", "line 3, column 'engine': found 'gpu', expected one of transf"),
+        (4, "rating", "", "line 4, column 'rating': found '', expected greedy or expected"),
+        (4, "control", "no", "line 4, column 'control': found 'no', expected yes or nothing"),
+        (5, "top_p", "high", "line 5, column 'top_p': found 'high', expected a number, or"),
+        (3, "name", "calibrant", "line 3, column 'name': found 'calibrant' again, expected a mo"),
+        (8, "label", "Other", "line 8, column 'name': found 'gpt-3.5-turbo' with other facts ab"),
+        (9, "ids", "bard", "line 9, column 'ids': found 'bard' with other facts above, expected"),
+    ],
+)
+def test_a_malformed_row_is_one_sentence(tmp_path, line, column, cell, message):
+    rows = pd.read_csv(paths.MODELS / "models.csv", dtype=str, keep_default_na=False)
+    rows.loc[line - 2, column] = cell
+    rows.to_csv(tmp_path / "models.csv", index=False)
+    with pytest.raises(InputError) as problem:
+        models.registry(tmp_path / "models.csv")
+    assert message in str(problem.value)
+    assert str(tmp_path / "models.csv") in str(problem.value)
+
+
+def test_a_registry_without_a_column_is_one_sentence(tmp_path):
+    (tmp_path / "models.csv").write_text("name,study\ncalibrant,\n", "utf8")
+    with pytest.raises(InputError, match=r"models\.csv, line 1, column 'label': found only name"):
+        models.registry(tmp_path / "models.csv")
 
 
 @pytest.mark.parametrize("name", calibrants())

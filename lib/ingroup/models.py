@@ -1,13 +1,128 @@
-"""The models that a run can name, and which of them demonstrate.
+"""The models that a run can name: ``data/models/models.csv``, and which of them demonstrate.
 
 A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
 studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 """
 
 import re
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
 
 from ingroup import paths
+from ingroup.tables import InputError, at, read_table, wrong
+
+ENGINES = ("transformers", "vllm", "openai", "replay", "stored")
+# A version's tail, which may fall away: -latest, -preview, -002, -2024-08-06, -20241022, -0613.
+_TAIL = r"-(latest|preview|00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4})$"
+_NUMBER = r"|\d+(\.\d+)?", "a number, or nothing where none is printed"
+# What a cell of a column has to be: as a pattern, and in words.
+_CELLS = {
+    "name": (r"[a-z0-9][a-z0-9.-]*", "a name in a-z 0-9 . -"),
+    "label": (r".+", "a text"),
+    "series": (r".+", "a text"),
+    "access": (r"open|closed", "open or closed"),
+    "engine": ("|".join(ENGINES), f"one of {', '.join(ENGINES)}"),
+    "rating": (r"greedy|expected", "greedy or expected"),
+    "control": (r"|yes", "yes or nothing"),
+    "temperature": _NUMBER,
+    "top_p": _NUMBER,
+}
+
+
+class Model(NamedTuple):
+    """A row of the registry, as far as it is the same in every study."""
+
+    name: str
+    label: str
+    series: str
+    access: str
+    hub_id: str
+    ids: tuple[str, ...]
+    engine: str
+    rating: str
+    control: bool
+
+
+class Registry(NamedTuple):
+    """The rows as they are, and the models under what they are called, in lower case."""
+
+    rows: pd.DataFrame
+    names: dict[str, Model]
+    printed: dict[str, Model]
+    ids: dict[str, Model]
+
+
+@cache
+def registry(file: Path | None = None) -> Registry:
+    """``models.csv``, or a `file` like it: a row a model and study that prints it.
+
+    Its texts are as :func:`ingroup.tables.read_table` gives them; ``data/README.md`` describes the
+    columns. Raises InputError for what that refuses; a cell that is none of its column; a model
+    twice in a study, or with other facts than in a row above; an id that two models have.
+    """
+    file = file or paths.MODELS / "models.csv"
+    rows = read_table(file, [*Model._fields, *_CELLS, "study", "printed", "source"])
+    for column, (pattern, meaning) in _CELLS.items():
+        for line, cell in rows.loc[~rows[column].str.fullmatch(pattern), column].items():
+            raise wrong(at(file, line), repr(cell), meaning, column)
+    for line in rows.index[rows.duplicated(["name", "study"])]:
+        raise wrong(at(file, line), f"{rows['name'][line]!r} again", "a model once a study", "name")
+    found, everything = Registry(rows, {}, {}, {}), {}
+    for line, row in rows.iterrows():
+        facts = row[list(Model._fields)].to_dict()
+        ids = tuple(filter(None, facts["ids"].split(";")))
+        model = Model(**facts | {"ids": ids, "control": facts["control"] == "yes"})
+        called = [("name", model.name, found.names), ("printed", row["printed"], found.printed)]
+        called += [("ids", one.split("/")[-1], found.ids) for one in (model.hub_id, *ids)]
+        for column, key, known in called:
+            if key and everything.setdefault(key.lower(), model) != model:
+                same = "the same facts in all rows of a model, and what calls it for it alone"
+                raise wrong(at(file, line), f"{key!r} with other facts above", same, column)
+            known |= {key.lower(): model} if key else {}
+    return found
+
+
+def find(text: str) -> Model | None:
+    """The model that a text means, None for one that is in no row.
+
+    The text is a name, as the registry or a paper has it, a hub's or a provider's id, or a folder
+    whose last part is one, in any case. A version's tail falls away until a row fits
+    (``-latest``, ``-002``, ``-2024-08-06``); nothing else does, so a larger or smaller sister is
+    never meant. A base model, at the hub under the short name of the one that chats, is another.
+    """
+    known, whole = registry(), text.strip().rstrip("/").lower()
+    *before, last = whole.split("/")
+    if whole in known.printed:
+        return known.printed[whole]
+    while last not in known.ids and last not in known.names:
+        last, longer = re.sub(_TAIL, "", last), last
+        if last == longer:
+            return None
+    if model := known.ids.get(last):
+        return model
+    model = known.names[last]
+    base = model.hub_id and before[-1:] == [model.hub_id.lower().split("/")[0]]
+    return None if base else model
+
+
+def split(text: str) -> tuple[str, str]:
+    """An entry of ``MODELS`` as the model, spelt as it was, and its engine.
+
+    ``name@engine`` names the engine, one of `ENGINES`; without it it is the registry's, or
+    transformers for a model that is in no row. InputError for another engine, or no name.
+    """
+    name, mark, engine = (part.strip() for part in text.rpartition("@"))
+    if not mark or "/" in engine:  # a folder's name may hold the mark
+        name, engine = text.strip(), ""
+        model = find(name)
+        engine = model.engine if model else ENGINES[0]
+    if not name or engine not in ENGINES:
+        expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
+        raise InputError(f"MODELS: found {text!r}, expected {expected}.")
+    return name, engine
 
 
 def here() -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.tables import InputError, at, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
@@ -137,8 +137,23 @@ def _joined(keys: pd.DataFrame) -> list[str]:
 def model_of(study: str, model_id: str) -> str | None:
     """The ``model`` (``source`` in some) of a study's tables; None if the paper did not print it.
 
-    `model_id` is a hub or provider id, in any case; ``models.csv`` says where each comes from.
+    `model_id` is whatever :func:`ingroup.models.find` knows a model by.
     """
-    models = pd.read_csv(paths.PUBLISHED / "models.csv", dtype=str)
-    same = (models["study"] == study) & (models["hub_id"].str.lower() == model_id.lower())
-    return models.loc[same, "model"].iloc[0] if same.any() else None
+    row = _row(study, model_id)
+    return None if row is None else row["printed"]
+
+
+def sampling(study: str, model_id: str) -> dict[str, float]:
+    """The ``temperature`` and ``top_p`` that a paper prints for a model, 1 where it prints none."""
+    row = _row(study, model_id)
+    names = ("temperature", "top_p")
+    return {name: 1.0 if row is None else float(row[name] or 1) for name in names}
+
+
+def _row(study: str, model_id: str) -> pd.Series | None:
+    """The registry's row of a model and a study."""
+    if (model := models.find(model_id)) is None:
+        return None
+    rows = models.registry().rows
+    rows = rows[(rows["study"] == study) & (rows["name"] == model.name)]
+    return None if rows.empty else rows.iloc[0]

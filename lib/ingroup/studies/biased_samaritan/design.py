@@ -59,10 +59,8 @@ def trials(
 
 def sampling_of(parameters: Mapping[str, Any]) -> Sampling:
     """Temperature and top_p as given, else those of Table 5, else 1 (not in the table)."""
-    model = published.model_of("biased_samaritan", parameters["MODEL"])
-    table = published.load("biased_samaritan", 5).set_index("model")[["temperature", "top_p"]]
-    printed = table.reindex([model]).iloc[0].fillna(1.0)
-    given = {name: parameters[name.upper()] for name in table}
+    printed = published.sampling("biased_samaritan", parameters["MODEL"])
+    given = {name: parameters[name.upper()] for name in printed}
     drawn = {name: float(x if x >= 0 else printed[name]) for name, x in given.items()}
     return Sampling(**drawn, max_tokens=parameters["MAX_TOKENS"], seed=parameters["SEED"])
 

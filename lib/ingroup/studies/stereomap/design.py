@@ -66,8 +66,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     asked |= {("EXTENDED", name): trials(groups, [FIRST], name, *how) for name in reduced}
     temperature = p["TEMPERATURE"]
     if temperature < 0:  # appendix A
-        davinci = published.model_of("stereomap", p["MODEL"]) == "DAVINCI"
-        temperature = 0.5 if davinci else 1.0
+        temperature = published.sampling("stereomap", p["MODEL"])["temperature"]
     source, found = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups", []
     for model in filter(None, (p["MODEL"], p["CONTROL"])):
         for number, ((version, ablation), design) in enumerate(asked.items()):
