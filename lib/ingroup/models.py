@@ -79,7 +79,7 @@ def registry(file: Path | None = None) -> Registry:
         called += [("ids", one.split("/")[-1], found.ids) for one in (model.hub_id, *ids)]
         for column, key, known in called:
             if key and everything.setdefault(key.lower(), model) != model:
-                same = "the same facts in all rows of a model, and what calls it for it alone"
+                same = "the same facts in all rows of a model, and no id of another"
                 raise wrong(at(file, line), f"{key!r} with other facts above", same, column)
             known |= {key.lower(): model} if key else {}
     return found
