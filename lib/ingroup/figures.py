@@ -19,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from ingroup import models
+
 ONE_COLUMN = 3.03
 TWO_COLUMNS = 6.30
 
@@ -99,12 +101,24 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
     return changed.rename(columns=change)
 
 
-def save(fig: Figure, folder: Path, name: str, demonstration: bool = False) -> Figure:
-    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure, and close it,
-    so that a notebook shows it once. A `demonstration`, of the calibrant, says so below the panels.
+def whose(names: Sequence[str]) -> str:
+    """What a figure has to say of the models that it shows: which are calibrants, which are real.
+
+    `DEMONSTRATION` where all are calibrants, nothing where none is.
     """
-    if demonstration:
-        lines = textwrap.fill(DEMONSTRATION, width=int(22 * fig.get_figwidth()))
+    planted = [models.label(name) for name in names if models.is_calibrant(name)]
+    real = [models.label(name) for name in names if not models.is_calibrant(name)]
+    if planted and real:
+        return f"Real: {', '.join(real)}. Demonstration, with planted biases: {', '.join(planted)}."
+    return DEMONSTRATION if planted else ""
+
+
+def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
+    """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure, and close it,
+    so that a notebook shows it once. A `note`, as of :func:`whose`, stands below the panels.
+    """
+    if note:
+        lines = textwrap.fill(note, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     # No creation date and no matplotlib version in the file: they would change the bytes.
     unsaid = dict.fromkeys(("CreationDate", "Producer", "Creator"))

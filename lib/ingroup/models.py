@@ -4,12 +4,15 @@ A calibrant is to the pipeline what a reference weight is to a scale: a small Ll
 studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
+import yaml
 
 from ingroup import paths
 from ingroup.tables import InputError, at, read_table, wrong
@@ -17,6 +20,8 @@ from ingroup.tables import InputError, at, read_table, wrong
 ENGINES = ("transformers", "vllm", "openai", "replay", "stored")
 # A version's tail, which may fall away: -latest, -preview, -002, -2024-08-06, -20241022, -0613.
 _TAIL = r"-(latest|preview|00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4})$"
+# Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
+READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
 _NUMBER = r"|\d+(\.\d+)?", "a number, or nothing where none is printed"
 # What a cell of a column has to be: as a pattern, and in words.
 _CELLS = {
@@ -108,39 +113,89 @@ def find(text: str) -> Model | None:
     return None if base else model
 
 
-def split(text: str) -> tuple[str, str]:
-    """An entry of ``MODELS`` as the model, spelt as it was, and its engine.
+def split(text: str, engine: str = "") -> tuple[str, str]:
+    """An entry of ``MODELS`` as the model, spelt as it was, and its engine, one of `ENGINES`.
 
-    ``name@engine`` names the engine, one of `ENGINES`; without it it is the registry's, or
+    ``name@engine`` names the engine; without it, it is `engine`, else the registry's, or
     transformers for a model that is in no row. InputError for another engine, or no name.
     """
-    name, mark, engine = (part.strip() for part in text.rpartition("@"))
-    if not mark or "/" in engine:  # a folder's name may hold the mark
-        name, engine = text.strip(), ""
-        model = find(name)
-        engine = model.engine if model else ENGINES[0]
-    if not name or engine not in ENGINES:
+    name, mark, given = (part.strip() for part in text.rpartition("@"))
+    if not mark or "/" in given:  # a folder's name may hold the mark
+        name, known = text.strip(), find(text)
+        given = engine or (known.engine if known else ENGINES[0])
+    if not name or given not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")
-    return name, engine
+    return name, given
+
+
+class Asked(NamedTuple):
+    """One of a run's ``MODELS``, and how it is asked."""
+
+    name: str
+    engine: str
+    over_choices: bool  # whether its ratings are means over all admissible answers
+    control: bool  # asked in the first setting and run only
+
+
+def asked(parameters: Mapping[str, Any]) -> list[Asked]:
+    """The ``MODELS`` of a run, by its ``ENGINE`` and ``RATING`` where these are not empty."""
+    found = []
+    for entry in parameters["MODELS"]:
+        name, engine = split(entry, parameters["ENGINE"])
+        known = find(name)
+        rating = parameters["RATING"] or (known.rating if known else "greedy")
+        found.append(Asked(name, engine, rating == "expected", bool(known and known.control)))
+    return found
+
+
+def folder(model: str) -> Path | None:
+    """Where the files of a model are: in ``data/models``, or made by ``make model``, or its own."""
+    places = (paths.MODELS / model, paths.MADE / model, Path(model))
+    return next((place for place in places if (place / "config.json").is_file()), None)
+
+
+def files(folder: Path) -> list[Path]:
+    """All files of a model's folder that a loader may read, in the order of their paths."""
+    return [f for f in sorted(folder.rglob("*")) if f.suffix in READ and f.is_file()]
+
+
+def revision(folder: Path) -> str:
+    """Hash over names and contents of all files that a loader may read."""
+    digest = hashlib.sha256()
+    for file in files(folder):
+        digest.update(str(file.relative_to(folder)).encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def carried() -> dict[str, dict[str, str]]:
+    """Models whose weights a registry's package carries, with what ``make model`` needs of it."""
+    return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
 
 
 def here() -> list[str]:
-    """Names of the models in ``data/models``."""
-    return sorted(file.parent.name for file in paths.MODELS.glob("*/config.json"))
+    """Names of the models whose files are in ``data/models``, or can be made."""
+    return sorted({*(f.parent.name for f in paths.MODELS.glob("*/config.json")), *carried()})
 
 
 def is_there(model: str) -> bool:
-    """Whether a model is in ``data/models``, is another folder, or is named as on the hub."""
-    folders = paths.MODELS / model, Path(model)
-    return any((folder / "config.json").exists() for folder in folders) or bool(
-        re.fullmatch(r"[\w.-]+/[\w.-]+", model)
-    )
+    """Whether a model can be loaded: its files are here, or it has a name on the hub."""
+    known = find(model)
+    named = model in carried() or re.fullmatch(r"[\w.-]+/[\w.-]+", model)
+    return bool(folder(model) or named or (known and known.hub_id))
 
 
 def is_calibrant(model: str) -> bool:
     """Whether a model (name or folder) is a calibrant, whose results demonstrate."""
     return (paths.MODELS / model.rstrip("/").split("/")[-1] / "planted.yaml").is_file()
+
+
+def label(model: str) -> str:
+    """How a model is named in a figure: as the registry says, or the last part of its name."""
+    known = find(model)
+    return known.label if known else Path(model).name
 
 
 def calibrants() -> list[str]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -31,9 +30,8 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 class Output:
     """Where a study writes a run's tables and figures (``RUN``), and reads the tables again."""
 
-    def __init__(self, study: str, run: str, demonstration: bool = False):
+    def __init__(self, study: str, run: str):
         self.figures, self.tables = paths.outputs(study, run)
-        self.demonstration = demonstration
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
         """Write a table by :func:`ingroup.figures.write_table`; it comes back, to be shown."""
@@ -44,9 +42,9 @@ class Output:
         """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
         return figures.read_table(self.tables, name)
 
-    def save(self, figure: Figure, name: str, demonstration: bool = True) -> Figure:
-        """Write a figure as PDF and PNG; see :func:`ingroup.figures.save`."""
-        return figures.save(figure, self.figures, name, demonstration and self.demonstration)
+    def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
+        """Write a figure as PDF and PNG; it says which of the models `shown` are calibrants."""
+        return figures.save(figure, self.figures, name, figures.whose(shown))
 
 
 def took(
@@ -56,19 +54,18 @@ def took(
 
     Writes ``usage.csv``, and ``failed.csv`` with the condition and the reason of each failed call.
     """
-    used, failed = {}, []
+    used, failed = [], []
     for call in calls:
-        tokens = []
+        about = {"model": call.model, "asked": call.way, **call.labels}
         for part in parts(stored(call)):
-            tokens.append(usage(part, price_in, price_out, call.model))
+            used.append(usage(part, price_in, price_out, call.model).assign(**about))
             for row in part[part.finish_reason == FAILED].itertuples():
                 told = call.design[row.trial].condition
                 failed.append({"model": call.model, **call.labels, **told, "reason": row.error})
-        used[call.key] = pd.concat(tokens).sum()
-    spent = pd.DataFrame(used).T.rename_axis(["model", *calls[0].labels])
+    spent = pd.concat(used).groupby(list(about), sort=False).sum()
+    spent.loc[("all", *[""] * (len(about) - 1)), :] = spent.sum()
     counted = spent.columns.drop("cost")
     spent[counted] = spent[counted].astype(int)
-    spent.loc[("all", *[""] * len(calls[0].labels)), :] = spent.sum()
     out.write(spent, "usage", index=True)
     out.write(pd.DataFrame(failed), "failed")
     shown = spent.style.format_index(escape="html").format("{:,.0f}")
@@ -107,8 +104,3 @@ def replies(
     ]
     shown = pd.DataFrame(rows)
     return HTML(shown.to_html(formatters={"reply": one_line}, escape=True, index=False))
-
-
-def name_of(model: str) -> str:
-    """How a model is named in a figure: the last part of its folder or hub name."""
-    return Path(model).name

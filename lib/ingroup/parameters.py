@@ -14,7 +14,7 @@ from ingroup import models
 from ingroup.inference.engine import EngineError, address
 from ingroup.tables import InputError
 
-SERVED = ("openai", "replay")  # engines to which a model is a name; the others load it
+SERVED, LOADING = ("openai", "replay"), ("transformers", "vllm")  # a name to them, or a folder
 
 Count = Annotated[int, Field(ge=1, description="a whole number, at least 1")]
 CountOrNone = Annotated[int, Field(ge=0, description="a whole number, not negative")]
@@ -47,9 +47,9 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
 class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     """The parameters that notebooks share: models, the engine and its options, numbers."""
 
-    MODEL: Annotated[str, Field(min_length=1, description="the name of a model, e.g. calibrant")]
-    CONTROL: str
-    ENGINE: Literal["transformers", "vllm", "openai", "replay"]
+    MODELS: Annotated[Texts, Field(min_length=1, description="names of models, e.g. calibrant")]
+    ENGINE: Literal["", "transformers", "vllm", "openai", "replay"]
+    RATING: Literal["", "greedy", "expected"]
     TEMPERATURE: Temperature
     TOP_P: TopP
     MAX_TOKENS: Count
@@ -73,30 +73,50 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     RUN: str
 
     @model_validator(mode="after")
-    def _models_and_engine_fit(self) -> Self:
-        """A notebook without ENGINE reads what others asked, and a model is only a name to it."""
-        engine, loads = self.ENGINE, self.ENGINE is not None and self.ENGINE not in SERVED
-        for name in ("MODEL", "CONTROL", "REWRITER"):
-            model = getattr(self, name, None)
-            if model and loads and not models.is_there(model):
+    def _models_and_engines_fit(self) -> Self:
+        """A notebook without MODELS reads what others asked."""
+        if self.MODELS is None:
+            return self
+        asked = models.asked(self.model_dump())
+        names = [model.name for model in asked]
+        for name in {name for name in names if names.count(name) > 1}:
+            raise InputError(f"MODELS names {name!r} twice: one engine of a model to a run")
+        writer = getattr(self, "REWRITER", None)
+        named = [(m.name, m.engine) for m in asked]
+        for name, engine in [*named, *([models.split(writer, self.ENGINE)] if writer else [])]:
+            if engine in LOADING and not models.is_there(name):
                 raise InputError(
-                    f"{name} {model!r} is neither a model in data/models "
-                    f"({', '.join(models.here())}), nor a folder with a config.json, nor a hub "
-                    "name such as organisation/name"
+                    f"{name!r} is neither a model in data/models ({', '.join(models.here())}), nor "
+                    "in models.csv, nor a folder with a config.json, nor a hub name such as "
+                    "organisation/name"
                 )
-            if name != "MODEL" and model and engine == "replay":
-                raise InputError(f"ENGINE=replay has the answers of one model: leave {name} empty")
+        for model in asked:
+            if model.over_choices and model.engine in SERVED:
+                raise InputError(
+                    f"RATING=expected needs the probabilities of all admissible answers, which "
+                    f"ENGINE={model.engine} does not give"
+                )
+        self._options_fit({engine for _, engine in named}, named)
+        return self
+
+    def _options_fit(self, engines: set[str], named: list[tuple[str, str]]) -> None:
+        """Options that only one kind of engine takes."""
         for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "openai")):
-            if getattr(self, name) and engine != its:
-                raise InputError(f"{name} is for ENGINE={its}, found ENGINE={engine}")
+            if getattr(self, name) and its not in engines:
+                raise InputError(f"{name} is for ENGINE={its}, found ENGINE={self.ENGINE}")
         plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "RAY_ADDRESS": ""}
         for name, value in (plain | {"ENGINE_WORKERS": 1}).items():
-            if not loads and getattr(self, name) not in (value, None):
+            if not engines & {*LOADING} and getattr(self, name) not in (value, None):
                 loading = "an engine that loads the model"
-                raise InputError(f"{name} is for {loading}, found ENGINE={engine}")
-        if engine == "replay" and not self.RECORDINGS:
+                raise InputError(f"{name} is for {loading}, found ENGINE={self.ENGINE}")
+        recorded = [name for name, engine in named if engine == "replay"]
+        if recorded and not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"ENGINE=replay needs {needed}")
+        if recorded[1:]:
+            raise InputError(
+                f"ENGINE=replay has the answers of one model, found {', '.join(recorded)}"
+            )
         if self.RECORDINGS and not glob.glob(self.RECORDINGS):
             raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
         if self.BASE_URL:
@@ -104,4 +124,3 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                 address(self.BASE_URL)
             except EngineError as error:
                 raise InputError(f"BASE_URL: {error}") from error
-        return self

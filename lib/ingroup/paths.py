@@ -18,11 +18,13 @@ STIMULI = DATA / "stimuli"
 SAMPLE = DATA / "sample"
 PUBLISHED = DATA / "published"
 MODELS = DATA / "models"
+RECORDINGS = DATA / "recordings"
 RAW = DATA / "raw"
 
 FIGURES = ROOT / "figures"
 BUILD = ROOT / "build"
 RESPONSES = BUILD / "responses"
+MADE = BUILD / "models"  # of weights that a package carries
 NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"
 

@@ -14,7 +14,6 @@ import yaml
 from pydantic import ValidationError, create_model
 
 from ingroup import parameters, paths, studies
-from ingroup.models import is_calibrant
 from ingroup.tables import InputError
 
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -27,9 +26,8 @@ def merged(
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
     Names are without suffix, ``given`` as typed on the command line; where ``shared``, what only
-    another notebook takes is passed over. ``CONTROL`` is the negative control of the calibrant: for
-    another model, a server or recordings it is empty unless it is given. Raises InputError for the
-    first unknown name, else the first value that cannot work, in one sentence.
+    another notebook takes is passed over. Raises InputError for the first unknown name, else the
+    first value that cannot work, in one sentence.
     """
     defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
     profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
@@ -45,9 +43,6 @@ def merged(
             raise InputError(f"{notebook} has no parameter {name}; {says}")
         values[name] = text
     values["RUN"] = run
-    served, model = values.get("ENGINE") in parameters.SERVED, str(values.get("MODEL"))
-    if "CONTROL" in values and "CONTROL" not in given and (served or not is_calibrant(model)):
-        values["CONTROL"] = ""
     return _checked(_kind(notebook, defaults), values)
 
 

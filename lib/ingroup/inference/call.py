@@ -4,23 +4,27 @@ A study's ``calls(parameters)`` spells the address of its answers once. Whatever
 or records them goes through these.
 """
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
+from glob import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.design import Design
 from ingroup.inference.engine import Sampling
 from ingroup.inference.engines import make_engine
-from ingroup.inference.generate import fill, open_store
+from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 OPTIONS["workers"] = "ENGINE_WORKERS"
+STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +33,8 @@ class Call:
 
     ``source`` says how much of what is asked about (``"sample-8"``), ``part`` what of the study
     this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
-    those of others. It is not ``settled`` where texts of the design are still to be written, so
+    those of others, ``options`` are those of the engine that the study sets. It is not ``settled``
+    where texts of the design are still to be written, so
     that it can only be planned.
     """
 
@@ -42,20 +47,49 @@ class Call:
     sampling: Sampling
     labels: Mapping[str, Any] = field(default_factory=dict)
     settled: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def folder(self) -> Path:
-        """``build/responses/<study>/<source>/<model>@<engine>/<part>``.
+    def address(self) -> Path:
+        """``<study>/<source>/<model>@<engine>/<part>``, below any folder of responses.
 
         Slashes of a name are made harmless. The same model through two engines has two stores.
         """
-        parts = (self.study, self.source, f"{self.model.strip('/')}@{self.engine}", self.part)
-        return paths.RESPONSES.joinpath(*(part.strip("/").replace("/", "--") for part in parts))
+        part = f"{self.part}+choices" if self.over_choices else self.part
+        parts = (self.study, self.source, f"{self.model.strip('/')}@{self.engine}", part)
+        return Path(*(part.strip("/").replace("/", "--") for part in parts))
+
+    @property
+    def folder(self) -> Path:
+        """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
+
+        For the engine "stored" those of any engine.
+        """
+        roots = (paths.RECORDINGS / self.address.parts[2].partition("@")[0], paths.RESPONSES)
+        if self.engine != STORED:
+            found = [root / self.address for root in roots]
+        else:
+            study, source, model, part = self.address.parts
+            pattern = f"{escape(model.removesuffix(STORED))}*/{escape(part)}"
+            found = [f for root in roots for f in sorted((root / study / source).glob(pattern))]
+        there = [folder for folder in found if (folder / "manifest.json").exists()]
+        return (there or [roots[-1] / self.address])[0]
+
+    @property
+    def over_choices(self) -> bool:
+        """Whether the probabilities of all admissible answers are asked for, not a text."""
+        return bool(self.sampling.choices)
+
+    @property
+    def way(self) -> str:
+        """How it is asked, as a table says it: ``"freely"`` or ``"over choices"``."""
+        return "over choices" if self.over_choices else "freely"
 
     @property
     def title(self) -> str:
         """Model and labels, for a progress bar or a line of a plan."""
-        return " ".join([Path(self.model).name, *map(str, self.labels.values())])
+        how = [self.way] if self.over_choices else []
+        return " ".join([Path(self.model).name, *map(str, self.labels.values()), *how])
 
     @property
     def key(self) -> tuple:
@@ -63,25 +97,70 @@ class Call:
         return (self.model, *self.labels.values())
 
 
-def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> None:
+def rated(calls: Iterable[Call]) -> list[Call]:
+    """The calls whose answers a study analyses: of a model asked over choices those alone.
+
+    What such a model answered freely stands beside them, for comparison.
+    """
+    calls = list(calls)
+    over_choices = {call.model for call in calls if call.over_choices}
+    return [call for call in calls if call.over_choices or call.model not in over_choices]
+
+
+def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
     One engine a model (recordings: a call), with the options that the notebook's ``parameters``
-    name, closed when its calls are done. EngineError where it cannot start or gives up; the stores
-    keep what they have. StoreError where a store answers something else or cannot be written,
-    ValueError where a call is not settled.
+    name, closed when its calls are done; none is made where nothing is missing. Returns the calls
+    that are answered: those of the engine "stored" whose answers are not here are left out, and
+    named in a line. EngineError where an engine cannot start or gives up; the stores keep what they
+    have. StoreError where a store answers something else or cannot be written, ValueError where a
+    call is not settled.
     """
-    options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
-    for _, group in groupby(calls, lambda c: c.folder if c.engine == "replay" else c.model):
+    calls = list(calls)
+    given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    revision = cache(models.revision)
+    open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
+    absent = [call for call in open_calls if call.engine == STORED]
+    if absent:
+        titles = "; ".join(call.title for call in absent)
+        print(f"no answers are stored, and none are asked for: {titles}", file=sys.stderr)
+    asked = [call for call in open_calls if call.engine != STORED]
+    for _, group in groupby(asked, lambda c: c.folder if c.engine == "replay" else c.model):
         same = list(group)
         if unsettled := [call.title for call in same if not call.settled]:
             raise ValueError(f"{unsettled[0]}: texts of its prompts are still to be written")
         designs = [same[0].design]  # what recordings answer
+        options = given | same[0].options
         engine = make_engine(same[0].engine, same[0].model, designs=designs, **options)
         with closing(engine):
             for call in same:
                 store = open_store(call.folder, call.design, engine, call.sampling)
                 fill(call.design, engine, store, call.sampling, call.title)
+    return [call for call in calls if call not in absent]
+
+
+def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
+    """Whether a store holds all that would be asked, told without the engine.
+
+    StoreError where it answers something else; for the engine "stored" there is nothing then.
+    """
+    file = call.folder / "manifest.json"
+    if not file.exists() or call.engine == "replay":  # recordings tell what they answer
+        return False
+    there = read_manifest(file)
+    asked = pinned(call.design, call.sampling, there.get("shard_size"))
+    known = {name: options[name] for name in ("system", "bos", "dtype") if name in options}
+    known = {k: v for k, v in known.items() if there.get(k, v) != v and v != "auto"}
+    if paths.RECORDINGS not in file.parents and (folder := models.folder(call.model)):
+        known["revision"] = revision(folder)  # it may have been trained anew
+    if call.engine == STORED and any(there.get(k) != v for k, v in (asked | known).items()):
+        return False
+    rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
+    store = Store(call.folder, rest | asked | known)
+    missing, failed, damaged = store.state()
+    again = failed and call.engine == "openai"  # a server's failed calls are asked again
+    return not (missing or damaged or store.has_journal or again)
 
 
 def stored(call: Call) -> Store:

@@ -1,7 +1,6 @@
 """The body of a chat completion, read whatever a server sent in its place."""
 
 import json
-import math
 from typing import Any
 
 from ingroup.inference.engine import FAILED, LENGTH, STOP, Reply
@@ -10,11 +9,8 @@ COUNTS = ("prompt_tokens", "cached_tokens", "output_tokens")
 BROKEN = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
 
 
-def read(body: bytes, logprobs: int = 0) -> Reply:
-    """The reply in a chat completion; a ValueError with the body where it is none.
-
-    One without the ``logprobs`` that were asked for, or with broken ones, is one all the same.
-    """
+def read(body: bytes) -> Reply:
+    """The reply in a chat completion; a ValueError with the body where it is none."""
     try:
         answer = json.loads(body)
         first = answer["choices"][0]
@@ -33,27 +29,12 @@ def read(body: bytes, logprobs: int = 0) -> Reply:
         reason = f"the answer holds no text (finish_reason {ending})"
         return Reply(None, FAILED, **about, error=reason)
     reason = LENGTH if ending == "length" else STOP
-    return Reply(text, reason, **about, top_logprobs=_top_logprobs(first, logprobs))
+    return Reply(text, reason, **about)
 
 
 def _encodable(text: str) -> str:
     """JSON can spell half a surrogate pair, which no UTF-8 file can hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _top_logprobs(first: dict[str, Any], number: int) -> tuple[tuple[str, float], ...]:
-    """The most probable first tokens, most probable first; none where one of them is broken."""
-    if not number:
-        return ()
-    try:
-        given = first["logprobs"]["content"][0]["top_logprobs"]
-        found = [(_encodable(one["token"]), float(one["logprob"])) for one in given]
-    except (*BROKEN, OverflowError):
-        return ()
-    # Rounding may lift a sure token a little above 0.
-    if not all(math.isfinite(value) and value < 1e-3 for _, value in found):
-        return ()
-    return tuple(sorted(found, key=lambda one: -one[1])[:number])
 
 
 def _counts(usage: Any) -> dict[str, int]:

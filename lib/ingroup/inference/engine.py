@@ -4,13 +4,17 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from ingroup.design import Message
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
-MOST_LOGPROBS = 20  # what OpenAI's API and vLLM give at most
+# What an engine says that is asked over choices and cannot.
+NO_CHOICES = (
+    "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
+    "itself with ENGINE=transformers or vllm"
+)
 
 
 class EngineError(RuntimeError):
@@ -23,33 +27,33 @@ class Sampling:
 
     Temperature 0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have
     no effect; above it every prompt has a seed of its own, from this one. A reply has at most
-    ``max_tokens`` (128 in the released code of Hou et al.) and brings along its ``logprobs`` (0 to
-    20) most probable first tokens. ValueError for a number out of range.
+    ``max_tokens`` (128 in the released code of Hou et al.).
+
+    With ``choices``, the admissible answers, nothing is drawn: a reply brings the probability of
+    each (:mod:`ingroup.inference.choices`). It may consist of several answers, each behind one of
+    the ``leads``, given the leads and most probable answers before it. ValueError for a number out
+    of range.
     """
 
     temperature: float = 0.0
     top_p: float = 1.0
     max_tokens: int = 128
     seed: int = 0
-    logprobs: int = 0
+    choices: tuple[str, ...] = ()
+    leads: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
-        drawn = self.temperature >= 0 and 0 < self.top_p <= 1 and self.max_tokens >= 1
-        if not (drawn and 0 <= self.logprobs <= MOST_LOGPROBS):
+        if not (self.temperature >= 0 and 0 < self.top_p <= 1 and self.max_tokens >= 1):
             raise ValueError(
-                "sampling needs temperature >= 0, 0 < top_p <= 1, max_tokens >= 1 and logprobs of "
-                f"0 to {MOST_LOGPROBS}, found {self}"
+                f"sampling needs temperature >= 0, 0 < top_p <= 1 and max_tokens >= 1, found {self}"
             )
 
-    def identity(self) -> dict[str, float | int]:
-        """What of the sampling can change a reply or what comes with it.
-
-        top_p and seed count only if anything is drawn, logprobs only if there are any.
-        """
+    def identity(self) -> dict[str, Any]:
+        """What of the sampling can change a reply; top_p and seed only if anything is drawn."""
+        if self.choices:
+            return {"choices": list(self.choices), "leads": list(self.leads)}
         kept = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        if self.temperature > 0:
-            kept |= {"top_p": self.top_p, "seed": self.seed}
-        return kept | ({"logprobs": self.logprobs} if self.logprobs else {})
+        return kept | ({"top_p": self.top_p, "seed": self.seed} if self.temperature > 0 else {})
 
 
 class Reply(NamedTuple):
@@ -58,9 +62,10 @@ class Reply(NamedTuple):
     ``text`` is what the model wrote without special tokens, None where the call failed;
     ``finish_reason`` is ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens) or
     ``"failed"``, and ``error`` says why. ``cached_tokens`` are those of the prompt that did not
-    have to be computed again. ``top_logprobs`` are the most probable first tokens as text, most
-    probable first, each with the natural logarithm of its probability before temperature and top_p;
-    empty unless the sampling asks for them. ``model`` is who answered, as a server says.
+    have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
+    ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
+    on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
+    behind each, and ``text`` is made of the leads and the most probable answers.
     """
 
     text: str | None
@@ -69,8 +74,9 @@ class Reply(NamedTuple):
     cached_tokens: int = 0
     output_tokens: int = 0
     error: str = ""
-    top_logprobs: tuple[tuple[str, float], ...] = ()
     model: str = ""
+    probabilities: Sequence[float] = ()
+    mass: Sequence[float] = ()
 
 
 def trial_seed(seed: int, prompt: Sequence) -> int:

@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ingroup import paths
+from ingroup import models
 from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import Engine
 
-ENGINES = ("transformers", "vllm", "openai", "replay")
-
 
 def find_model(name: str) -> str:
-    """The folder ``data/models/<name>`` where there is one, else the name as it is."""
-    folder = paths.MODELS / name
-    return str(folder) if (folder / "config.json").exists() else name
+    """What a loader takes for a name: a folder, made where a package carries it, or the hub's."""
+    if models.folder(name) is None and name in models.carried():
+        from ingroup.inference.carried import make
+
+        return str(make(name))
+    known = models.find(name)
+    return str(models.folder(name) or (known and known.hub_id) or name)
 
 
 def make_engine(
@@ -61,4 +63,4 @@ def make_engine(
         from ingroup.inference.replay_engine import ReplayEngine
 
         return ReplayEngine(recordings, model, designs=designs)
-    raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(ENGINES)}")
+    raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")

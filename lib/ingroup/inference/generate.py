@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
@@ -19,13 +20,17 @@ SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
 
 
+def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
+    """What a store's manifest holds beside the engine's identity."""
+    asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
+    return asked | {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
+
+
 def open_store(
     folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE
 ) -> Store:
     """The store of one design in ``folder``; its manifest pins all that can change a response."""
-    asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
-    asked |= {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
-    return Store(folder, engine.identity() | asked)
+    return Store(folder, engine.identity() | pinned(design, sampling, shard_size))
 
 
 def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "") -> None:

@@ -32,8 +32,7 @@ class Journal:
             digest, _, text = line.partition(b" ")
             if digest == self._digest(text):
                 values = json.loads(text)
-                trial, top = values.pop("trial"), map(tuple, values.pop("top_logprobs"))
-                self.kept[trial] = Reply(**values, top_logprobs=tuple(top))
+                self.kept[values.pop("trial")] = Reply(**values)
 
     def add(self, trial: int, reply: Reply) -> None:
         """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""

@@ -12,7 +12,15 @@ from anyio.from_thread import start_blocking_portal
 
 from ingroup.design import Message
 from ingroup.inference import chat_completion
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling, address, trial_seed
+from ingroup.inference.engine import (
+    FAILED,
+    NO_CHOICES,
+    EngineError,
+    Reply,
+    Sampling,
+    address,
+    trial_seed,
+)
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -107,6 +115,8 @@ class OpenAIEngine:
         cause that is not theirs: a wrong key, no such model, no credit, no server, a redirect to
         another one. Any other failure is a reply that says why. An interrupt cancels the calls.
         """
+        if sampling.choices:
+            raise EngineError(f"a server of this API answers {NO_CHOICES}")
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep)
         if stopped:
@@ -172,8 +182,6 @@ class OpenAIEngine:
         if sampling.temperature > 0:
             seed = trial_seed(sampling.seed, messages)
             request |= {"top_p": sampling.top_p, "seed": seed}
-        if sampling.logprobs:
-            request |= {"logprobs": True, "top_logprobs": sampling.logprobs}
         return request
 
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> tuple[Reply, bool]:
@@ -182,7 +190,7 @@ class OpenAIEngine:
         try:
             async with asyncio.timeout(self.budget_seconds):
                 answer = await client.chat.completions.with_raw_response.create(**request)
-            return chat_completion.read(answer.content, request.get("top_logprobs", 0)), False
+            return chat_completion.read(answer.content), False
         except TimeoutError:
             reason = f"no answer within {self.budget_seconds:.3g} s"
         except openai.APITimeoutError:
@@ -209,8 +217,7 @@ class OpenAIEngine:
         short, plain = len(key) <= WORD_LENGTH, len(key) < SECRET_LENGTH and key.isalpha()
         if not (short or plain):
             masked = [text and text.replace(key, "[key]") for text in (reply.text, reply.model)]
-            top = [(token.replace(key, "[key]"), number) for token, number in reply.top_logprobs]
-            reply = reply._replace(text=masked[0], model=masked[1], top_logprobs=tuple(top))
+            reply = reply._replace(text=masked[0], model=masked[1])
         if key:
             around = r"(?<!\w)", r"(?!\w)"
             error = re.sub(re.escape(key).join(around if short else ("", "")), "[key]", error)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.design import Design, Message
-from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, NO_CHOICES, STOP, EngineError, Reply, Sampling
 from ingroup.inference.store import Store, StoreError, read_manifest
 from ingroup.tables import at, read_json, read_table, wrong
 
@@ -116,14 +116,11 @@ class ReplayEngine:
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order.
 
-        EngineError where the sampling asks for log-probabilities, and where nothing asked so far
-        has a recording: it shows where the nearest one departs from the first prompt.
+        EngineError where the sampling has choices, and where nothing asked so far has a recording:
+        it shows where the nearest one departs from the first prompt.
         """
-        if sampling.logprobs:
-            raise EngineError(
-                f"the recordings in {self.path} hold no log-probabilities; ask without them, or "
-                "ask the model itself"
-            )
+        if sampling.choices:
+            raise EngineError(f"the recordings in {self.path} are texts {NO_CHOICES}")
         prompts = [_prompt(*(message["content"] for message in chat)) for chat in conversations]
         keys = np.frombuffer(b"".join(map(_key, prompts)), dtype="S16")
         lows = np.searchsorted(self._keys, keys, side="left")

@@ -30,7 +30,9 @@ SCHEMA = pa.schema(
         ("output_tokens", pa.int32()),
         ("error", TEXT),
         ("model", TEXT),
-        ("top_logprobs", pa.list_(pa.struct([("token", pa.string()), ("logprob", pa.float32())]))),
+        # Three digits, half the room: of 37 million answers over 101 choices, 7 GB.
+        ("probabilities", pa.list_(pa.float16())),
+        ("mass", pa.list_(pa.float16())),
     ]
 )
 
@@ -53,8 +55,7 @@ class DamagedError(StoreError):
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
     rows = [
-        {"trial": trial, **reply._asdict(), "top_logprobs": reply.top_logprobs or None}
-        for trial, reply in zip(trials, replies, strict=True)
+        {"trial": trial, **reply._asdict()} for trial, reply in zip(trials, replies, strict=True)
     ]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})

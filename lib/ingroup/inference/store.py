@@ -30,7 +30,7 @@ from ingroup.inference.journal import Journal
 from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
 
 JOURNAL = "journal.jsonl"
-FORMAT = 4  # what the files look like
+FORMAT = 5  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
@@ -228,14 +228,14 @@ class Store:
         """Responses to trials ``start`` up to ``stop``, ordered; ``trial`` counts from ``start``.
 
         With ``columns`` of ``SCHEMA`` beside ``trial`` and ``finish_reason``, or all. Texts are
-        categories, ``text`` is missing where a call failed; ``top_logprobs`` is there only where
-        the sampling asked for it, and stays an Arrow column. StoreError where a shard of this range
-        is missing or damaged.
+        categories, ``text`` is missing where a call failed; ``probabilities`` and ``mass`` are
+        there only where the sampling has choices, as Arrow columns. StoreError where a shard of
+        this range is missing or damaged.
         """
         stop = self.trials if stop is None else stop
         needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
-        if "sampling_logprobs" not in self.manifest:
-            needed.discard("top_logprobs")
+        if "sampling_choices" not in self.manifest:
+            needed -= {"probabilities", "mass"}
         names = [name for name in SCHEMA.names if name in needed]
         wanted, found = range(start // self.shard_size, -(-stop // self.shard_size)), []
         for shard, table, damaged in self.tables(wanted, names):

@@ -1,13 +1,15 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from typing import TypeVar
 
 import torch
 import transformers
 from transformers import (
+    BatchEncoding,
     DynamicCache,
     LogitsProcessorList,
     PreTrainedModel,
@@ -15,9 +17,12 @@ from transformers import (
     TopPLogitsWarper,
 )
 
+from ingroup.inference.choices import Tree
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling, trial_seed
 from ingroup.inference.prompts import Bos, SystemRole
-from ingroup.inference.weights import LocalEngine
+from ingroup.inference.weights import LocalEngine, Weighed
+
+T = TypeVar("T")
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
@@ -52,10 +57,23 @@ class TransformersEngine(LocalEngine):
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
-    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order."""
-        cut, model = list(batches(prompts, self.batch_size)), self._model
-        replies: dict[int, Reply] = {}
+    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        model = self._model  # before there are threads
+        least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
+        return self._in_batches(
+            prompts, least, lambda *part: self._generate(model, *part, sampling)
+        )
+
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
+        model = self._model
+        return self._in_batches(prompts, 4, lambda *part: self._weigh(model, *part, tree))
+
+    def _in_batches(
+        self, prompts: list[list[int]], least: int, compute: Callable[..., Iterable[T]]
+    ) -> list[T]:
+        """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
+        cut = list(batches(prompts, self.batch_size, least))
+        found: dict[int, T] = {}
         # On a CPU many batches side by side, a thread each, are twice as fast as one batch on
         # many threads.
         cores = torch.get_num_threads()
@@ -64,18 +82,38 @@ class TransformersEngine(LocalEngine):
         try:
             with ThreadPoolExecutor(workers) as pool:
                 asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
-                answers = pool.map(lambda part: self._generate(model, *part, sampling), asked)
-                for (batch, _), found in zip(cut, answers, strict=True):
-                    replies |= zip(batch, found, strict=True)
+                answers = pool.map(lambda part: compute(*part), asked)
+                for (batch, _), part in zip(cut, answers, strict=True):
+                    found |= zip(batch, part, strict=True)
         finally:
             torch.set_num_threads(cores)
-        return [replies[place] for place in range(len(prompts))]
+        return [found[place] for place in range(len(prompts))]
 
     @torch.inference_mode()
     def _generate(
         self, model: PreTrainedModel, prompts: list[list[int]], shared: int, sampling: Sampling
     ) -> list[Reply]:
         """Replies to prompts whose first ``shared`` tokens are the same and computed once."""
+        rest, prefix, past = self._begin(model, prompts, shared)
+        # Padding stands between the prefix and the rest; the mask hides it from both.
+        ids = torch.cat([prefix, rest["input_ids"]], dim=1)
+        mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
+        draw = [Draw(prompts, sampling, self.device)] if sampling.temperature > 0 else []
+        output = model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=past,
+            max_new_tokens=sampling.max_tokens,
+            pad_token_id=self.tokenizer.pad_token_id,
+            logits_processor=LogitsProcessorList(draw),
+        )
+        written = output[:, ids.shape[1] :].tolist()
+        return list(map(self._reply, prompts, written, _cached(prompts, shared)))
+
+    def _begin(
+        self, model: PreTrainedModel, prompts: list[list[int]], shared: int
+    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:
+        """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         ).to(self.device)
@@ -85,31 +123,56 @@ class TransformersEngine(LocalEngine):
             past = DynamicCache(config=model.config)
             model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
             past.batch_repeat_interleave(len(prompts))
-        prefix = prefix.expand(len(prompts), shared)
-        # Padding stands between the prefix and the rest; the mask hides it from both.
-        ids = torch.cat([prefix, rest["input_ids"]], dim=1)
-        mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
-        first = FirstToken(sampling.logprobs)
-        listeners = [first] if sampling.logprobs else []
-        if sampling.temperature > 0:
-            listeners.append(Draw(prompts, sampling, self.device))
-        output = model.generate(
+        return rest, prefix.expand(len(prompts), shared), past
+
+    @torch.inference_mode()
+    def _weigh(
+        self, model: PreTrainedModel, prompts: list[list[int]], shared: int, tree: Tree
+    ) -> list[Weighed]:
+        """Probabilities over choices, in one pass over prompts and tree together.
+
+        The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
+        its own path (as in tree attention for speculative decoding, Miao et al. 2024).
+        """
+        rest, _, past = self._begin(model, prompts, shared)
+        ids, there = rest["input_ids"], rest["attention_mask"].bool()
+        number, length = ids.shape
+        paths = sorted({p.path[:n] for p in tree.places for n in range(1, len(p.path) + 1)})
+        place_of = {path: length + place for place, path in enumerate(paths)}
+        tail = torch.tensor([path[-1] for path in paths], dtype=torch.long, device=self.device)
+        ids = torch.cat([ids, tail.expand(number, -1)], dim=1)
+        # Which token sees which: all the prefix; of the rest, what is no padding and not behind it.
+        size = length + len(paths)
+        seen = torch.ones(number, size, shared + size, dtype=torch.bool, device=self.device).tril(
+            shared
+        )
+        seen[:, :, shared : shared + length] &= there[:, None, :]
+        seen[:, length:, shared + length :] = False
+        for path, place in place_of.items():
+            for end in range(1, len(path) + 1):
+                seen[:, place, shared + place_of[path[:end]]] = True
+        mask = torch.zeros(seen.shape, dtype=model.dtype, device=self.device)
+        mask = mask.masked_fill(~seen, torch.finfo(model.dtype).min)[:, None]
+        depth = torch.tensor([len(path) for path in paths], dtype=torch.long, device=self.device)
+        lengths = there.sum(1, keepdim=True)
+        positions = torch.cat([(there.cumsum(1) - 1).clamp(min=0), lengths - 1 + depth], dim=1)
+        kept = [place_of.get(place.path, length - 1) for place in tree.places]
+        logits = model(
             input_ids=ids,
             attention_mask=mask,
+            position_ids=shared + positions,
             past_key_values=past,
-            max_new_tokens=sampling.max_tokens,
-            pad_token_id=self.tokenizer.pad_token_id,
-            logits_processor=LogitsProcessorList(listeners),
-        )
-        written = output[:, ids.shape[1] :].tolist()
-        top = first.top or [[]] * len(prompts)
-        # The first prompt of a batch pays for the prefix.
-        cached = [0] + [shared] * (len(prompts) - 1)
-        return list(map(self._reply, prompts, written, cached, top))
+            logits_to_keep=torch.tensor(kept, device=self.device),
+        ).logits.float()
+        found = [
+            logits[:, place, list(one.tokens)].cpu().numpy()
+            for place, one in enumerate(tree.places)
+        ]
+        free = torch.log_softmax(logits[:, 0], dim=-1)[:, list(tree.places[0].tokens)]
+        mass = free.exp().sum(dim=-1).tolist()
+        return list(map(Weighed, tree.probabilities(found), mass, _cached(prompts, shared)))
 
-    def _reply(
-        self, prompt: list[int], ids: list[int], cached: int, top: list[tuple[int, float]]
-    ) -> Reply:
+    def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
         length = ends[0] + 1 if ends else len(ids)
         return Reply(
@@ -118,13 +181,7 @@ class TransformersEngine(LocalEngine):
             prompt_tokens=len(prompt),
             cached_tokens=cached,
             output_tokens=length,
-            top_logprobs=tuple((self._token_text(token), number) for token, number in top),
         )
-
-    @cached_property
-    def _end_tokens(self) -> set[int]:
-        ends = self._model.generation_config.eos_token_id
-        return set(ends if isinstance(ends, list) else [ends])
 
     def close(self) -> None:
         """Give the memory of the weights back."""
@@ -132,27 +189,6 @@ class TransformersEngine(LocalEngine):
         gc.collect()
         if self.device == "cuda":
             torch.cuda.empty_cache()
-
-
-class FirstToken:
-    """Listens to a generation: the most probable first tokens of each prompt.
-
-    To let ``generate`` return its logits would keep those of every token, gigabytes of them.
-    It is called before temperature and top_p are applied. ``top`` are, for each prompt, the ids of
-    the ``number`` most probable tokens with the natural logarithm of their probability, most
-    probable first.
-    """
-
-    def __init__(self, number: int):
-        self.number = number
-        self.top: list[list[tuple[int, float]]] = []
-
-    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        if not self.top:
-            logprobs = torch.log_softmax(logits.float(), dim=-1)
-            values, ids = logprobs.topk(min(self.number, logprobs.shape[-1]))
-            self.top = [list(pairs) for pairs in map(zip, ids.tolist(), values.tolist())]
-        return logits
 
 
 class Draw:
@@ -182,20 +218,26 @@ class Draw:
         return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
 
 
-def batches(prompts: list[list[int]], size: int) -> Iterator[tuple[list[int], int]]:
+def _cached(prompts: Sequence, shared: int) -> list[int]:
+    """Tokens that each prompt of a batch did not have to compute: the first pays for the prefix."""
+    return [0] + [shared] * (len(prompts) - 1)
+
+
+def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[list[int], int]]:
     """Cut prompts into batches of up to ``size`` that share a long prefix.
 
-    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once
-    it is a quarter full, before a prompt that would more than halve the shared prefix: at the
-    next persona, in the empathy-gap design. Each is its prompts' places, and how many first tokens
-    they share: at least one token of each is left to compute.
+    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once it
+    has ``least`` prompts, before one with which they would have to compute more tokens than that
+    one alone: at the next persona, in the empathy-gap design. Each is its prompts' places, and how
+    many first tokens they share: at least one token of each is left to compute.
     """
     batch: list[int] = []
     shared = 0
     for place in sorted(range(len(prompts)), key=prompts.__getitem__):
         common = _common(prompts[batch[0]], prompts[place]) if batch else len(prompts[place]) - 1
         common = min(common, shared) if batch else common
-        if len(batch) == size or (len(batch) >= size // 4 and 2 * common < shared):
+        ends = len(batch) >= least and len(batch) * (shared - common) > common
+        if len(batch) == size or ends:
             yield batch, shared
             batch, common = [], len(prompts[place]) - 1
         batch.append(place)

@@ -1,22 +1,20 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from huggingface_hub import snapshot_download
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
 
-from ingroup import corpora
+from ingroup import corpora, models
 from ingroup.design import Message
-from ingroup.inference.engine import EngineError, Reply, Sampling
+from ingroup.inference.choices import Tree
+from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
-
-# Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
-READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
 
 
 class Weights:
@@ -32,11 +30,11 @@ class Weights:
     def _fetched(self) -> Path:
         """The hub's files, each compared with the hash that names it in the cache."""
         try:
-            read = [f"*{suffix}" for suffix in READ]
+            read = [f"*{suffix}" for suffix in models.READ]
             folder = Path(snapshot_download(self.model, allow_patterns=read))
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
-        for file in _read(folder):
+        for file in models.files(folder):
             blob = file.resolve()
             if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
                 raise EngineError(
@@ -84,33 +82,31 @@ class Weights:
         model.generation_config = GenerationConfig(eos_token_id=ends)
         return model
 
+    @cached_property
+    def _revision(self) -> str:
+        return models.revision(self.folder)
+
     def identity(self) -> dict[str, str]:
         """Model, and its commit on the hub or the hash of a folder's files."""
         if self.folder == Path(self.model):
-            return {"model": self.folder.name, "revision": self._hash}
+            return {"model": self.folder.name, "revision": self._revision}
         return {"model": self.model, "revision": self.folder.name}
 
-    @cached_property
-    def _hash(self) -> str:
-        """Hash over names and contents of all files that a loader may read."""
-        digest = hashlib.sha256()
-        for file in _read(self.folder):
-            digest.update(str(file.relative_to(self.folder)).encode())
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-        return digest.hexdigest()[:16]
 
+class Weighed(NamedTuple):
+    """Probabilities of admissible answers behind one prompt, and what the free model gives them."""
 
-def _read(folder: Path) -> list[Path]:
-    """All files of a model's folder that a loader may read, in the order of their paths."""
-    return [f for f in sorted(folder.rglob("*")) if f.suffix in READ and f.is_file()]
+    probabilities: np.ndarray  # of each answer; they sum to 1
+    mass: float  # of the first tokens of admissible answers, unconstrained, 0 to 1
+    cached_tokens: int = 0  # of the prompt, that did not have to be computed again
 
 
 class LocalEngine:
     """An engine that loads a model, a folder or a name on the hub, here and when first asked.
 
-    ``complete`` takes prompts as token ids; ``about`` is engine, version and what else of it can
-    change a reply; for ``system`` and ``bos`` see :class:`ingroup.inference.prompts.Prompter`.
+    A subclass has ``_written`` and ``_weighed``. ``about`` is engine, version and what else of it
+    can change a reply; for ``system`` and ``bos`` see
+    :class:`ingroup.inference.prompts.Prompter`.
     EngineError where the model cannot be found or its chat template does not fit.
     """
 
@@ -122,10 +118,10 @@ class LocalEngine:
         self.weights, self.about = Weights(model), about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
         self.prompter = Prompter(self.tokenizer, system, bos)
-        decode = self.tokenizer.decode
-        self._token_text = cache(lambda token: decode([token]))
         # Most replies come many times.
-        self._reply_text = lru_cache(1 << 16)(partial(decode, skip_special_tokens=True))
+        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
+        self._reply_text = lru_cache(1 << 16)(decode)
+        self._spelt = cache(partial(self.tokenizer.encode, add_special_tokens=False))
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
@@ -134,3 +130,54 @@ class LocalEngine:
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order."""
         return self.complete(self.prompter.batch(conversations), sampling)
+
+    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """One reply a prompt (token ids), in order."""
+        return (self._chosen if sampling.choices else self._written)(prompts, sampling)
+
+    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """Replies that the model writes freely."""
+        raise NotImplementedError
+
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | str]:
+        """How probable each answer is behind each prompt, or why that cannot be said."""
+        raise NotImplementedError
+
+    def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """Replies over choices: behind each lead, given the answers before it."""
+        try:
+            tree = Tree([self._spelt(choice) for choice in sampling.choices], self._end_tokens)
+        except ValueError as error:
+            raise EngineError(
+                f"{self.weights.model!r} cannot be asked over choices: {error}"
+            ) from error
+        replies = [Reply("", STOP, probabilities=(), mass=())] * len(prompts)
+        for lead in sampling.leads:
+            texts = [reply.text + lead for reply in replies]
+            asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
+            found = self._weighed(asked, tree)
+            told = zip(replies, asked, texts, found, strict=True)
+            replies = [self._with(sampling, tree, *one) for one in told]
+        return replies
+
+    def _with(
+        self, sampling: Sampling, tree: Tree, reply: Reply, asked: list[int], text: str, found: Any
+    ) -> Reply:
+        """A reply with one answer more; what failed once has failed."""
+        tokens = reply.prompt_tokens + len(asked)
+        if reply.finish_reason == FAILED or isinstance(found, str):
+            return Reply(None, FAILED, tokens, error=reply.error or found)
+        return reply._replace(
+            text=text + sampling.choices[int(found.probabilities.argmax())],
+            prompt_tokens=tokens,
+            cached_tokens=reply.cached_tokens + found.cached_tokens,
+            output_tokens=reply.output_tokens + sum(len(p.path) > 0 for p in tree.places),
+            probabilities=(*reply.probabilities, *found.probabilities.tolist()),
+            mass=(*reply.mass, found.mass),
+        )
+
+    @cached_property
+    def _end_tokens(self) -> tuple[int, ...]:
+        """Tokens that end a reply."""
+        ends = self.weights.load(GenerationConfig.from_pretrained).eos_token_id
+        return tuple(ends) if isinstance(ends, list) else (ends,)

@@ -5,6 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
+from ingroup.inference.choices import expected
 from ingroup.parsing import Rule, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
@@ -14,14 +15,16 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
     ``rating`` (0 to 100, NaN without one) and ``status`` ("ok", "refused", "unparsable", "failed"),
-    read by a `rule` of :func:`ingroup.parsing.parse_rating`. StoreError where there are no answers
-    to these prompts.
+    read by a `rule` of :func:`ingroup.parsing.parse_rating`; over choices the rating is the mean of
+    the distribution. StoreError where there are no answers to these prompts.
     """
     (block,), table, scale = call.design.blocks, stored(call).read(), stimuli.request()
     texts = table.text.astype(object).where(table.text.notna(), None)
     read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
     parsed = pd.DataFrame([read[text] for text in texts], columns=["rating", "status"])
     failed = table.finish_reason == "failed"
+    if call.over_choices:
+        parsed["rating"] = expected(table, call.sampling.choices)[0]
     return pd.DataFrame(block.factors["prompt"]).assign(
         reply=texts, rating=parsed.rating, status=parsed.status.mask(failed, "failed")
     )

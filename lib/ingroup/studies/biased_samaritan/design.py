@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from ingroup import published
+from ingroup import models, published
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.studies.biased_samaritan import stimuli
@@ -57,34 +58,51 @@ def trials(
     return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
 
 
-def sampling_of(parameters: Mapping[str, Any]) -> Sampling:
+def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     """Temperature and top_p as given, else those of Table 5, else 1 (not in the table)."""
-    printed = published.sampling("biased_samaritan", parameters["MODEL"])
+    printed = published.sampling("biased_samaritan", model)
     given = {name: parameters[name.upper()] for name in printed}
     drawn = {name: float(x if x >= 0 else printed[name]) for name, x in given.items()}
     return Sampling(**drawn, max_tokens=parameters["MAX_TOKENS"], seed=parameters["SEED"])
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks: each category, ``RUNS`` times of ``MODEL`` and once of its ``CONTROL``.
+    """What a run asks: each category, ``RUNS`` times of each of ``MODELS``, once of a control.
 
     One call a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
-    a seed of its own.
+    a seed of its own. Over choices (the whole numbers of the scale) nothing is drawn and there is
+    one run; such a model is asked freely as well,
+    greedily, about the first tenth of the scenarios.
     """
-    table, crossing = stimuli.load_scenarios(parameters["SCENARIOS"]), parameters["CROSSING"]
-    source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
-    designs = {c: trials(table, c, crossing, parameters["LATINO"]) for c in stimuli.categories()}
-    sampling = sampling_of(parameters)
-    tail = f"{crossing}{'+latino' if parameters['LATINO'] else ''}"
-    runs = {parameters["MODEL"]: parameters["RUNS"]}
-    runs |= {parameters["CONTROL"]: 1} if parameters["CONTROL"] else {}
-    return [
-        Call(
-            "biased_samaritan", source, model, parameters["ENGINE"], f"{category}-{tail}-run{run}",
-            design, replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
-            {"run": run, "category": category},
+    p = parameters
+    table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
+    tenth = table[
+        table.scenario.isin(table.scenario.unique()[: -(-table.scenario.nunique() // 10)])
+    ]
+    tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
+    numbers = Sampling(choices=tuple(map(str, range(scale.low, scale.high + 1))))
+
+    @cache
+    def designs(few: bool) -> tuple[str, dict[str, Design]]:
+        asked = tenth if few else table
+        source = f"{Path(p['SCENARIOS']).stem}-{asked.scenario.nunique()}"
+        names = stimuli.categories()
+        return source, {c: trials(asked, c, p["CROSSING"], p["LATINO"]) for c in names}
+
+    found = []
+    for model in models.asked(p):
+        drawn, name = sampling_of(p, model.name), (model.name, model.engine)
+        ways = [(False, 1, lambda _, drawn=drawn: numbers)] if model.over_choices else []
+        times = 1 if model.over_choices or model.control else p["RUNS"]
+        ways.append(
+            (model.over_choices, times, lambda n, d=drawn: replace(d, seed=d.seed + 1000 * n))
         )
-        for model, times in runs.items()
-        for run in range(1, times + 1)
-        for number, (category, design) in enumerate(designs.items())
-    ]  # fmt: skip
+        for few, runs, sampling in ways:
+            source, asked = designs(few)
+            for run in range(1, runs + 1):
+                for number, (category, design) in enumerate(asked.items()):
+                    where = "biased_samaritan", source, *name, f"{category}-{tail}-run{run}"
+                    labels = {"run": run, "category": category}
+                    how = sampling(3 * run + number)
+                    found.append(Call(*where, design, how, labels, options={"system": "fold"}))
+    return found

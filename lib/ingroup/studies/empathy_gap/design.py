@@ -6,15 +6,15 @@ allows, which is what a prefix cache saves.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ingroup import models
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, Sampling, stored
-from ingroup.inference.engine import FAILED, MOST_LOGPROBS
+from ingroup.inference.engine import FAILED
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
@@ -84,44 +84,50 @@ def rewriting(events: pd.DataFrame) -> Design:
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks: ``MODEL`` in every setting, its ``CONTROL`` in the first.
+    """What a run asks: each of ``MODELS`` in every setting, a control in the first alone.
 
-    One call a model and setting, with the label ``setting``. Where texts of a setting are still to
-    be written by ``REWRITER`` that call comes first, and the settings that show them are not
-    settled: ask it, and take ``calls`` again. Settings whose form of the narrative the corpus lacks
-    are left out. InputError as ``load_events`` and where no setting is left, EngineError where a
-    reply of the ``REWRITER`` holds no text.
+    One call a model, setting and category, which are its labels. A model that is asked over choices
+    (the whole numbers of the scale) is asked freely as well in the first setting, for comparison.
+    Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
+    settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
+    of the narrative the corpus lacks are left out. InputError as ``load_events`` and where no
+    setting is left, EngineError where a reply of the ``REWRITER`` holds no text.
     """
     p = parameters
     events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
     about = ("empathy_gap", f"{Path(p['CORPUS']).stem}-{len(events)}")
-    sampling = Sampling(temperature=0.0, max_tokens=128)  # appendix B; length as released
-    asked, written = [], True
+    freely = Sampling(temperature=0.0, max_tokens=128)  # appendix B; length as released
+    found, written = [], True
     if p["REWRITER"] and events.third_person_text.isna().any():
-        labels, design = {"setting": "rewrite"}, rewriting(events)
-        writer = Call(*about, p["REWRITER"], p["ENGINE"], "rewrite", design, sampling, labels)
+        labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
+        who = models.split(p["REWRITER"], p["ENGINE"])
+        writer = Call(*about, *who, "rewrite", design, freely, labels)
         written = _answered(writer)
         if written:
             events = with_rewrites(events, stored(writer).read())
         else:  # stand-ins of about the same length, for a plan
-            asked, events = [writer], events.assign(third_person_text=events.first_person_text)
+            found, events = [writer], events.assign(third_person_text=events.first_person_text)
     names = list(p["SETTINGS"] or stimuli.settings())
     shows = {name: stimuli.setting(name).narrative for name in names}
     names = [name for name in names if events[shows[name]].notna().all()]
     if not names:
         forms = ", ".join(sorted(set(shows.values())))
         raise InputError(f"the corpus {p['CORPUS']} lacks the form that SETTINGS show ({forms})")
-    suffix = ""
-    if p["RATING"] == "expected":  # the most probable first tokens come along
-        suffix, sampling = "+logprobs", replace(sampling, logprobs=MOST_LOGPROBS)
-    pairs = [(p["MODEL"], name) for name in names]
-    pairs += [(p["CONTROL"], name) for name in names[:1] if p["CONTROL"]]
-    designs = {name: trials(events, [name]) for name in names}
-    for model, name in pairs:
-        settled = written or shows[name] != "third_person_text"
-        where = (*about, model, p["ENGINE"], name + suffix)
-        asked.append(Call(*where, designs[name], sampling, {"setting": name}, settled))
-    return asked
+    blocks = [(name, c) for name in names for c in p["CATEGORIES"] or stimuli.categories()]
+    designs = {(name, c): trials(events, [name], [c]) for name, c in blocks}
+    for model in models.asked(p):
+        for (name, category), design in designs.items():
+            first, scale = name == names[0], stimuli.setting(name)
+            numbers = tuple(map(str, range(scale.low, scale.high + 1)))
+            ways = [Sampling(choices=numbers)] if model.over_choices else []
+            ways += [freely] if first or not ways else []
+            part = f"{name}-{'-'.join(category.lower().split())}"
+            labels = {"setting": name, "category": category}
+            settled = written or shows[name] != "third_person_text"
+            where = (*about, model.name, model.engine, part, design)
+            if first or not model.control:
+                found += [Call(*where, how, labels, settled) for how in ways]
+    return found
 
 
 def _answered(call: Call) -> bool:

@@ -20,13 +20,11 @@ class Parameters(parameters.Parameters):
         Field(description="a whole number, at least 2 (paired tests need two), or 0 for all"),
     ]
     SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
-    RATING: Literal["greedy", "expected"]
+    CATEGORIES: Annotated[Texts, readable(lambda names: list(map(stimuli.identities, names)))]
     EXCLUSION: Literal["listwise", "pairwise"]
 
     @model_validator(mode="after")
     def _answers_and_corpus_suffice(self) -> Self:
-        if (self.ENGINE, self.RATING) == ("replay", "expected"):
-            raise InputError("RATING=expected needs probabilities, which recordings lack")
         try:
             stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
         except InputError as error:

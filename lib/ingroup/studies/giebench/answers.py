@@ -7,9 +7,11 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, stored
+from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import FAILED
 from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, Rule
 from ingroup.studies.giebench import stimuli
@@ -31,16 +33,21 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
     ``letter`` and ``status`` by :func:`parse_verdict`, or "failed", ``identity`` (whose item it
-    is), ``told`` (who stands in the prompt) and ``reply``.
+    is), ``told`` (who stands in the prompt) and ``reply``; ``p_right``, the probability of the
+    right letter, NaN where the call is not over choices.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
-    for asked, reply in zip(block.factors["asked"], table.itertuples(), strict=True):
+    chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
+    if call.over_choices:
+        chances = probabilities(table, call.sampling.choices)[:, 0]
+    for asked, reply, p in zip(block.factors["asked"], table.itertuples(), chances, strict=True):
         item, verdict = stimuli.rotate(asked.question, asked.shift), parse_verdict(reply.text, rule)
         status = "failed" if reply.finish_reason == FAILED else verdict.status
         what = asked.prompt, item.category, item.key, asked.shift, item.correct
         whose = item.identity, asked.identity or item.identity
-        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text))
-    columns = "model prompt category key shift correct letter status identity told reply"
+        right = p[stimuli.LETTERS.index(item.correct)]
+        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text, right))
+    columns = "model prompt category key shift correct letter status identity told reply p_right"
     return pd.DataFrame(rows, columns=columns.split())
 
 

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from ingroup import models
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.stimuli import Question
 
 PROMPTS = ("Raw", "ID", "COT")
+VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
 
 
 class Asked(NamedTuple):
@@ -73,10 +75,11 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks of ``MODEL`` and ``CONTROL``: a call a plan, which is its label.
+    """What a run asks of each of ``MODELS``: a call a plan, which is its label.
 
     Plans are "Raw", "ID", "COT" and, with ``MISMATCH``, "COT mismatch" and "ID mismatch", where the
-    prompt names another identity.
+    prompt names another identity. Over choices the four verdicts are asked for as the prompt wants
+    them written, and the same prompts freely as well.
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
@@ -88,11 +91,14 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     if len(pairs):
         for prompt in ("COT", "ID"):
             asked[f"{prompt} mismatch"] = f"{prompt}-mismatch", mismatched(items, prompt, pairs)
-    sampling = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
-    engine = parameters["ENGINE"]
+    freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
+    verdicts = Sampling(choices=VERDICTS)
     return [
-        Call("giebench", source, model, engine, part, design, sampling, {"plan": plan})
-        for model in (parameters["MODEL"], parameters["CONTROL"])
-        if model
+        Call(
+            "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
+            options={"system": "fold"},  # no prompt has a system turn: any template will do
+        )
+        for model in models.asked(parameters)
+        for sampling in ([verdicts] if model.over_choices else []) + [freely]
         for plan, (part, design) in asked.items()
-    ]
+    ]  # fmt: skip

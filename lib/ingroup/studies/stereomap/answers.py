@@ -3,6 +3,7 @@
 import pandas as pd
 
 from ingroup.inference import Call, stored
+from ingroup.inference.choices import expected
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
@@ -12,18 +13,24 @@ from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 def load(call: Call) -> pd.DataFrame:
     """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
+    Over choices a word's value is the mean of its distribution, and there are no keywords.
+
     ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
     ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
     ``list``, the keywords' status ("" where none are asked). StoreError without stored answers.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
-    for asked, text, end in zip(
-        block.factors["inquiry"], table.text, table.finish_reason, strict=True
-    ):
+    means = [None] * len(table)
+    if call.over_choices:
+        means = expected(table, call.sampling.choices).to_numpy()
+    told = block.factors["inquiry"], table.text, table.finish_reason, means
+    for asked, text, end, mean in zip(*told, strict=True):
         words, n = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
         about = stimuli.prompts(call.labels["version"])[asked.prompt]
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
-        if words:
+        if mean is not None:
+            n, rated = 0, Ratings(dict(zip(words, mean.tolist(), strict=True)), "ok", {})
+        elif words:
             rated = parse_ratings(text, words, about.low, about.high)
         if n:
             listed = parse_keywords(text, n)

@@ -1,9 +1,10 @@
 """The design of Jeoung et al.: prompt x group, for one round."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ingroup import published
+from ingroup import models, published
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.studies.stereomap import stimuli
@@ -51,30 +52,61 @@ def trials(
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks of ``MODEL`` and ``CONTROL``: both versions, the ablations, in rounds.
+    """What a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
 
     `parameters` are the notebook's. The labels of a call are its version ("EXTENDED", "ORIGINAL"),
-    ablation and round; each round has a seed of its own.
+    ablation and round; each round has a seed of its own. Ratings over choices have one round, and a
+    call for the prompts that rate the same words.
     """
     p, (paper, *reduced) = parameters, stimuli.ablations()
     how, asked = (p["FORM"], p["CALLS"]), {}
     chosen = set(p["GROUPS"] or stimuli.groups().group)
     for version, which in ("EXTENDED", "EXTENDED"), ("ORIGINAL", p["ORIGINAL_GROUPS"]):
         if groups := [group for group in stimuli.names(which) if group in chosen]:
-            asked[version, paper] = trials(groups, [*stimuli.prompts(version)], paper, *how)
+            asked[version, paper] = groups, [*stimuli.prompts(version)]
     groups = [group for group in stimuli.names() if group in chosen]
-    asked |= {("EXTENDED", name): trials(groups, [FIRST], name, *how) for name in reduced}
-    temperature = p["TEMPERATURE"]
-    if temperature < 0:  # appendix A
-        temperature = published.sampling("stereomap", p["MODEL"])["temperature"]
-    source, found = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups", []
-    for model in filter(None, (p["MODEL"], p["CONTROL"])):
-        for number, ((version, ablation), design) in enumerate(asked.items()):
+    asked |= {("EXTENDED", name): (groups, [FIRST]) for name in reduced}
+    source = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups"
+    found = []
+    for model in models.asked(p):
+        temperature = p["TEMPERATURE"]
+        if temperature < 0:  # appendix A
+            temperature = published.sampling("stereomap", model.name)["temperature"]
+        at = "stereomap", source, model.name, model.engine
+        for number, ((version, ablation), (groups, prompts)) in enumerate(asked.items()):
             name = "-".join([version, *ablation.replace("/", "").split(), *how])
-            for turn in range(1, p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"] + 1):
+            rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
+            labels = {"version": version, "ablation": ablation}
+            if model.over_choices and rounds:
+                for words, same in _by_words(prompts).items():
+                    part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
+                    design = trials(groups, same, ablation, how[0], "together")
+                    sampling = over_choices(words)
+                    found.append(Call(*at, part, design, sampling, labels | {"round": 1}))
+            design = trials(groups, prompts, ablation, *how)
+            for turn in range(1, rounds + 1):
                 seed = p["SEED"] + 1000 * turn + number
                 sampling = Sampling(temperature, p["TOP_P"], p["MAX_TOKENS"], seed)
-                labels = {"version": version, "ablation": ablation, "round": turn}
-                at = "stereomap", source, model, p["ENGINE"], f"{name}-round{turn}"
-                found.append(Call(*at, design, sampling, labels))
+                part = f"{name}-round{turn}"
+                found.append(Call(*at, part, design, sampling, labels | {"round": turn}))
+    return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
+
+
+def _by_words(prompts: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
+    """Prompts by the words that they rate."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for prompt in prompts:
+        found.setdefault(stimuli.expected(prompt).words, []).append(prompt)
     return found
+
+
+def over_choices(words: Sequence[str]) -> Sampling:
+    """Each word's rating in turn, as the lines of a list, given those before it.
+
+    The keywords and reasons that the prompts ask for first are not there then, and with them the
+    paper's chain of thought.
+    """
+    about = stimuli.prompts("EXTENDED")[FIRST]
+    numbers = tuple(f" {number}" for number in range(about.low, about.high + 1))
+    lines = [f"{word}:" if word == "Rating" else f"- {word}:" for word in words]
+    return Sampling(choices=numbers, leads=(lines[0], *(f"\n{line}" for line in lines[1:])))

@@ -1,0 +1,128 @@
+"""Answers over choices: how a model spells each admissible answer, and how probable each is.
+
+At every place the probabilities of the tokens that continue an admissible answer, or end it, are
+renormalised: what grammar-constrained decoding at temperature 1 would draw from.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
+
+
+def probabilities(responses: pd.DataFrame, choices: Sequence[str]) -> NDArray[np.float64]:
+    """Stored probabilities, (responses, leads, choices); NaN where a call failed."""
+    lists = responses.probabilities.array._pa_array.combine_chunks()
+    sizes = lists.value_lengths().to_numpy()
+    leads = max(sizes.max() // len(choices), 1)
+    found = np.full((len(responses), leads * len(choices)), np.nan)
+    found[sizes > 0] = lists.flatten().to_numpy().reshape(-1, found.shape[1])
+    return found.reshape(len(responses), leads, len(choices))
+
+
+def expected(responses: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
+    r"""Mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`, a column a lead.
+
+    `choices` are the numbers :math:`v_k` as text, `responses` the rows of a store that was asked
+    over them, whose index is kept; NaN where a call failed. Not in the papers, whose ratings are
+    greedy.
+    """
+    numbers = np.array([float(choice) for choice in choices])
+    return pd.DataFrame(probabilities(responses, choices) @ numbers, responses.index)
+
+
+def agreement(
+    free: Sequence[Any], chosen: Sequence[Any], mass: Sequence[float] | pd.Series
+) -> dict[str, float]:
+    """What free text says beside the most probable admissible answers to the same prompts.
+
+    `free` are its answers, NaN or "" where it holds none, `chosen` the other, in the same order.
+    ``asked`` prompts, of which ``answered`` freely (also in percent), of which ``agree`` (percent
+    of those answered, NaN without any); ``mass`` is the mean probability, in percent, that the
+    unconstrained model gives to the first tokens of admissible answers. First-token and constrained
+    probabilities are known not to match text answers (Wang et al. 2024, "My Answer is C").
+    """
+    said = pd.Series(list(free)).replace("", np.nan)
+    same = said[said.notna()] == pd.Series(list(chosen))[said.notna()]
+    return {
+        "asked": len(said),
+        "answered": int(said.notna().sum()),
+        "percent_answered": 100 * said.notna().mean(),
+        "agree": int(same.sum()),
+        "percent_agree": 100 * same.mean() if len(same) else np.nan,
+        "mass": 100 * float(np.mean(mass)),
+    }
+
+
+class Place(NamedTuple):
+    """A beginning of answers that goes on in several ways."""
+
+    path: tuple[int, ...]  # its tokens; none where an answer begins
+    tokens: tuple[int, ...]  # that may come next
+    ends: int  # how many of these, the last, end the reply; 0 where none of the answers ends here
+
+    def ways(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Log-probabilities of the ways on, the end as one of them, from those of the tokens.
+
+        Of shape (prompts, tokens), up to a constant for each prompt.
+        """
+        ways = logits[:, : len(self.tokens) - self.ends].astype(float)
+        if self.ends:
+            end = logsumexp(logits[:, -self.ends :].astype(float), axis=1, keepdims=True)
+            ways = np.hstack([ways, end])
+        return log_softmax(ways, axis=1)
+
+
+class Tree:
+    """Admissible answers as a tree of tokens.
+
+    ``spelt`` are the token ids of each answer, as the model's own tokenizer spells it; ``ends`` the
+    tokens that end a reply. ValueError where an answer has no token or two are spelt alike.
+    """
+
+    def __init__(self, spelt: Sequence[Sequence[int]], ends: Sequence[int]):
+        self.spelt, self.ends = [tuple(answer) for answer in spelt], tuple(ends)
+        if not all(self.spelt) or len(set(self.spelt)) < len(self.spelt):
+            raise ValueError("every admissible answer needs tokens of its own")
+
+    @cached_property
+    def _next(self) -> dict[tuple[int, ...], list[int]]:
+        """What may come next behind each beginning."""
+        found: dict[tuple[int, ...], dict[int, None]] = {}
+        for answer in self.spelt:
+            for place, token in enumerate(answer):
+                found.setdefault(answer[:place], {})[token] = None
+        return {path: [*tokens] for path, tokens in found.items()}
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Where it has to be looked, the beginning first: a model with one way on has no choice."""
+        whole = set(self.spelt)
+        found = []
+        for path, tokens in self._next.items():
+            ends = self.ends if path in whole else ()
+            if not path or len(tokens) + bool(ends) > 1:
+                found.append(Place(path, (*tokens, *ends), len(ends)))
+        return found
+
+    def probabilities(self, logits: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
+        """Probability of each answer, (prompts, answers); each row sums to 1.
+
+        ``logits`` are those of the tokens of each place, (prompts, tokens), up to a constant.
+        """
+        ways = {p.path: (p, p.ways(one)) for p, one in zip(self.places, logits, strict=True)}
+        columns = []
+        for answer in self.spelt:
+            total = np.zeros(len(logits[0]))
+            for length in range(len(answer) + 1):
+                if found := ways.get(answer[:length]):
+                    place, known = found
+                    ended = length == len(answer)
+                    way = -1 if ended else place.tokens.index(answer[length])
+                    total = total + known[:, way]
+            columns.append(total)
+        return np.exp(np.stack(columns, axis=1))
