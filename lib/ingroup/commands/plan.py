@@ -18,6 +18,7 @@ import pandas as pd
 from ingroup import paths
 from ingroup.commands.parameters import command_line, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
+from ingroup.inference.call import STORED
 from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prompts import BLOCK_SIZE, Prompter, tokens
 from ingroup.inference.store import read_manifest
@@ -34,16 +35,23 @@ def plannable() -> list[str]:
 
 
 def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
-    """The calls of a study's notebook by model and design, under the names of a plan's lines."""
-    alike: dict[tuple[str, int], list[Call]] = {}
+    """The calls of a study's notebook by model, way and design, under the names of a plan's lines.
+
+    Of a model whose stored answers are read nothing is asked.
+    """
+    alike: dict[tuple[str, str, int], list[Call]] = {}
     for call in import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters):
-        alike.setdefault((call.model, id(call.design)), []).append(call)
+        if call.engine == STORED:
+            continue
+        alike.setdefault((call.model, call.way, id(call.design)), []).append(call)
     lines = {}
-    for (model, _), calls in alike.items():
+    for (model, way, _), calls in alike.items():
         same = set.intersection(*(set(call.labels.items()) for call in calls))
         labels = [str(item[1]) for item in calls[0].labels.items() if item in same]
         times = [f"x {len(calls)}"] if len(calls) > 1 else []
-        lines[" ".join([notebook[:2], model, *labels, *times])] = calls
+        how = [way] if calls[0].over_choices else []
+        name = " ".join([notebook[:2], model, *labels, *how, *times])
+        lines[f"{name} {calls[0].part}" if name in lines else name] = calls
     return lines
 
 
@@ -132,11 +140,10 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(0)
     rows, notes, refused = {}, [], []
     for notebook, lines in every.items():
-        # A study without SYSTEM asks in a user turn alone and takes any template.
-        options = {"SYSTEM": "fold"} | notebooks[notebook]
         for name, calls in lines.items():
-            first, asked_of = calls[0], (options[name] for name in ("ENGINE", "SYSTEM", "BOS"))
-            prompter = load_prompter(first.model, *asked_of)
+            first, given = calls[0], notebooks[notebook]
+            system = first.options.get("system", given.get("SYSTEM"))
+            prompter = load_prompter(first.model, first.engine, system, given["BOS"])
             if isinstance(prompter, str):
                 found = dict.fromkeys(("tokens", "error", "saved"), math.nan)
                 notes.append(f"Prompt tokens are unknown: {prompter}.")

@@ -18,11 +18,11 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands.report_pages import TEMPLATES, Page, exporter
-from ingroup.figures import DEMONSTRATION, read_table
-from ingroup.models import calibrants, is_calibrant
+from ingroup.figures import DEMONSTRATION, read_table, whose
 
+WAYS = {"stored": "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 
@@ -38,20 +38,17 @@ def banner(parameters: dict[str, Any] | None) -> Banner:
     """What a notebook that was run with these parameters shows: a calibrant is a demonstration."""
     if parameters is None:
         return Banner("none", "Not known:", "this notebook does not say how it was run.")
-    model, engine = parameters.get("MODEL"), parameters.get("ENGINE", "")
-    if not model:
+    if not parameters.get("MODELS"):
         return Banner("none", "No model:", "none was asked on this page.")
-    control = parameters.get("CONTROL")
-    beside = f" Beside it, as negative control: {control}." if control else ""
-    if is_calibrant(model):
-        head, _, text = DEMONSTRATION.partition(":")
-        return Banner("demonstration", f"{head}:", f"{text.strip()}{beside}")
-    if control and is_calibrant(control):
-        beside += " What is shown of that one is a demonstration."
-    if engine == "replay":
-        return Banner("real", "Recorded answers:", f"those of {model}; none was asked.{beside}")
-    through = f", asked through {engine}" if engine else ""
-    return Banner("real", "Real model:", f"{model}{through}.{beside}")
+    named = [models.split(entry, parameters.get("ENGINE", "")) for entry in parameters["MODELS"]]
+    note = whose([model for model, _ in named])
+    if note:
+        head, _, text = note.partition(":")
+        return Banner(
+            "demonstration" if note == DEMONSTRATION else "real", f"{head}:", text.strip()
+        )
+    listed = [f"{models.label(model)} ({WAYS.get(engine, engine)})" for model, engine in named]
+    return Banner("real", "Real:", f"{', '.join(listed)}.")
 
 
 def _set_banners(pages: list[Page]) -> None:
@@ -61,7 +58,7 @@ def _set_banners(pages: list[Page]) -> None:
     demonstrated = any(page.banner.kind == "demonstration" for page in pages)
     for page in pages if demonstrated else ():
         sources = "\n".join(cell.source for cell in page.notebook.cells)
-        if page.banner.kind == "none" and any(name in sources for name in calibrants()):
+        if page.banner.kind == "none" and any(name in sources for name in models.calibrants()):
             more = " What it shows of the studies in this run is a demonstration."
             page.banner = page.banner._replace(text=page.banner.text + more)
 
@@ -109,12 +106,38 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
                 f"{page.title}: no table puts other numbers beside this run's ({names})."
             )
         for kind, table in there.items():
-            asked = pd.Series((page.parameters or {}).get("MODEL", ""), table.index)
-            for model, own in verdicts(table).groupby(table.get("model", asked), sort=False):
+            for model, own in verdicts(table).groupby(table["model"], sort=False):
                 for verdict, count in own.value_counts(sort=False).items():
                     rows.append([page.title, model, kind, verdict, int(count), len(own)])
     beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
     return {"heading": f"{beside.capitalize()} versus here", "rows": rows, "missing": missing}
+
+
+def compared(tables: Path) -> list[dict[str, Any]]:
+    """The claims of each study, a column a model: what the synthesis found on the first path.
+
+    Estimate with its interval, and the share of all paths on which the claim stands.
+    """
+    found = []
+    for file in sorted((tables / "synthesis").glob("multiverse_*.csv")):
+        table, study = read_table(file.parent, file.stem), file.stem.removeprefix("multiverse_")
+        if study in ("shares", "options") or table.empty:
+            continue
+        every = table.groupby(["claim", "model"], sort=False)
+        first, stands = every.first(), 100 * every.stands.mean()
+        cells = [
+            f"{row.estimate:.2g} ({row.low:.2g} to {row.high:.2g}); {stands[key]:.0f} %"
+            if row.estimate == row.estimate
+            else f"none: {row.reason}"
+            for key, row in first[["estimate", "low", "high", "reason"]].iterrows()
+        ]
+        wide = pd.Series(cells, first.index).unstack(sort=False).fillna("not asked")
+        columns = ["claim", *map(models.label, wide)]
+        rows = wide.rename(index=lambda name: name.replace("_", " ")).reset_index()
+        found.append(
+            {"study": study.replace("_", " "), "columns": columns, "rows": rows.to_numpy().tolist()}
+        )
+    return found
 
 
 def audit(tables: Path) -> dict[str, list] | None:
@@ -187,6 +210,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         banner=main.banner,
         others=[page for page in every if page.banner != main.banner],
         versus=versus(every, folder / "tables"),
+        compared=compared(folder / "tables"),
         unfinished=sorted(known - set(pages)),
         files=copies(folder, paths.figure_folder(run), fresh),
         audit=audit(folder / "tables"),

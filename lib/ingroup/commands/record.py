@@ -1,0 +1,61 @@
+"""``make record``: ask the real models what ``data/recordings`` holds of them.
+
+``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask. What is there is
+not asked again: remove a store to make it anew. Each call that was asked is a row of ``asked.csv``.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from ingroup import paths
+from ingroup.commands.parameters import merged, study_of
+from ingroup.inference import Call, EngineError, StoreError, ask
+from ingroup.tables import InputError
+
+
+def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
+    """The calls that are recorded of a model, each with its notebook's parameters."""
+    told = yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))[model]
+    for entry in told["asked"]:
+        given = {"MODELS": f"{model}@{told['engine']}", **entry["parameters"]}
+        given = {name: str(value) for name, value in given.items()}
+        parameters = merged(entry["notebook"], "demo", given)
+        study = import_module(f"ingroup.studies.{study_of(entry['notebook'])}.design")
+        for call in study.calls(parameters):
+            if call.way in entry["ways"]:
+                yield replace(call, root=paths.RECORDINGS / model), parameters
+
+
+def main() -> int:
+    """Record, call by call; 1 where an engine or a store gives up, with its sentence."""
+    told = yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
+    try:
+        for model in told:
+            file = paths.RECORDINGS / model / "asked.csv"
+            for call, parameters in recorded(model):
+                before, started = len(_files(call)), time.monotonic()
+                ask([call], parameters)
+                if len(_files(call)) > before:
+                    took = round(time.monotonic() - started)
+                    spent = {"call": call.address, "prompts": len(call.design), "seconds": took}
+                    row = pd.DataFrame([spent])
+                    row.to_csv(file, mode="a", header=not file.exists(), index=False)
+    except (InputError, EngineError, StoreError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _files(call: Call) -> list:
+    return list(call.folder.glob("part-*"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
