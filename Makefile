@@ -56,7 +56,7 @@ DONE  := $(OUT)/notebooks
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all notebooks plan figures report data lab test test-report test-vllm test-ray \
+.PHONY: help all notebooks ask model record check-recordings plan figures report data lab test test-report test-vllm test-ray \
 	test-fire test-training bench bench-scale bench-gpu calibrant lock lint clean again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -180,6 +180,9 @@ test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and res
 	@$(PY) -m pytest tests/inference/check_ray.py
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about four minutes
 	@$(PY) -m pytest -rs -n 2 tests/inference/check_fire.py
+check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the real weights: two engines
+	@$(PY) -m pytest -rP tests/check_recordings.py
+	@$(VLLM)/bin/python -m pytest -rP tests/check_recordings.py
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 	@$(PY) -m pytest tests/check_training.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/

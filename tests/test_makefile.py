@@ -111,7 +111,7 @@ def test_a_parameter_arrives_exactly_as_it_was_given(done, tmp_path, value):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("MODEL=$(shell touch PWNED)", "MODEL holds a dollar sign"),
+        ("MODELS=$(shell touch PWNED)", "MODELS holds a dollar sign"),
         ("RUN=../..", "RUN is the name of a folder"),
         ("RUN=a b", "RUN is the name of a folder"),
         ("PROFILE=/etc/passwd", "PROFILE is the name of a folder or file"),

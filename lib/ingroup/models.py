@@ -116,13 +116,15 @@ def find(text: str) -> Model | None:
 def split(text: str, engine: str = "") -> tuple[str, str]:
     """An entry of ``MODELS`` as the model, spelt as it was, and its engine, one of `ENGINES`.
 
-    ``name@engine`` names the engine; without it, it is `engine`, else the registry's, or
-    transformers for a model that is in no row. InputError for another engine, or no name.
+    ``name@engine`` names the engine; without it, it is "stored" where the registry says so, else
+    `engine`, else the registry's, or transformers for a model that is in no row. InputError for
+    another engine, or no name.
     """
     name, mark, given = (part.strip() for part in text.rpartition("@"))
     if not mark or "/" in given:  # a folder's name may hold the mark
         name, known = text.strip(), find(text)
-        given = engine or (known.engine if known else ENGINES[0])
+        given = known.engine if known else ENGINES[0]
+        given = engine if engine and given != "stored" else given
     if not name or given not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")

@@ -93,30 +93,30 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for model in asked:
             if model.over_choices and model.engine in SERVED:
                 raise InputError(
-                    f"RATING=expected needs the probabilities of all admissible answers, which "
-                    f"ENGINE={model.engine} does not give"
+                    "RATING=expected needs the probabilities of all admissible answers, which "
+                    f"{model.engine} does not give"
                 )
-        self._options_fit({engine for _, engine in named}, named)
+        self._options_fit(named)
         return self
 
-    def _options_fit(self, engines: set[str], named: list[tuple[str, str]]) -> None:
-        """Options that only one kind of engine takes."""
+    def _options_fit(self, named: list[tuple[str, str]]) -> None:
+        """Options that only one kind of engine takes, beside the models with their engines."""
+        engines = {engine for _, engine in named}
+        found = ", ".join(sorted(engines))
         for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "openai")):
             if getattr(self, name) and its not in engines:
-                raise InputError(f"{name} is for ENGINE={its}, found ENGINE={self.ENGINE}")
+                raise InputError(f"{name} is for the engine {its}, found {found}")
         plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "RAY_ADDRESS": ""}
         for name, value in (plain | {"ENGINE_WORKERS": 1}).items():
             if not engines & {*LOADING} and getattr(self, name) not in (value, None):
-                loading = "an engine that loads the model"
-                raise InputError(f"{name} is for {loading}, found ENGINE={self.ENGINE}")
+                raise InputError(f"{name} is for an engine that loads the model, found {found}")
         recorded = [name for name, engine in named if engine == "replay"]
         if recorded and not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
-            raise InputError(f"ENGINE=replay needs {needed}")
+            raise InputError(f"the engine replay needs {needed}")
         if recorded[1:]:
-            raise InputError(
-                f"ENGINE=replay has the answers of one model, found {', '.join(recorded)}"
-            )
+            listed = ", ".join(recorded)
+            raise InputError(f"recordings have the answers of one model, found {listed}")
         if self.RECORDINGS and not glob.glob(self.RECORDINGS):
             raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
         if self.BASE_URL:

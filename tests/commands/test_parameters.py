@@ -51,7 +51,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
     assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
-    assert values["CONTROL"] == "calibrant-null"
+    assert values["MODELS"] == ["calibrant", "calibrant-null", "smollm2-135m-instruct"]
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
 
@@ -64,7 +64,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
 @pytest.mark.parametrize(
     ("notebook", "given", "message"),
     [
-        (GAP, {"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; did you mean MODEL\\?"),
+        (GAP, {"MODLE": "x"}, "10_empathy_gap has no parameter MODLE; did you mean MODELS\\?"),
         (GAP, {"RUN": "x"}, "10_empathy_gap has no parameter RUN"),
         (GAP, {"N_EVENTS": "many"}, "N_EVENTS must be a whole number, .* found 'many'"),
         (GAP, {"N_EVENTS": "2.5"}, "N_EVENTS must be a whole number, .* found '2.5'"),
@@ -72,9 +72,12 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"N_EVENTS": "1"}, r"at least 2 \(paired tests need two\), .* found '1'"),
         (GAP, {"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
         (GAP, {"SEED": "-1"}, "SEED must be a whole number, not negative, found '-1'"),
-        (GAP, {"MODEL": "no such model"}, "MODEL 'no such model' is neither a model in data/mod"),
-        (GAP, {"MODEL": ""}, "MODEL must be the name of a model, e.g. calibrant, found ''"),
-        (GAP, {"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 8: "),
+        (GAP, {"MODELS": "no such model"}, "'no such model' is neither a model in data/models"),
+        (GAP, {"MODELS": ""}, "MODELS must be names of models, e.g. calibrant, found"),
+        (GAP, {"MODELS": "calibrant;calibrant"}, "MODELS names 'calibrant' twice"),
+        (GAP, {"MODELS": "calibrant@gpu"}, "MODELS: found 'calibrant@gpu', expected a name, or na"),
+        (GAP, {"CATEGORIES": "Creed"}, "CATEGORIES: unknown category 'Creed'; known are 'Race or"),
+        (GAP, {"CORPUS": "nowhere.tsv"}, "CORPUS 'nowhere.tsv', N_EVENTS 12: "),
         (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
         (GAP, {"EXCLUSION": "any"}, "EXCLUSION 'any' is unknown; expected listwise or pairwise"),
         (GAP, {"PARSING": "authors"}, "PARSING 'authors' is unknown; expected sound or released"),
@@ -86,28 +89,21 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
         (GAP, {"ENGINE": "gpu"}, "'gpu' is unknown; expected transformers, vllm, openai or repl"),
         (GAP, {"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
-        (GAP, {"REWRITER": "no such"}, "REWRITER 'no such' is neither a model in data/models"),
+        (GAP, {"REWRITER": "no such"}, "'no such' is neither a model in data/models"),
         (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (
             GAP,
             OPENAI | {"BASE_URL": "http://u:secret@h/v1"},
             "BASE_URL: the base URL must .* no user",
         ),
-        (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for an engine that loads .*ENGINE=openai"),
-        (GAP, {"ENGINE": "replay"}, "ENGINE=replay needs RECORDINGS=<file or folder>"),
+        (GAP, OPENAI | {"SYSTEM": "fold"}, "SYSTEM is for an engine that loads .*, found openai"),
+        (GAP, {"ENGINE": "replay"}, "the engine replay needs RECORDINGS=<file or folder>"),
         (GAP, {"ENGINE": "replay", "RECORDINGS": "no"}, "RECORDINGS: there is nothing at 'no'"),
-        (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for ENGINE=replay, found ENGINE=transformers"),
-        (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for ENGINE=openai, found ENGINE=transf"),
-        (
-            GAP,
-            REPLAY | {"CONTROL": "calibrant-null"},
-            "replay has .* one model: leave CONTROL empty",
-        ),
-        (
-            GAP,
-            REPLAY | {"RATING": "expected"},
-            "expected needs probabilities, which recordings lack",
-        ),
+        (GAP, {"RECORDINGS": "x"}, "RECORDINGS is for the engine replay, found stored, transfor"),
+        (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for the engine openai, found stored, tra"),
+        (GAP, REPLAY | {"MODELS": "a;b"}, "recordings have the answers of one model, found a, b"),
+        (GAP, REPLAY | {"RATING": "expected"}, "RATING=expected needs .* which replay does not"),
+        (GAP, OPENAI | {"RATING": "expected"}, "RATING=expected needs .* which openai does not"),
         (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
         (SAMARITAN, {"MAX_TOKENS": "0"}, "MAX_TOKENS must be a whole number, at least 1"),
@@ -166,21 +162,6 @@ def test_a_bad_dictionary_is_one_sentence(tmp_path, text, message):
     with pytest.raises(InputError, match=f"DICTIONARY: .*{message}") as error:
         merged(KEYWORDS, "demo", {"DICTIONARY": str(file)})
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "control"),
-    [
-        ({}, "calibrant-null"),
-        ({"ENGINE": "vllm"}, "calibrant-null"),
-        ({"MODEL": "organisation/model"}, ""),
-        ({"MODEL": "organisation/model", "CONTROL": "calibrant-null"}, "calibrant-null"),
-        (OPENAI | {"MODEL": "any name a server knows"}, ""),
-        (REPLAY | {"MODEL": "theirs"}, ""),
-    ],
-)
-def test_the_control_belongs_to_the_calibrant(given, control):
-    assert merged(GAP, "demo", given)["CONTROL"] == control
 
 
 def test_a_parameter_of_another_notebook_is_passed_over_only_where_all_are_run():

@@ -22,7 +22,8 @@ from ingroup.inference.prompts import Prompter, savable, tokens
 from ingroup.studies.empathy_gap import design, stimuli
 
 NOTEBOOK = "10_empathy_gap"
-ONE = ["--set", "SETTINGS=P0,S0,T0", "--set", "CONTROL="]
+ONE = ["SETTINGS=P0,S0,T0", "MODELS=calibrant", "CATEGORIES=Nationality"]
+ONE = [word for given in ONE for word in ("--set", given)]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,8 @@ def responses(tmp_path, monkeypatch):
 
 
 def parameters(notebook=NOTEBOOK, **given):
-    return merged(notebook, "demo", {"CONTROL": ""} | given)
+    small = {"CATEGORIES": "Nationality"} if notebook == NOTEBOOK else {}
+    return merged(notebook, "demo", {"MODELS": "calibrant"} | small | given)
 
 
 class Words(Prompter):
@@ -131,12 +133,12 @@ class Engine:
 
 @pytest.fixture
 def call(prompter, monkeypatch):
-    """A call of 7,048 trials in shards of 1,000, three of which are stored."""
+    """A call of 5,808 trials in shards of 1,000, three of which are stored."""
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
     ((call,),) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     store = open_store(call.folder, call.design, Engine(prompter), call.sampling, 1000)
     with store.writing():
-        for shard in (0, 3, 7):
+        for shard in (0, 3, 5):
             first, stop = store.bounds(shard)
             store.write(shard, [Reply("50", "stop")] * (stop - first))
     for name in (
@@ -160,7 +162,7 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
     before = listing()
     for known in (prompter, "no tokenizer"):
         there, problem = plan.stored(call, known)
-        assert (sorted(there), problem) == ([48, 1000, 1000], "")
+        assert (sorted(there), problem) == ([808, 1000, 1000], "")
     assert listing() == before
 
 
@@ -186,7 +188,7 @@ def test_a_store_of_something_else_is_said_so(call, prompter, known, message):
 
 def test_what_is_not_known_yet_is_not_compared(call, prompter):
     change(call, prompts="abc")
-    assert sum(plan.stored(replace(call, settled=False), prompter)[0]) == 2048
+    assert sum(plan.stored(replace(call, settled=False), prompter)[0]) == 2808
 
 
 def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
@@ -205,7 +207,7 @@ def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
 @pytest.mark.parametrize(
     ("notebook", "lines", "prompts"),
     [
-        ("10_empathy_gap", 8, 56_384),
+        ("10_empathy_gap", 24, 84_576),
         ("20_biased_samaritan", 6, 33_372),
         ("30_giebench", 10, 2_016),
         ("40_stereomap", 10, 13_076),
@@ -227,19 +229,19 @@ def test_several_studies_have_one_total(monkeypatch):
         "20_biased_samaritan": parameters("20_biased_samaritan"),
     }
     _, first, *runs, whole, _, left, _ = plan.plan(values).split("\n")
-    assert re.match("10 calibrant P0,S0,T0 +7,048 ", first)
+    assert re.match("10 calibrant P0,S0,T0 Nationality +5,808 ", first)
     assert [re.split(" {3,}", line)[0] for line in runs] == [
         f"20 calibrant {category} x 2" for category in ("Race", "Gender", "Age")
     ]
-    assert re.match("total +29,296 ", whole)
-    assert left.startswith("29,296 prompts are to be asked")
+    assert re.match("total +28,056 ", whole)
+    assert left.startswith("28,056 prompts are to be asked")
 
 
 @pytest.mark.parametrize(
     ("changed", "lacks", "lines"),
     [
-        ({"CONTROL": "calibrant-null"}, [], 8),
-        ({"RATING": "expected", "ENGINE": "openai", "SETTINGS": "P1,S1,T1;P0,S0,T0"}, [], 2),
+        ({"MODELS": "calibrant;calibrant-null"}, [], 8),
+        ({"RATING": "expected", "SETTINGS": "P1,S1,T1;P0,S0,T0"}, [], 3),
         ({}, ["third_person_text"], 6),
         ({}, ["third_person_text", "first_person_text"], 5),
         ({"REWRITER": "calibrant-null", "ENGINE": "vllm"}, ["third_person_text"], 8),
@@ -251,7 +253,7 @@ def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, li
     planned = plan.asked(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
     assert len(planned) == lines
     unsettled = [name for name, (call,) in planned.items() if not call.settled]
-    assert unsettled == (["10 calibrant P0,S0,T2"] if "REWRITER" in changed else [])
+    assert unsettled == (["10 calibrant P0,S0,T2 Nationality"] if "REWRITER" in changed else [])
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
@@ -259,11 +261,11 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     events = paper_size_events()
     monkeypatch.setattr(stimuli, "load_events", lambda *rest: events)
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
-    lines = plan.plan({NOTEBOOK: parameters()}).split("\n")
-    assert re.fullmatch(r"total  +37,310,350 .* 0  9,114  10 h 22 min", lines[8])
-    assert lines[10].startswith("37,310,350 prompts are to be asked: 10 h 22 min at 1,000 prompts")
+    lines = plan.plan({NOTEBOOK: parameters(CATEGORIES="")}).split("\n")
+    assert re.fullmatch(r"total  +37,310,350 .* 0  9,121  10 h 22 min", lines[22])
+    assert lines[24].startswith("37,310,350 prompts are to be asked: 10 h 22 min at 1,000 prompts")
     tracemalloc.start()
-    plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0")})
+    plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0", CATEGORIES="")})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2 * 37_310_350 / 7
@@ -324,9 +326,9 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main([NOTEBOOK, *ONE]) == 0
     assert not responses.exists()
     head, first, total, empty, left, how = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"10 calibrant P0,S0,T0 +7,048 .* ± .*% +0 +2 +7 s", first)
+    assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± .*% +0 +2 +6 s", first)
     assert (len(head), empty) == (len(total), "")
-    assert left.startswith("7,048 prompts are to be asked: 7 s at 1,000 prompts a second (an assum")
+    assert left.startswith("5,808 prompts are to be asked: 6 s at 1,000 prompts a second (an assum")
     assert how.startswith("Tokens are counted on up to 40 random trials a line")
     assert plan.main([NOTEBOOK, *ONE, "--rate", "0.5"]) == 0
     text = capsys.readouterr().out
@@ -358,7 +360,7 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
     assert plan.main([NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"total  +49,336  +unknown  +unknown  +unknown +0 +14 +49 s", lines[8])
-    assert lines[10].startswith("49,336 prompts are to be asked: 49 s at")
+    assert lines[24].startswith("49,336 prompts are to be asked: 49 s at")
     (said,) = lines[11:]
     assert re.fullmatch(f"Prompt tokens are unknown: {reason}", said)
     assert not said.endswith("..")

@@ -22,14 +22,14 @@ def test_only_cells_that_draw_and_what_they_need_are_kept_in_order():
     cells = [
         tagged("import a", "setup"),
         new_markdown_cell("prose"),
-        tagged("MODEL = 1", "parameters"),
+        tagged("MODELS = 1", "parameters"),
         tagged("ask()"),
         tagged("draw()", "figure"),
         tagged("answer", "solution"),
     ]
     whole = new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
     kept = redraw.drawing(whole)
-    assert [cell.source for cell in kept.cells] == ["import a", "MODEL = 1", "draw()"]
+    assert [cell.source for cell in kept.cells] == ["import a", "MODELS = 1", "draw()"]
     assert kept.metadata == whole.metadata
     assert len(whole.cells) == 6
 

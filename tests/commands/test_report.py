@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from ingroup import paths
 from ingroup.commands import report, report_html, report_pages
 
-CALIBRANT = {"MODEL": "calibrant", "ENGINE": "transformers", "CONTROL": "calibrant-null"}
+CALIBRANT = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": ""}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def execute(project, name, *cells, parameters=CALIBRANT, summary=True):
     nbformat.write(book, folder / f"{name}.ipynb")
     nbformat.write(book, project / "notebooks" / f"{name}.ipynb")
     if summary:
-        (folder / f"{name}.txt").write_text(f"{name}: 12 s, MODEL={parameters.get('MODEL')}\n")
+        (folder / f"{name}.txt").write_text(f"{name}: 12 s, MODELS={parameters.get('MODELS')}\n")
 
 
 def page_of(name):
@@ -60,15 +60,18 @@ def plain(source):
     ("parameters", "kind", "said"),
     [
         (CALIBRANT, "demonstration", "Demonstration: the model is the calibrant"),
-        ({"MODEL": "data/models/calibrant-null/"}, "demonstration", "nothing about any real model"),
-        ({"MODEL": "m", "ENGINE": "vllm"}, "real", "Real model: m, asked through vllm."),
-        ({"MODEL": "m", "ENGINE": "replay"}, "real", "Recorded answers: those of m; none was"),
         (
-            {"MODEL": "m", "ENGINE": "vllm", "CONTROL": "calibrant-null"},
-            "real",
-            "control: calibrant-null. What is shown of that one is a demonstration.",
+            {"MODELS": ["data/models/calibrant-null/"]},
+            "demonstration",
+            "nothing about any real model",
         ),
-        ({"MODEL": "m"}, "real", "Real model: m."),
+        ({"MODELS": ["m"], "ENGINE": "vllm"}, "real", "Real: m (vllm)."),
+        ({"MODELS": ["m@stored", "n@replay"]}, "real", "m (stored answers), n (recorded answers)."),
+        (
+            {"MODELS": ["m", "calibrant-null"], "ENGINE": "vllm"},
+            "real",
+            "Real: m. Demonstration, with planted biases: calibrant-null.",
+        ),
         ({"RUN": "default"}, "none", "No model: none was asked on this page."),
         (None, "none", "Not known: this notebook does not say how it was run."),
     ],
@@ -88,6 +91,29 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
     first = plain(page_of("index"))
     assert "Demonstration: the model is the calibrant" in first
     assert "C : No model: none was asked on this page." in first
+
+
+def test_the_first_page_compares_the_models(project):
+    """Of each claim the first path of each model, and on how many of its paths it stands."""
+    tables = project / "build" / "tables"
+    (tables / "synthesis").mkdir(parents=True)
+    rows = [
+        ("m", "gap_a", 0.5, 0.25, 0.75, "", True),
+        ("m", "gap_a", 0.1, -0.2, 0.4, "", False),
+        ("n", "gap_a", None, None, None, "nothing to z-score", False),
+        ("m", "gap_b", -1.5, -2.0, -1.0, "", False),
+    ]
+    columns = ["model", "claim", "estimate", "low", "high", "reason", "stands"]
+    table = pd.DataFrame(rows, columns=columns)
+    table.to_csv(tables / "synthesis" / "multiverse_some_study.csv", index=False)
+    table[["model"]].to_csv(tables / "synthesis" / "multiverse_shares.csv", index=False)
+    (found,) = report.compared(tables)
+    assert found["study"] == "some study"
+    assert found["columns"] == ["claim", "m", "n"]
+    assert found["rows"] == [
+        ["gap a", "0.5 (0.25 to 0.75); 50 %", "none: nothing to z-score"],
+        ["gap b", "-1.5 (-2 to -1); 0 %", "not asked"],
+    ]
 
 
 # ---- printed or planted, and here ----------------------------------------------------------------
@@ -115,7 +141,9 @@ def test_verdicts_are_counted_by_study_and_model(project):
     pd.DataFrame({"model": list("mmm"), "verdict": ["yes", "no", "yes"]}).to_csv(
         tables / "a" / "printed_versus_here.csv", index=False
     )
-    pd.DataFrame({"inside": [True]}).to_csv(tables / "b" / "planted_versus_here.csv", index=False)
+    pd.DataFrame({"model": ["calibrant"], "inside": [True]}).to_csv(
+        tables / "b" / "planted_versus_here.csv", index=False
+    )
     found = report.versus(list(pages_of(project).values()), tables)
     assert found["heading"] == "Printed or planted versus here"
     assert found["rows"] == [

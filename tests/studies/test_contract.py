@@ -71,8 +71,8 @@ def test_calls_are_counted_and_indexed_without_being_written_out(notebook):
     _, design, *_ = modules(notebook)
     values = merged(notebook, "demo", {})
     calls, again = design.calls(values), design.calls(values)
-    assert len({one.folder for one in calls}) == len({one.key for one in calls}) == len(calls)
-    assert {one.model for one in calls} == {values["MODEL"], values["CONTROL"]}
+    assert len({one.address for one in calls}) == len(calls)
+    assert {one.model for one in calls} == {name.split("@")[0] for name in values["MODELS"]}
     assert all(tuple(one.labels) == tuple(calls[0].labels) for one in calls)
     for one, other in zip(calls, again, strict=True):
         assert isinstance(one.design, Design)
@@ -88,7 +88,7 @@ def test_load_never_raises_on_hostile_text(study, tmp_path, monkeypatch):
     _, design, answers, _, values = study
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: Hostile())
-    calls = design.calls(values | {"CONTROL": ""})
+    calls = design.calls(values | {"MODELS": ["calibrant"]})
     ask(calls, values)
     for one in calls:
         loaded = answers.load(one)

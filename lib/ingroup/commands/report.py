@@ -106,7 +106,8 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
                 f"{page.title}: no table puts other numbers beside this run's ({names})."
             )
         for kind, table in there.items():
-            for model, own in verdicts(table).groupby(table["model"], sort=False):
+            none = pd.Series("", table.index)
+            for model, own in verdicts(table).groupby(table.get("model", none), sort=False):
                 for verdict, count in own.value_counts(sort=False).items():
                     rows.append([page.title, model, kind, verdict, int(count), len(own)])
     beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"

@@ -1,0 +1,101 @@
+"""The recorded answers are the model's: a sample is asked again, live, of the real weights.
+
+``make check-recordings`` runs it twice: with transformers, and where vLLM's CPU build is.
+"""
+
+from functools import cache
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from ingroup import paths
+from ingroup.commands.record import recorded
+from ingroup.inference import make_engine, stored
+from ingroup.inference.call import there
+from ingroup.inference.engines import find_model
+from ingroup.inference.weights import Weights
+
+ENGINE = "vllm" if find_spec("vllm") else "transformers"
+MODELS = list(yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8")))
+LEAST = 100  # prompts asked again, of each model
+TIE = 1e-3  # two tokens whose logits are nearer than this may change places
+
+
+@cache
+def engine_of(model):
+    return make_engine(ENGINE, model, system="fold")
+
+
+def recordings(model):
+    """The recorded calls whose answers are no draws."""
+    calls = there([call for call, _ in recorded(model)])
+    return [call for call in calls if call.over_choices or call.sampling.temperature == 0]
+
+
+def sample(calls):
+    """Trials of each call, spread over it, as many of each as make up `LEAST` together."""
+    each = -(-LEAST // len(calls))
+    for call in calls:
+        size = len(call.design)
+        yield call, sorted({int(place) for place in np.linspace(0, size - 1, min(each, size))})
+
+
+def asked_again(call, trials):
+    """Stored rows and live replies of some trials."""
+    store = stored(call)
+    rows = [store.read(trial, trial + 1).iloc[0] for trial in trials]
+    options = call.options | {"system": store.manifest["system"]}
+    engine = engine_of(call.model)
+    assert (
+        engine.prompter.system == options["system"]
+        or call.design[0].messages[0]["role"] != "system"
+    )
+    chats = [call.design[trial].messages for trial in trials]
+    return rows, engine.answer(chats, call.sampling)
+
+
+@cache
+def slow_model(model):
+    weights = Weights(find_model(model))
+    return weights.causal_model(dtype=torch.float32).eval()
+
+
+def tie(call, trial, one, other):
+    """How far apart the logits of the two tokens are at which two greedy texts part; inf if none.
+
+    By a full pass over the prompt and what both say, without a cache.
+    """
+    engine, model = engine_of(call.model), slow_model(call.model)
+    encode = lambda text: engine.tokenizer.encode(text, add_special_tokens=False)  # noqa: E731
+    ids = [encode(text) + [engine._end_tokens[0]] for text in (one, other)]
+    place = next(n for n, (a, b) in enumerate(zip(*ids, strict=False)) if a != b)
+    prompt = engine.prompter.ids(call.design[trial].messages) + ids[0][:place]
+    with torch.inference_mode():
+        logits = model(torch.tensor([prompt])).logits[0, -1]
+    two = logits[[ids[0][place], ids[1][place]]]
+    return float((two[0] - two[1]).abs())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_sample_is_answered_again_alike(model):
+    calls = recordings(model)
+    assert {call.study for call in calls} == {f.name for f in paths.STIMULI.iterdir() if f.is_dir()}
+    asked, ties = 0, []
+    for call, trials in sample(calls):
+        rows, replies = asked_again(call, trials)
+        asked += len(trials)
+        for trial, row, reply in zip(trials, rows, replies, strict=True):
+            where = f"{call.title}, trial {trial}"
+            if call.over_choices:
+                assert np.abs(np.array(row.probabilities) - reply.probabilities).max() < 1e-3, where
+                assert np.abs(np.array(row.mass) - reply.mass).max() < 1e-3, where
+            elif row.text != reply.text:
+                gap = tie(call, trial, row.text, reply.text)
+                assert gap < TIE, f"{where}: {row.text!r} became {reply.text!r}, {gap:.2g} apart"
+                ties.append(f"{where}: a tie of two tokens, {gap:.1g} apart")
+    print(f"{model} on {ENGINE}: {asked} recorded prompts asked again, {len(ties)} ties")
+    print("\n".join(ties))
+    assert asked >= LEAST
