@@ -26,7 +26,7 @@ TIE = 1e-3  # two tokens whose logits are nearer than this may change places
 
 @cache
 def engine_of(model):
-    return make_engine(ENGINE, model, system="fold")
+    return make_engine(ENGINE, model)  # a chat without a system turn is the same, folded or not
 
 
 def recordings(model):
@@ -47,12 +47,7 @@ def asked_again(call, trials):
     """Stored rows and live replies of some trials."""
     store = stored(call)
     rows = [store.read(trial, trial + 1).iloc[0] for trial in trials]
-    options = call.options | {"system": store.manifest["system"]}
     engine = engine_of(call.model)
-    assert (
-        engine.prompter.system == options["system"]
-        or call.design[0].messages[0]["role"] != "system"
-    )
     chats = [call.design[trial].messages for trial in trials]
     return rows, engine.answer(chats, call.sampling)
 
@@ -69,8 +64,7 @@ def tie(call, trial, one, other):
     By a full pass over the prompt and what both say, without a cache.
     """
     engine, model = engine_of(call.model), slow_model(call.model)
-    encode = lambda text: engine.tokenizer.encode(text, add_special_tokens=False)  # noqa: E731
-    ids = [encode(text) + [engine._end_tokens[0]] for text in (one, other)]
+    ids = [[*engine._spelt(text), engine._end_tokens[0]] for text in (one, other)]
     place = next(n for n, (a, b) in enumerate(zip(*ids, strict=False)) if a != b)
     prompt = engine.prompter.ids(call.design[trial].messages) + ids[0][:place]
     with torch.inference_mode():
