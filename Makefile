@@ -121,7 +121,7 @@ SHARED     := $(wildcard lib/ingroup/*.py lib/ingroup/inference/*.py lib/ingroup
 	notebooks/profiles/$(PROFILE).yaml)
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
 of          = $(or $(call named,$(1)),$(STUDIES))
-reads       = $(foreach s,$(call of,$(1)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* lib/ingroup/studies/$(s)/*))
+reads       = $(foreach s,$(call of,$(1)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* data/recordings/*/$(s)/*/* lib/ingroup/studies/$(s)/*))
 
 # What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
 # summary; the map last. Alone, a notebook takes what is there (and the map always looks again).
