@@ -33,7 +33,8 @@ class Journal:
             if digest == self._digest(text):
                 values = json.loads(text)
                 trial = values.pop("trial")
-                self.kept[trial] = Reply(**values)
+                lists = {name: tuple(values[name]) for name in ("probabilities", "mass")}
+                self.kept[trial] = Reply(**values | lists)
 
     def add(self, trial: int, reply: Reply) -> None:
         """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""

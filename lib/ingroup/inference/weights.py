@@ -210,9 +210,11 @@ class LocalEngine:
         found: Weighed | str,
     ) -> Reply:
         """A reply with one answer more; what failed once has failed."""
+        if reply.finish_reason == FAILED:
+            return reply
         tokens = reply.prompt_tokens + len(asked)
-        if reply.finish_reason == FAILED or isinstance(found, str):
-            return Reply(None, FAILED, tokens, error=reply.error or found)
+        if isinstance(found, str):
+            return Reply(None, FAILED, tokens, error=found)
         return reply._replace(
             text=text + sampling.choices[int(found.probabilities.argmax())],
             prompt_tokens=tokens,
