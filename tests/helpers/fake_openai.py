@@ -38,14 +38,6 @@ def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any
     }  # fmt: skip
 
 
-def with_logprobs(body: dict[str, Any], pairs: Any) -> dict[str, Any]:
-    """The body with these (token, log-probability) pairs for its first token, in this order."""
-    top = [{"token": token, "logprob": number, "bytes": None} for token, number in pairs]
-    content = [{"token": "5", "logprob": -0.5, "bytes": None, "top_logprobs": top}]
-    body["choices"][0]["logprobs"] = {"content": content, "refusal": None}
-    return body
-
-
 def fault(status: int, message: str = "no", code: str | None = None, **headers: str):
     """An answer for a script: an error in OpenAI's form."""
     body = {"error": {"message": message, "type": "t", "param": None, "code": code}}

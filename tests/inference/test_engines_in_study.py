@@ -23,12 +23,10 @@ def fails(call):
 
 
 def asked(**given):
-    """The one call of a small study, answered."""
-    given |= {"MODEL": "some-model", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CORPUS": "sample"}
+    """The calls of a small study, one a category, answered."""
+    given |= {"MODELS": "some-model", "N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CORPUS": "sample"}
     values = merged("10_empathy_gap", "demo", given)
-    (call,) = calls(values)
-    ask([call], values)
-    return call
+    return ask(calls(values), values)
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +44,9 @@ def served(tmp_path_factory):
 
 
 def test_a_server_answers_the_study_and_failures_have_their_name(served):
-    server, call = served
+    server, done = served
     assert {request.authorization for request in server.calls} == {f"Bearer {KEY}"}
-    counts = pd.DataFrame({name: part.counts for name, part in answers.load(call).items()})
+    counts = pd.DataFrame({call.labels["category"]: answers.load(call).counts for call in done})
     assert counts.loc[["ok", "failed"]].sum().sum() == 2 * 881
     failed = sum(map(fails, server.calls))
     assert counts.loc["failed"].to_dict() == {
@@ -58,9 +56,9 @@ def test_a_server_answers_the_study_and_failures_have_their_name(served):
 
 
 def test_what_it_took_is_told_and_the_key_is_in_no_file(served):
-    server, call = served
+    server, done = served
     out = notebook.Output("empathy_gap", "served")
-    notebook.took([call], out, price_in=2, price_out=8)
+    notebook.took(done, out, price_in=2, price_out=8)
     assert len(out.read("failed")) == 6
     spent = out.read("usage").set_index("model").loc["all"]
     words = sum(
@@ -81,9 +79,13 @@ def test_what_it_took_is_told_and_the_key_is_in_no_file(served):
 def test_recorded_answers_give_the_same_responses(served):
     """Of the other engine's store, whose failed calls have no text."""
     recorded = served[1]
-    replayed = asked(ENGINE="replay", RECORDINGS=str(recorded.folder))
-    assert replayed.folder != recorded.folder
-    first, again = (pd.concat(parts(stored(call))) for call in (recorded, replayed))
+    folder = recorded[0].folder.parent
+    replayed = asked(ENGINE="replay", RECORDINGS=str(folder))
+    assert replayed[0].folder.parent != folder
+    first, again = (
+        pd.concat(part for call in done for part in parts(stored(call)))
+        for done in (recorded, replayed)
+    )
     assert again.text.astype(object).equals(first.text.astype(object))
     assert (again.finish_reason == "failed").sum() == 6
 

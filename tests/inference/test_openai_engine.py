@@ -17,7 +17,7 @@ import openai
 import pandas as pd
 import pytest
 
-from fake_openai import FakeOpenAI, completion, fault, text_of, with_logprobs
+from fake_openai import FakeOpenAI, completion, fault, text_of
 from fault_proxy import FAULTS, FaultProxy
 from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.engine import trial_seed
@@ -25,7 +25,6 @@ from ingroup.inference.openai_engine import OpenAIEngine
 from toy import religion, run
 
 GREEDY = Sampling(max_tokens=8)
-LIKELY = Sampling(max_tokens=8, logprobs=3)
 TEXTS = "text", "finish_reason", "error", "model"
 said = partial(Reply, model="fake")  # as the fake server names its model
 KEY = "sk-planted-0123456789abcdefghij"
@@ -95,12 +94,10 @@ def test_the_request_holds_what_the_sampling_says_and_no_more(serve, monkeypatch
     engine = OpenAIEngine("fake", serve(server))
     engine.answer(chats(1), GREEDY)
     engine.answer(chats(1), Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3))
-    engine.answer(chats(1), Sampling(max_tokens=8, logprobs=20))
-    greedy, drawn, likely = (call.request for call in server.calls)
+    greedy, drawn = (call.request for call in server.calls)
     assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
     seed = trial_seed(3, chats(1)[0])
     assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": seed}
-    assert likely == greedy | {"logprobs": True, "top_logprobs": 20}
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # OpenAI's newer models ask for another name
     request = OpenAIEngine("m")._request(chats(1)[0], GREEDY)
     assert (request["max_completion_tokens"], "max_tokens" in request) == (8, False)
@@ -358,10 +355,6 @@ def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, ca
     assert replies[9].error == "HTTP 400 - Incorrect API key provided: [key]"
     with pytest.raises(EngineError) as error:
         ask(always(*fault(401, echo)), serve, 2)
-    (likely,), _ = ask_each(
-        [ok(with_logprobs(completion("50"), [(key, -1)]))], serve, sampling=LIKELY
-    )
-    assert likely.top_logprobs == (("[key]", -1.0),)
     seen = [repr(replies), repr(engine), repr(vars(engine)), repr(engine.identity())]
     seen += [repr(error.getrepr(style="long", showlocals=False)), str(error.value), caplog.text]
     assert "Sending HTTP Request" in caplog.text
@@ -435,42 +428,19 @@ def test_counts_that_the_store_could_not_hold_are_left_out(serve):
     assert repr(replies) == repr([said("50", "stop")] * 5)  # True == 1, in values
 
 
-def test_log_probabilities_of_the_first_token(serve):
-    cases = [
-        # In whatever order they come, the most probable first; no more than were asked for.
-        ([("5", -0.5), ("6", -1.5), ("7", -2.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
-        ([("7", -2.5), ("5", -0.5), ("6", -1.5)], (("5", -0.5), ("6", -1.5), ("7", -2.5))),
-        ([("5", -3), ("6", -1), ("7", -2), ("8", -0.9)], (("8", -0.9), ("6", -1.0), ("7", -2.0))),
-        ([("5", 0), ("", -9999.0)], (("5", 0.0), ("", -9999.0))),
-        ([("5", 1e-7)], (("5", 1e-7),)),
-        ([("\ud83d", -0.1)], (("\ufffd", -0.1),)),
-        ([], ()),
-    ]
-    answers = [ok(with_logprobs(completion("50"), pairs)) for pairs, _ in cases]
-    replies, _ = ask_each(answers, serve, sampling=LIKELY)
-    assert replies == [said("50", "stop", top_logprobs=top) for _, top in cases]
-    # Whoever does not ask for them gets none, though a server sends some.
-    (reply, *_), _ = ask_each(answers, serve)
-    assert reply == said("50", "stop")
+def test_a_server_is_not_asked_over_choices(serve):
+    server = FakeOpenAI()
+    with pytest.raises(EngineError, match="a server of this API answers without the probabilities"):
+        OpenAIEngine("fake", serve(server)).answer(chats(1), Sampling(choices=("1", "2")))
+    assert server.calls == []
 
 
-def test_log_probabilities_that_are_none_leave_the_answer(serve):
-    fine = {"token": "5", "logprob": -0.5}
-    numbers = [None, "high", "nan", [1], {}, math.nan, -math.inf, math.inf, 0.5, 10**400]
-    tops = [[fine, {"token": "6", "logprob": number}] for number in numbers]
-    tops += [None, 5, "5", [None], [[]], {"5": -0.5}, [{"token": "5"}], [{"logprob": -1.0}]]
-    tops += [[{"token": None, "logprob": -1.0}], [{"token": 5, "logprob": -1.0}]]
-    shapes = [{"content": [{"top_logprobs": top}]} for top in tops]
-    shapes += [None, [], "x", 7, {}, {"content": None}, {"content": []}, {"content": [None]}]
-    shapes += [{"content": {"0": 1}}, {"content": [{}]}, {"content": "x"}]
-    answers = []
-    for shape in shapes:
+def test_log_probabilities_that_a_server_sends_unasked_leave_the_answer(serve):
+    for shape in (None, [], "x", {"content": [{"top_logprobs": None}]}):
         body = completion("50")
         body["choices"][0]["logprobs"] = shape
-        answers.append(ok(body))
-    replies, calls = ask_each([*answers, ok(completion("50"))], serve, sampling=LIKELY)
-    assert replies == [said("50", "stop")] * (len(shapes) + 1)
-    assert set(calls) == {1}
+        (reply,), _ = ask_each([ok(body)], serve)
+        assert reply == said("50", "stop")
 
 
 def test_answers_without_a_text_fail_by_name(serve):

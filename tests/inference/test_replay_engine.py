@@ -364,11 +364,12 @@ def test_released_results_answer_the_released_prompts(tmp_path):
         assert [reply.text for reply in replies] == [f"{prompt} {i.key}: [[A]]" for i in items]
 
 
-def test_recordings_have_no_log_probabilities(tmp_path):
+def test_recordings_are_not_asked_over_choices(tmp_path):
     engine = ReplayEngine(table(tmp_path / "a.csv", [("u", "1")]), "m")
     assert engine.asks_again is False
-    with pytest.raises(EngineError, match=r"a\.csv hold no log-probabilities"):
-        engine.answer([chat("u")], Sampling(logprobs=1))
+    with pytest.raises(EngineError, match=r"a\.csv are texts without the probabilities") as error:
+        engine.answer([chat("u")], Sampling(choices=("1", "2")))
+    assert "\n" not in str(error.value)
 
 
 def test_what_cannot_start_says_so(tmp_path):

@@ -6,7 +6,6 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,6 +20,7 @@ from ingroup.inference import (
     shards,
 )
 from ingroup.inference import store as stores
+from ingroup.inference.journal import Journal
 from toy import SAMPLING, Toy, religion, run
 
 
@@ -148,25 +148,49 @@ def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_p
         "prompts": plan.fingerprint,
         "trials": 432,
         "shard_size": 50,
-        "format": 4,
+        "format": 5,
     }
-    for version in (None, 3, 5):
+    for version in (None, 4, 6):
         file.write_text(json.dumps(manifest | {"format": version}))
-        with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 4"):
+        with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 5"):
             run(plan, tmp_path, Toy(parrot))
 
 
-def test_first_tokens_are_stored_where_the_sampling_asks_for_them(tmp_path):
-    pairs = (("7", -0.25), ("", -1.5), (" é", -np.inf))
-    replies = [Reply("7", "stop", top_logprobs=pairs), Reply(None, "failed", error="no net")]
+def test_probabilities_are_stored_where_the_sampling_has_choices(tmp_path):
+    given = (0.5, 0.1, 0.0, 1e-9)
+    replies = [Reply("7", "stop", probabilities=given, mass=(0.25,)), Reply(None, "failed")]
     manifest = {"trials": 2, "shard_size": 2}
-    asked = filled(tmp_path / "a", manifest | {"sampling_logprobs": 3}, replies)
-    column = asked.read().top_logprobs
-    assert column.dtype == pd.ArrowDtype(shards.SCHEMA.field("top_logprobs").type)
-    assert [(pair["token"], pair["logprob"]) for pair in column[0]] == list(pairs)
-    assert column.isna().tolist() == [False, True]
+    asked = filled(tmp_path / "a", manifest | {"sampling_choices": list("7890")}, replies).read()
+    column = asked.probabilities
+    assert column.dtype == pd.ArrowDtype(shards.SCHEMA.field("probabilities").type)
+    assert column[0] == pytest.approx(given, rel=5e-4, abs=3e-8)  # three digits
+    assert (len(column[1]), len(asked.mass[1]), asked.mass[0][0]) == (0, 0, 0.25)
     plain = filled(tmp_path / "b", manifest, replies)
-    assert plain.read().columns.tolist() == shards.SCHEMA.names[:-1]
+    assert plain.read().columns.tolist() == shards.SCHEMA.names[:-2]
+
+
+def test_another_scale_or_other_leads_are_another_manifest(plan, tmp_path):
+    scale = Sampling(choices=("1", "2"))
+    told = Reply("1", "stop", probabilities=(0.5, 0.5), mass=(1,))
+    run(plan, tmp_path, Toy(lambda *_: told), sampling=scale)
+    for other in (Sampling(choices=("1", "3")), Sampling(choices=("1", "2"), leads=("a",))):
+        with pytest.raises(StoreError, match=r"holds answers with sampling_(choices|leads) "):
+            run(plan, tmp_path, Toy(lambda *_: told), sampling=other)
+    with pytest.raises(StoreError, match=r"holds answers with sampling_\w+ .*None"):
+        run(plan, tmp_path, Toy(parrot))
+    # What cannot change a reply over choices is not pinned.
+    again = Sampling(temperature=1, max_tokens=3, seed=9, choices=("1", "2"))
+    assert run(plan, tmp_path, Toy(parrot), sampling=again).text.unique().tolist() == ["1"]
+
+
+def test_the_journal_gives_back_what_it_was_given(tmp_path):
+    reply = Reply("7", "stop", 9, 4, 2, probabilities=(0.5, 0.5), mass=(0.25,))
+    file = tmp_path / "journal.jsonl"
+    Journal(file, "a").add(3, reply)
+    with file.open("ab") as stream:
+        stream.write(b"torn")
+    assert Journal(file, "a").kept == {3: reply}
+    assert Journal(file, "b").kept == {}
 
 
 def contents(folder):
@@ -257,7 +281,7 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):
-    replies = [Reply(str(n % 3), "stop", 10 + n, 4, 1, "", (("a", -0.5),)) for n in range(7)]
+    replies = [Reply(str(n % 3), "stop", 10 + n, 4, 1, "", "", (0.5, 0.5), (1,)) for n in range(7)]
     replies.append(Reply(None, "failed", error="no net"))
     store = filled(tmp_path, {"trials": 8, "shard_size": 8}, replies)
     assert store.read().text.astype(object).tolist()[:7] == [*"0120120"]

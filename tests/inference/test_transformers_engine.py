@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import math
+import re
 import shutil
 from pathlib import Path
 
@@ -15,13 +15,15 @@ from safetensors.torch import load_file, save_file
 from scipy import stats
 from transformers import AutoModelForCausalLM
 
+import slow
 from ingroup import paths
-from ingroup.inference import EngineError, Reply, Sampling
+from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.engine import trial_seed
-from ingroup.inference.transformers_engine import Draw, FirstToken, TransformersEngine, batches
+from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine, batches
 from ingroup.inference.weights import Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
+from toy import religion, run
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 
@@ -71,51 +73,135 @@ def test_a_reply_cut_short_says_so(engine, chats):
     assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
 
 
-def slow_logprobs(model, engine, chat):
-    """One forward pass over the whole prompt: token id to log-probability, most probable first."""
-    with torch.inference_mode():
-        logits = model(torch.tensor([engine.prompter.ids(chat)])).logits[0, -1].double()
-    logprobs = (logits - logits.exp().sum().log()).tolist()
-    return sorted(enumerate(logprobs), key=lambda one: -one[1])
+NUMBERS = tuple(map(str, range(101)))
+# Numbers that are one token each for a calibrant; several tokens, of which some begin others; an
+# answer that begins another; a choice alone.
+OVER = [
+    Sampling(choices=NUMBERS),
+    Sampling(choices=("[[A]]", "[[B]]", "yes", "yesno", "yes no")),
+    Sampling(choices=tuple(f" {n}" for n in range(11)), leads=("Rating:", "\n- Warmth:")),
+    Sampling(choices=("12",)),
+]
 
 
-def test_log_probabilities_are_those_of_one_forward_pass(engine, chats, model):
-    # With a temperature too: they are those of the model, and not of the draw.
-    for sampling in (
-        Sampling(max_tokens=3, logprobs=20),
-        Sampling(temperature=2.0, top_p=0.1, max_tokens=2, logprobs=7),
+@pytest.mark.parametrize("sampling", OVER, ids=["numbers", "texts", "leads", "one"])
+def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, model):
+    # Prompts that share a prefix, one that shares none, the same one twice, and one of one token.
+    alone = [{"role": "system", "content": "7"}, {"role": "user", "content": "How much?"}]
+    some = [*chats[:4], alone, chats[0]]
+    found = engine.answer(some, sampling)
+    assert {0} < {reply.cached_tokens for reply in found}
+    for reply, (text, probabilities, mass) in zip(
+        found, slow.replies(engine, model, some, sampling), strict=True
     ):
-        for chat, reply in zip(chats, engine.answer(chats, sampling), strict=True):
-            tokens, expected = zip(
-                *slow_logprobs(model, engine, chat)[: sampling.logprobs], strict=True
-            )
-            texts, found = zip(*reply.top_logprobs, strict=True)
-            assert list(texts) == [engine.tokenizer.decode([token]) for token in tokens]
-            assert found == pytest.approx(expected, abs=1e-4)
-            assert 0 < sum(math.exp(number) for _, number in reply.top_logprobs) <= 1 + 1e-6
+        assert reply.text == text
+        assert reply.probabilities == pytest.approx(probabilities, abs=1e-4)
+        assert reply.mass == pytest.approx(mass, abs=1e-4)
+        assert len(reply.probabilities) == len(sampling.choices) * len(sampling.leads)
+    together = [reply.probabilities for reply in found]
+    one_by_one = [engine.answer([chat], sampling)[0].probabilities for chat in some]
+    assert np.array(together) == pytest.approx(np.array(one_by_one), abs=1e-5)
+    wanted = engine.prompter.ids(alone) + engine._spelt(sampling.leads[0])
+    if not sampling.leads[1:]:
+        assert found[4].prompt_tokens == len(wanted)
+    (short,) = engine.complete([[5]], sampling)
+    assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
 
 
-def test_the_most_probable_first_token_begins_a_greedy_reply(engine, chats):
-    plain = engine.answer(chats, Sampling(max_tokens=1))
-    likely = engine.answer(chats, Sampling(max_tokens=1, logprobs=1))
-    assert [reply.top_logprobs for reply in plain] == [()] * len(chats)
-    assert [reply._replace(top_logprobs=()) for reply in likely] == plain
-    assert [reply.top_logprobs[0][0] for reply in likely] == [reply.text for reply in plain]
-    assert len({reply.text for reply in plain}) > 2
+def test_the_most_probable_answer_is_the_constrained_greedy_one_and_here_the_free_one(
+    engine, chats
+):
+    """The calibrant's numbers are one token each, and it answers with nothing else."""
+    found = engine.answer(chats, OVER[0])
+    assert [one.text for one in found] == [r.text for r in engine.answer(chats, Sampling())]
+    assert min(reply.mass[0] for reply in found) > 0.99
 
 
-def test_special_tokens_keep_their_text_and_a_small_vocabulary_is_enough(engine):
+def test_half_precision_gives_nearly_the_same(engine, chats):
+    half = TransformersEngine(CALIBRANT, batch_size=16, dtype="bfloat16")
+    ours, theirs = half.answer(chats[:8], OVER[0]), engine.answer(chats[:8], OVER[0])
+    for reply, other in zip(ours, theirs, strict=True):
+        assert sum(reply.probabilities) == pytest.approx(1)
+        assert reply.probabilities == pytest.approx(other.probabilities, abs=0.1)
+
+
+def test_a_choice_is_spelt_as_the_tokenizer_spells_it_behind_its_lead(engine, monkeypatch):
+    """Some tokenizers put a space of their own before a text that begins."""
+
+    def spelt(text):
+        return [ord(c) for c in f"_{text}".replace(" ", "_")] if text else []
+
+    monkeypatch.setattr(engine, "_spelt", spelt)
+    assert engine._tree([" 5"], "a:").spelt == [tuple(map(ord, "_5"))]
+    assert engine._tree(["5"], "").spelt == [tuple(map(ord, "_5"))]
+    monkeypatch.setattr(engine, "_spelt", lambda text: [len(text)])  # not to be told apart
+    assert engine._tree([" 5", "100"], "a:").spelt == [(2,), (3,)]
+
+
+def test_choices_that_are_spelt_alike_are_one_sentence(engine, chats):
+    for alike in (("5", "5"), ("5", "")):
+        with pytest.raises(EngineError, match="cannot be asked over choices: every admissible"):
+            engine.answer(chats[:1], Sampling(choices=alike))
+
+
+@pytest.mark.parametrize("sampling", [Sampling(max_tokens=3), OVER[0], OVER[2]])
+def test_a_prompt_that_is_too_long_fails_alone(engine, chats, sampling):
+    far = [chats[0][0], {"role": "user", "content": "50 " * 3000}]
+    first, long, last = engine.answer([chats[0], far, chats[1]], sampling)
+    alone = engine.answer(chats[:2], sampling)
+    assert [first.text, last.text] == [reply.text for reply in alone]
+    assert (long.text, long.finish_reason, long.probabilities) == (None, "failed", ())
+    assert re.fullmatch(r"the prompt has 60\d\d tokens, the model takes 204[67]", long.error)
+    assert str(long.prompt_tokens) in long.error
+    assert engine.answer([far], sampling) == [long]
+
+
+def test_what_is_answered_is_kept_before_the_shard_is_full(engine, tmp_path, monkeypatch):
+    """A killed run goes on behind the replies that it had."""
+    plan, sampling = religion(1), Sampling(choices=NUMBERS)
+    small = TransformersEngine(CALIBRANT, batch_size=1)
+    asked, complete = [], small.complete
+    most = BATCHES * torch.get_num_threads()
+
+    def counting(prompts, sampling):
+        asked.append(len(prompts))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return complete(prompts, sampling)
+
+    monkeypatch.setattr(small, "complete", counting)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, tmp_path / "a", small, sampling=sampling)
+    assert (asked, run_kept(plan, tmp_path / "a", small, sampling)) == ([most] * 3, 2 * most)
+    responses = run(plan, tmp_path / "a", small, sampling=sampling)
+    assert sum(asked[3:]) == len(plan) - 2 * most
+    assert run_kept(plan, tmp_path / "a", small, sampling) == 0
+    whole = run(plan, tmp_path / "b", engine, sampling=sampling)
+    assert responses.text.equals(whole.text)
+    ours, theirs = (choices.probabilities(one, NUMBERS) for one in (responses, whole))
+    assert ours == pytest.approx(theirs, abs=2e-3)  # as stored, of three digits
+
+
+def run_kept(plan, folder, engine, sampling):
+    """How many replies stand in the journal alone."""
+    store = open_store(folder, plan, engine, sampling, 50)
+    with store.writing():
+        return len(store.journal().kept)
+
+
+def test_the_end_tokens_are_found_without_generation_defaults(engine, copy):
+    own = engine._end_tokens
+    assert own == (engine.tokenizer.eos_token_id,)
+    file = copy / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"eos_token_id": [7, 2]}))
+    assert TransformersEngine(str(copy))._end_tokens == (7, 2)
+    file.unlink()
+    assert TransformersEngine(str(copy))._end_tokens == own
+
+
+def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
-    first = FirstToken(20)
-    logits = torch.tensor([[0.0, 0.0, 0.0], [math.log(1), math.log(2), math.log(5)]])
-    assert first(torch.empty(2, 0), logits) is logits
-    first(torch.empty(2, 1), -logits)  # the second token, which does not count
-    assert [token for token, _ in first.top[1]] == [2, 1, 0]
-    assert [math.exp(number) for _, number in first.top[1]] == pytest.approx([5 / 8, 2 / 8, 1 / 8])
-    assert [number for _, number in first.top[0]] == pytest.approx([math.log(1 / 3)] * 3)
-    assert engine._reply([1], [end], 0, [(end, -0.5)]) == Reply(
-        "", "stop", 1, 0, 1, top_logprobs=((engine.tokenizer.eos_token, -0.5),)
-    )
+    assert engine._reply([1], [end, 5], 0) == Reply("", "stop", 1, 0, 1)
 
 
 @pytest.mark.parametrize("temperature", [0, 1.5])
@@ -162,7 +248,7 @@ def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats
     odd = {"num_beams": 3, "min_new_tokens": 6, "repetition_penalty": 9.0, "do_sample": True}
     file = copy / "generation_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | odd))
-    other = TransformersEngine(str(copy))
+    other = TransformersEngine(str(copy), batch_size=16)
     greedy, warm = Sampling(max_tokens=8), Sampling(temperature=1.0, max_tokens=8)
     assert other.answer(chats[:10], greedy) == engine.answer(chats[:10], greedy)
     assert other.answer(chats[:10], warm) == engine.answer(chats[:10], warm)
@@ -262,10 +348,10 @@ prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_siz
 
 
 @settings(deadline=None)
-@given(prompts, st.integers(1, 9))
-def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, size):
+@given(prompts, st.integers(1, 9), st.integers(1, 9))
+def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, size, least):
     seen = []
-    for batch, shared in batches(prompts, size):
+    for batch, shared in batches(prompts, size, least):
         seen += batch
         assert 1 <= len(batch) <= size
         together = [prompts[place] for place in batch]
@@ -276,7 +362,10 @@ def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, siz
 
 def test_batches_break_between_personas():
     prompts = [[persona] * 8 + [event] for persona in (1, 2) for event in range(6)]
-    assert [(sorted(batch), shared) for batch, shared in batches(prompts, 8)] == [
-        ([0, 1, 2, 3, 4, 5], 8),
-        ([6, 7, 8, 9, 10, 11], 8),
-    ]
+    for least in (1, 4, 6):
+        assert [(sorted(batch), shared) for batch, shared in batches(prompts, 8, least)] == [
+            ([0, 1, 2, 3, 4, 5], 8),
+            ([6, 7, 8, 9, 10, 11], 8),
+        ]
+    # A batch that is not large enough yet goes on, and shares nothing then.
+    assert [shared for _, shared in batches(prompts, 8, 7)] == [0, 8]

@@ -81,13 +81,16 @@ class Tree:
     """Admissible answers as a tree of tokens.
 
     ``spelt`` are the token ids of each answer, as the model's own tokenizer spells it; ``ends`` the
-    tokens that end a reply. ValueError where an answer has no token or two are spelt alike.
+    tokens that end a reply. ValueError where an answer has no token, two are spelt alike, or one
+    begins another and nothing ends a reply.
     """
 
     def __init__(self, spelt: Sequence[Sequence[int]], ends: Sequence[int]):
-        self.spelt, self.ends = [tuple(answer) for answer in spelt], tuple(ends)
+        self.spelt, self.ends = [tuple(answer) for answer in spelt], tuple(dict.fromkeys(ends))
         if not all(self.spelt) or len(set(self.spelt)) < len(self.spelt):
             raise ValueError("every admissible answer needs tokens of its own")
+        if not self.ends and not self._next.keys().isdisjoint(self.spelt):
+            raise ValueError("one answer begins another, and it has no token that ends a reply")
 
     @cached_property
     def _next(self) -> dict[tuple[int, ...], list[int]]:

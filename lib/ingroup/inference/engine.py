@@ -111,8 +111,8 @@ class Engine(Protocol):
     It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
     and a prompt that is too long do not. One that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others; one whose replies come one by one and may cost money has ``answer_each``, so that each
-    is kept at once (:class:`ingroup.inference.openai_engine.OpenAIEngine`).
+    others; one whose replies take long or cost money has ``answer_each``, so that each is kept at
+    once (:class:`ingroup.inference.openai_engine.OpenAIEngine`).
     """
 
     asks_again: bool

@@ -32,7 +32,9 @@ class Journal:
             digest, _, text = line.partition(b" ")
             if digest == self._digest(text):
                 values = json.loads(text)
-                self.kept[values.pop("trial")] = Reply(**values)
+                trial = values.pop("trial")
+                lists = {name: tuple(values[name]) for name in ("probabilities", "mass")}
+                self.kept[trial] = Reply(**values | lists)
 
     def add(self, trial: int, reply: Reply) -> None:
         """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""

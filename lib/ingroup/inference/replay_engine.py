@@ -52,7 +52,7 @@ class ReplayEngine:
     an answer the call had failed). An empty cell is an empty answer. A folder with
     ``manifest.json``, here or further down, is a store of this project, finished or not; it knows
     its ``model``, and of its prompts no more than that they are those of one of the ``designs``
-    (other stores are left out).
+    (other stores, and answers over choices, are left out).
 
     EngineError where there is no recording, or stores answered none of the designs or come from
     several models; InputError where a file is not what its name says (naming the line or key);
@@ -227,7 +227,7 @@ def _stores(place: Path, designs: Sequence[Design]) -> list[tuple[Store, Design]
     for file in files:
         manifest = read_manifest(file)
         there.append((manifest.get("prompts"), manifest.get("trials")))
-        if there[-1] in here:
+        if there[-1] in here and "sampling_choices" not in manifest:  # whose texts no model wrote
             matching.append((Store(file.parent, manifest), designs[here.index(there[-1])]))
     if not matching:
         found, expected = (

@@ -1,6 +1,7 @@
 """Any Hugging Face causal language model, from a folder or from the hub."""
 
 import gc
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -17,12 +18,14 @@ from transformers import (
     TopPLogitsWarper,
 )
 
+from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling, trial_seed
 from ingroup.inference.prompts import Bos, SystemRole
 from ingroup.inference.weights import LocalEngine, Weighed
 
 T = TypeVar("T")
+BATCHES = 4  # a thread, from one time that replies are kept to the next
 
 # One bar is enough: that of the prompts.
 transformers.utils.logging.disable_progress_bar()
@@ -57,6 +60,21 @@ class TransformersEngine(LocalEngine):
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
+    def answer_each(
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+    ) -> list[Reply]:
+        """:meth:`answer`, some at a time: ``keep`` gets the place and reply of each of them."""
+        replies: list[Reply] = []
+        size = BATCHES * self.batch_size * torch.get_num_threads()
+        for start in range(0, len(conversations), size):
+            for reply in self.answer(conversations[start : start + size], sampling):
+                keep(len(replies), reply)
+                replies.append(reply)
+        return replies
+
     def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         model = self._model  # before there are threads
         least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
@@ -67,6 +85,10 @@ class TransformersEngine(LocalEngine):
     def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
         model = self._model
         return self._in_batches(prompts, 4, lambda *part: self._weigh(model, *part, tree))
+
+    def _longest(self) -> float:
+        config = self._model.config.get_text_config()
+        return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(
         self, prompts: list[list[int]], least: int, compute: Callable[..., Iterable[T]]
@@ -143,14 +165,12 @@ class TransformersEngine(LocalEngine):
         ids = torch.cat([ids, tail.expand(number, -1)], dim=1)
         # Which token sees which: all the prefix; of the rest, what is no padding and not behind it.
         size = length + len(paths)
-        seen = torch.ones(number, size, shared + size, dtype=torch.bool, device=self.device).tril(
-            shared
-        )
+        seen = torch.ones(number, size, shared + size, dtype=torch.bool, device=self.device)
+        seen = seen.tril(shared)
         seen[:, :, shared : shared + length] &= there[:, None, :]
-        seen[:, length:, shared + length :] = False
-        for path, place in place_of.items():
-            for end in range(1, len(path) + 1):
-                seen[:, place, shared + place_of[path[:end]]] = True
+        own = [[path[: len(other)] == other for other in paths] for path in paths]
+        own = torch.tensor(own, dtype=torch.bool, device=self.device)
+        seen[:, length:, shared + length :] = own.reshape(len(paths), len(paths))
         mask = torch.zeros(seen.shape, dtype=model.dtype, device=self.device)
         mask = mask.masked_fill(~seen, torch.finfo(model.dtype).min)[:, None]
         depth = torch.tensor([len(path) for path in paths], dtype=torch.long, device=self.device)

@@ -6,12 +6,13 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from ingroup.inference.choices import Tree
 from ingroup.inference.engine import (
     FAILED,
     LENGTH,
-    MOST_LOGPROBS,
     STOP,
     EngineError,
     Reply,
@@ -19,7 +20,7 @@ from ingroup.inference.engine import (
     trial_seed,
 )
 from ingroup.inference.prompts import Bos, SystemRole
-from ingroup.inference.weights import LocalEngine
+from ingroup.inference.weights import LocalEngine, Weighed
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
@@ -30,6 +31,7 @@ CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPAC
 # The CPU build takes no smaller block, and its default of 128 caches nothing of a short prompt.
 CPU_BLOCK = 32
 CPU_SEQUENCES, GPU_SEQUENCES, TOKENS_A_SEQUENCE = 256, 1024, 16
+MOST_TOKENS = 128  # of which vLLM gives the log-probabilities in one place
 
 
 class VLLMEngine(LocalEngine):
@@ -81,7 +83,6 @@ class VLLMEngine(LocalEngine):
                 load_format="safetensors",
                 use_tqdm_on_load=False,
                 enable_prefix_caching=True,
-                max_logprobs=MOST_LOGPROBS,
                 logprobs_mode="raw_logprobs",  # before temperature and top_p
                 seed=self._seed,
                 **self._options,
@@ -96,29 +97,49 @@ class VLLMEngine(LocalEngine):
         if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
             self._seed = sampling.seed
-        longest = self.llm.model_config.max_model_len - 1
-        outputs = iter(self._generate([ids for ids in prompts if len(ids) <= longest], sampling))
-        replies = []
-        for size in map(len, prompts):
-            error = f"the prompt has {size} tokens, the model takes {longest}"
-            long = Reply(None, FAILED, size, error=error)
-            replies.append(
-                long if size > longest else self._reply(next(outputs), sampling.logprobs)
-            )
-        return replies
+        return super().complete(prompts, sampling)
 
-    def _generate(self, prompts: list[list[int]], sampling: Sampling) -> list["RequestOutput"]:
+    def _longest(self) -> int:
+        return self.llm.model_config.max_model_len - 1
+
+    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         drawn = partial(
             self.vllm.SamplingParams,
             temperature=sampling.temperature,
             top_p=sampling.top_p,
             max_tokens=sampling.max_tokens,
-            logprobs=sampling.logprobs or None,
             detokenize=False,
         )
         seeded = sampling.temperature > 0 and not self.on_cpu
         seeds = (trial_seed(sampling.seed, ids) for ids in prompts)
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
+        return list(map(self._reply, self._generate(prompts, how)))
+
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | str]:
+        """One token behind each prompt and each beginning of an answer; the cache has the rest."""
+        asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
+        drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
+        how = [drawn(logprob_token_ids=list(place.tokens)) for place in tree.places]
+        if (most := max(len(place.tokens) for place in tree.places)) > MOST_TOKENS:
+            raise EngineError(
+                f"vLLM weighs at most {MOST_TOKENS} tokens in one place, these choices have "
+                f"{most}: ask with ENGINE=transformers"
+            )
+        outputs = iter(self._generate(asked, how * len(prompts)))
+        return [self._weight([next(outputs) for _ in how], tree) for _ in prompts]
+
+    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Weighed | str:
+        """What vLLM gave at the places of the tree behind one prompt, put together."""
+        if broken := list(filter(None, map(_broken, outputs))):
+            return broken[0]
+        told = [output.outputs[0].logprobs[0] for output in outputs]
+        pairs = zip(tree.places, told, strict=True)
+        logs = [np.array([[all_[token].logprob for token in one.tokens]]) for one, all_ in pairs]
+        (found,), mass = tree.probabilities(logs), float(np.exp(logs[0]).sum())
+        return Weighed(found, mass, outputs[0].num_cached_tokens or 0)
+
+    def _generate(self, prompts: list[list[int]], how: Any) -> list["RequestOutput"]:
+        """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
             return self.llm.generate(tokens, how, use_tqdm=False)
@@ -127,15 +148,11 @@ class VLLMEngine(LocalEngine):
             self.close()
             raise
 
-    def _reply(self, output: "RequestOutput", logprobs: int) -> Reply:
+    def _reply(self, output: "RequestOutput") -> Reply:
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
-        if written.finish_reason not in (STOP, LENGTH):
-            error = f"vLLM ended with {written.finish_reason!r}"
+        if error := _broken(output):
             return Reply(None, FAILED, prompt_tokens, error=error)
-        # The token that was drawn is among them too, likely or not: one more than asked for.
-        first = written.logprobs[0].items() if logprobs else ()
-        first = sorted(((token, one.logprob) for token, one in first), key=lambda pair: -pair[1])
         return Reply(
             # Decoded here as in the transformers engine: same tokens, same text.
             text=self._reply_text(tuple(written.token_ids)),
@@ -143,7 +160,6 @@ class VLLMEngine(LocalEngine):
             prompt_tokens=prompt_tokens,
             cached_tokens=output.num_cached_tokens or 0,
             output_tokens=len(written.token_ids),
-            top_logprobs=tuple((self._token_text(token), p) for token, p in first[:logprobs]),
         )
 
     def close(self) -> None:
@@ -153,6 +169,12 @@ class VLLMEngine(LocalEngine):
             llm.llm_engine.engine_core.shutdown()
         del llm
         gc.collect()
+
+
+def _broken(output: "RequestOutput") -> str:
+    """Why vLLM broke a reply off, "" where it did not."""
+    ending = output.outputs[0].finish_reason
+    return "" if ending in (STOP, LENGTH) else f"vLLM ended with {ending!r}"
 
 
 def _reason(error: Exception) -> str:

@@ -2,13 +2,19 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from huggingface_hub import snapshot_download
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedModel,
+)
 
 from ingroup import corpora, models
 from ingroup.design import Message
@@ -104,8 +110,8 @@ class Weighed(NamedTuple):
 class LocalEngine:
     """An engine that loads a model, a folder or a name on the hub, here and when first asked.
 
-    A subclass has ``_written`` and ``_weighed``. ``about`` is engine, version and what else of it
-    can change a reply; for ``system`` and ``bos`` see
+    A subclass has ``_written``, ``_weighed`` and ``_longest``. ``about`` is engine, version and
+    what else of it can change a reply; for ``system`` and ``bos`` see
     :class:`ingroup.inference.prompts.Prompter`.
     EngineError where the model cannot be found or its chat template does not fit.
     """
@@ -121,7 +127,8 @@ class LocalEngine:
         # Most replies come many times.
         decode = partial(self.tokenizer.decode, skip_special_tokens=True)
         self._reply_text = lru_cache(1 << 16)(decode)
-        self._spelt = cache(partial(self.tokenizer.encode, add_special_tokens=False))
+        spell = partial(self.tokenizer.encode, add_special_tokens=False)
+        self._spelt = lru_cache(1 << 16)(spell)
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
@@ -132,8 +139,14 @@ class LocalEngine:
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order."""
-        return (self._chosen if sampling.choices else self._written)(prompts, sampling)
+        """One reply a prompt (token ids), in order; one that is too long for the model fails."""
+        if sampling.choices:
+            return self._chosen(prompts, sampling)
+        found = self._fitting(prompts, 0, lambda some: self._written(some, sampling))
+        return [
+            Reply(None, FAILED, len(ids), error=one) if isinstance(one, str) else one
+            for ids, one in zip(prompts, found, strict=True)
+        ]
 
     def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
@@ -143,30 +156,65 @@ class LocalEngine:
         """How probable each answer is behind each prompt, or why that cannot be said."""
         raise NotImplementedError
 
+    def _longest(self) -> float:
+        """Tokens that a prompt may have, so that one more can follow."""
+        raise NotImplementedError
+
+    def _fitting(
+        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Any]]
+    ) -> list[Any]:
+        """What ``ask`` makes of each prompt, or why it cannot; room for ``more`` tokens is kept."""
+        longest = self._longest() - more
+        found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
+        return [
+            next(found)
+            if len(ids) <= longest
+            else f"the prompt has {len(ids)} tokens, the model takes {longest}"
+            for ids in prompts
+        ]
+
     def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """Replies over choices: behind each lead, given the answers before it."""
-        try:
-            tree = Tree([self._spelt(choice) for choice in sampling.choices], self._end_tokens)
-        except ValueError as error:
-            raise EngineError(
-                f"{self.weights.model!r} cannot be asked over choices: {error}"
-            ) from error
-        replies = [Reply("", STOP, probabilities=(), mass=())] * len(prompts)
+        replies = [Reply("", STOP)] * len(prompts)
         for lead in sampling.leads:
-            texts = [reply.text + lead for reply in replies]
+            tree = self._tree(sampling.choices, lead)
+            depth = max(len(place.path) for place in tree.places)
+            texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
-            found = self._weighed(asked, tree)
+            found = self._fitting(asked, depth, lambda some, tree=tree: self._weighed(some, tree))
             told = zip(replies, asked, texts, found, strict=True)
             replies = [self._with(sampling, tree, *one) for one in told]
         return replies
 
+    def _tree(self, choices: Sequence[str], lead: str) -> Tree:
+        """The choices as they are spelt behind a lead, where some tokenizers put no space."""
+        head, spelt = self._spelt(lead), []
+        for choice in choices:
+            whole = self._spelt(lead + choice)
+            apart = whole[: len(head)] == head
+            spelt.append(whole[len(head) :] if apart else self._spelt(choice))
+        try:
+            return Tree(spelt, self._end_tokens)
+        except ValueError as error:
+            raise EngineError(
+                f"{self.weights.model!r} cannot be asked over choices: {error}"
+            ) from error
+
     def _with(
-        self, sampling: Sampling, tree: Tree, reply: Reply, asked: list[int], text: str, found: Any
+        self,
+        sampling: Sampling,
+        tree: Tree,
+        reply: Reply,
+        asked: list[int],
+        text: str,
+        found: Weighed | str,
     ) -> Reply:
         """A reply with one answer more; what failed once has failed."""
+        if reply.finish_reason == FAILED:
+            return reply
         tokens = reply.prompt_tokens + len(asked)
-        if reply.finish_reason == FAILED or isinstance(found, str):
-            return Reply(None, FAILED, tokens, error=reply.error or found)
+        if isinstance(found, str):
+            return Reply(None, FAILED, tokens, error=found)
         return reply._replace(
             text=text + sampling.choices[int(found.probabilities.argmax())],
             prompt_tokens=tokens,
@@ -178,6 +226,8 @@ class LocalEngine:
 
     @cached_property
     def _end_tokens(self) -> tuple[int, ...]:
-        """Tokens that end a reply."""
-        ends = self.weights.load(GenerationConfig.from_pretrained).eos_token_id
-        return tuple(ends) if isinstance(ends, list) else (ends,)
+        """Tokens that end a reply; a model without generation defaults has them in its config."""
+        there = (self.weights.folder / "generation_config.json").is_file()
+        source = GenerationConfig if there else AutoConfig
+        ends = self.weights.load(source.from_pretrained).eos_token_id
+        return tuple(ends) if isinstance(ends, list) else () if ends is None else (ends,)

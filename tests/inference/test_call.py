@@ -1,0 +1,158 @@
+"""Calls: where their answers are, who is asked, and what a study analyses of them."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from ingroup import paths
+from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
+from toy import Toy, religion, run
+
+CHOICES = Sampling(choices=("0", "1"))
+CHOSEN = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return religion().slice(0, 20)
+
+
+@pytest.fixture(autouse=True)
+def roots(tmp_path, monkeypatch):
+    """Responses and recordings of the test's own, and no engine: what makes one fails."""
+    for name in ("RESPONSES", "RECORDINGS", "MODELS", "MADE"):
+        monkeypatch.setattr(paths, name, tmp_path / name)
+
+    def fail(name, model, **options):
+        raise AssertionError(f"an engine {name} was made of {model}")
+
+    monkeypatch.setattr(call, "make_engine", fail)
+
+
+def called(plan, model="m", engine="vllm", sampling=CHOICES, **more):
+    return Call("empathy_gap", "sample-12", model, engine, "P0", plan, sampling, **more)
+
+
+def answered(one, root, engine, reply=CHOSEN, **identity):
+    """The answers to a call, of some engine, below ``root``."""
+    there = replace(one, engine=engine)
+    toy = Toy(lambda *_: reply, engine=engine, model=one.model, **identity)
+    run(one.design, root / there.address, toy, sampling=one.sampling)
+    return root / there.address
+
+
+def test_recorded_answers_come_before_those_of_a_run(plan):
+    one = called(plan)
+    assert one.folder == paths.RESPONSES / "empathy_gap" / "sample-12" / "m@vllm" / "P0+choices"
+    made = answered(one, paths.RESPONSES, "vllm")
+    assert one.folder == made
+    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
+    assert one.folder == recorded
+    assert called(plan, "n").folder.parent.parent.parent.parent == paths.RESPONSES
+    assert called(plan, engine="transformers").folder.parent.name == "m@transformers"
+    assert called(plan, sampling=Sampling()).folder.name == "P0"  # what is asked freely is apart
+
+
+def test_the_engine_stored_finds_the_answers_of_any(plan):
+    one = called(plan, engine="stored")
+    assert one.folder == paths.RESPONSES / one.address
+    answered(called(plan, "m-2"), paths.RESPONSES, "transformers")
+    assert one.folder == paths.RESPONSES / one.address  # another model's name begins alike
+    made = answered(one, paths.RESPONSES, "transformers")
+    assert one.folder == made
+    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
+    assert one.folder == recorded
+    assert set(stored(one).read().text) == {"1"}
+    odd = called(plan, "org/[m]*", engine="stored")
+    assert odd.folder.name == "P0+choices"
+    assert odd.folder.parent.name == "org--[m]*@stored"
+    made = answered(odd, paths.RESPONSES, "vllm")
+    assert odd.folder == made
+
+
+def test_where_nothing_is_missing_no_engine_is_made(plan):
+    one = called(plan)
+    answered(one, paths.RESPONSES, "vllm", revision="a", bos="template", dtype="float32")
+    given = {"BOS": "template", "DTYPE": "auto", "BATCH_SIZE": 64}
+    assert ask([one], given) == [one]
+    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
+        ask([called(plan, sampling=Sampling())], given)
+    shard = next(one.folder.glob("part-00000*"))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
+        ask([one], given)
+
+
+def test_what_was_kept_on_the_way_is_not_all(plan):
+    one = called(plan)
+    answered(one, paths.RESPONSES, "vllm")
+    (one.folder / "journal.jsonl").write_text("{}")
+    with pytest.raises(AssertionError, match="an engine vllm was made of m"):
+        ask([one], {})
+
+
+def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
+    failed = Reply(None, "failed", error="no net")
+    for engine in ("vllm", "openai"):
+        answered(called(plan, engine=engine), paths.RESPONSES, engine, failed)
+    assert len(ask([called(plan)], {})) == 1
+    with pytest.raises(AssertionError, match="an engine openai was made of m"):
+        ask([called(plan, engine="openai")], {})
+
+
+def test_answers_that_were_asked_otherwise_are_refused(plan):
+    one = called(plan)
+    answered(one, paths.RESPONSES, "vllm", bos="released", system="keep", dtype="float32")
+    for given in ({"BOS": "template"}, {"DTYPE": "bfloat16"}, {"SYSTEM": "fold"}):
+        name = next(iter(given)).lower()
+        with pytest.raises(StoreError, match=f"holds answers with {name} "):
+            ask([one], given | {"BOS": given.get("BOS", "released")})
+    with pytest.raises(StoreError, match="holds answers with system 'keep', this run asks with"):
+        ask([replace(one, options={"system": "fold"})], {})  # as a study sets it
+    wider = replace(one, sampling=Sampling(choices=("0", "1", "2")))
+    with pytest.raises(StoreError, match="holds answers with sampling_choices "):
+        ask([wider], {})
+
+
+def test_a_model_that_was_trained_anew_is_refused_and_a_recording_is_read(plan):
+    one = called(plan)
+    folder = paths.MODELS / "m"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    revision = call.models.revision(folder)
+    answered(one, paths.RESPONSES, "vllm", revision=revision)
+    assert ask([one], {}) == [one]
+    (folder / "config.json").write_text('{"a": 1}')
+    with pytest.raises(StoreError, match=f"holds answers with revision '{revision}'"):
+        ask([one], {})
+    recorded = answered(one, paths.RECORDINGS / "m", "vllm", revision=revision)
+    assert ask([one], {}) == [one]  # the weights here need not be those that answered
+    shutil.rmtree(recorded)
+
+
+def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
+    here, gone = called(plan, engine="stored"), called(plan, "n", "stored", labels={"setting": "P"})
+    answered(here, paths.RESPONSES, "vllm")
+    assert ask([gone, here], {}) == [here]
+    assert capsys.readouterr().err == (
+        "no answers are stored, and none are asked for: n P over choices\n"
+    )
+    # Half of them, or those to another question, are none.
+    part = answered(gone, paths.RESPONSES, "vllm")
+    assert ask([gone], {}) == [gone]
+    manifest = json.loads((part / "manifest.json").read_text())
+    (part / "manifest.json").write_text(json.dumps(manifest | {"sampling_choices": ["0", "2"]}))
+    assert ask([gone], {}) == []
+    capsys.readouterr()
+    next(here.folder.glob("part-00000*")).unlink()
+    assert ask([here], {}) == []
+
+
+def test_one_that_was_asked_over_choices_is_analysed_by_that(plan):
+    free, chosen = called(plan, sampling=Sampling()), called(plan)
+    other = called(plan, "n", sampling=Sampling())
+    assert rated(iter([free, chosen, other])) == [chosen, other]
+    assert rated([free, other]) == [free, other]
+    assert [one.way for one in (free, chosen)] == ["freely", "over choices"]
