@@ -89,11 +89,14 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         own = found[category]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
-    asked, alpha = _calls(parameters, model), parameters["ALPHA"]
-    runs, families = ({c.labels[name]: None for c in asked} for name in ("run", "category"))
-    rules = RULES[:1] if asked[0].over_choices else RULES
-    reading = {"run": list(runs), "parsing": rules}
-    tables = [evaluate(reading, partial(read, f), CHOICES, claims, alpha) for f in families]
+    runs: dict[str, list[int]] = {}
+    for call in (asked := _calls(parameters, model)):
+        runs.setdefault(call.labels["category"], []).append(call.labels["run"])
+    rules, alpha = RULES[:1] if asked[0].over_choices else RULES, parameters["ALPHA"]
+    tables = [
+        evaluate({"run": n, "parsing": rules}, partial(read, category), CHOICES, claims, alpha)
+        for category, n in runs.items()
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
