@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup.inference import Sampling
+from ingroup.inference import Sampling, rated
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
 from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
 
-ASKED = {"MODEL": "calibrant", "CONTROL": "calibrant-null", "ENGINE": "transformers", "RUNS": 2,
+ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "RATING": "", "RUNS": 2,
          "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
          "TOP_P": -1.0, "MAX_TOKENS": 128, "SEED": 7}  # fmt: skip
 
@@ -54,16 +54,37 @@ def test_every_call_has_its_own_seed_and_place():
     assert [call.sampling.seed for call in asked[:6]] == [3007, 4007, 5007, 6007, 7007, 8007]
     assert len({call.folder for call in asked}) == 9
     assert asked[5].folder.parts[-3:] == ("sample-103", "calibrant@transformers", "Age-full-run2")
-    assert len(calls(ASKED | {"CONTROL": "", "RUNS": 1})) == 3
+    assert all(call.options == {"system": "fold"} for call in asked)
+    assert len(calls(ASKED | {"MODELS": ["calibrant"], "RUNS": 1})) == 3
+
+
+def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():
+    asked = calls(ASKED | {"MODELS": ["calibrant", "somebody/else"], "RATING": "expected"})[6:]
+    assert rated(asked) == asked[:3]
+    assert [call.key for call in asked] == 2 * [
+        ("somebody/else", 1, category) for category in stimuli.categories()
+    ]
+    assert [len(call.design) for call in asked] == [412 * n for n in (11, 8, 8)] + [
+        44 * n for n in (11, 8, 8)
+    ]
+    assert {call.source for call in asked[3:]} == {"sample-11"}
+    assert all(call.sampling.choices == tuple(map(str, range(1, 101))) for call in asked[:3])
+    assert {(call.sampling.temperature, call.sampling.choices) for call in asked[3:]} == {(0, ())}
+    chosen, free = ({t.condition["prompt"] for t in one.design} for one in (asked[0], asked[3]))
+    assert {prompt.scenario for prompt in free} == set(range(1, 12))
+    assert free == {prompt for prompt in chosen if prompt.scenario <= 11}
 
 
 def test_sampling_is_that_of_table_5_unless_it_is_given():
-    assert sampling_of(ASKED) == Sampling(1.0, 1.0, 128, 7)
-    haiku = ASKED | {"MODEL": "claude-3.5-haiku"}
-    assert (sampling_of(haiku).temperature, sampling_of(haiku).top_p) == (1.0, 0.999)
-    assert sampling_of(haiku | {"TEMPERATURE": 0.0}).temperature == 0
-    deepseek = ASKED | {"MODEL": "deepseek-ai/DeepSeek-R1"}
-    assert sampling_of(deepseek).top_p == 1  # not in the table
+    assert sampling_of(ASKED, "calibrant") == Sampling(1.0, 1.0, 128, 7)
+    haiku = sampling_of(ASKED, "claude-3.5-haiku")
+    assert (haiku.temperature, haiku.top_p) == (1.0, 0.999)
+    assert sampling_of(ASKED | {"TEMPERATURE": 0.0}, "claude-3.5-haiku").temperature == 0
+    assert sampling_of(ASKED, "deepseek-ai/DeepSeek-R1").top_p == 1  # not in the table
+    models = ["mistral-nemo@openai", "claude-3.5-haiku"]  # each its own, in one run
+    asked = calls(ASKED | {"MODELS": models})
+    drawn = {(c.model, c.sampling.temperature, c.sampling.top_p) for c in asked}
+    assert drawn == {("mistral-nemo", 0.7, 1), ("claude-3.5-haiku", 1, 0.999)}
 
 
 @pytest.mark.parametrize("crossing", ["full", "paper"])

@@ -1,6 +1,7 @@
 """Helpfulness, bias and brittleness by hand, against SciPy and statsmodels, and their intervals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from ingroup.studies.biased_samaritan.statistics import (
     excess_over_brittleness,
     helpfulness,
     mixed_model,
+    over_models,
     repeatability,
 )
 
@@ -319,3 +321,20 @@ EMPTY = np.full((3, 2), np.nan)
 def test_what_cannot_be_used_is_refused(function, arguments, message):
     with pytest.raises(ValueError, match=message):
         function(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ({"a": "a"}, [("a", 1, 60, 50, 1)]),
+        ({"a": "a, b", "b": "a, b"}, [("a, b", 2, 65, 51, 0.5)]),
+        ({"a": "a, b", "b": "a, b", "c": "c"}, [("a, b", 2, 65, 51, 0.5), ("c", 1, 10, 11, 0)]),
+    ],
+)
+def test_groups_over_one_two_and_three_models(shown, expected):
+    """A model is averaged with those of its display alone."""
+    rows = [("a", 60.0, 50.0, True), ("b", 70.0, 52.0, False), ("c", 10.0, 11.0, False)]
+    table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
+    table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
+    found = over_models(table, shown).reset_index()
+    assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected

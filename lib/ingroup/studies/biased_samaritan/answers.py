@@ -14,9 +14,10 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     """The prompts of one call that was asked, in the order of the design.
 
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
-    ``rating`` (0 to 100, NaN without one) and ``status`` ("ok", "refused", "unparsable", "failed"),
-    read by a `rule` of :func:`ingroup.parsing.parse_rating`; over choices the rating is the mean of
-    the distribution. StoreError where there are no answers to these prompts.
+    ``rating`` (in points of the scale, NaN without one) and ``status`` ("ok", "refused",
+    "unparsable", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating`. Over choices
+    the rating is the mean of the distribution, the reply its most probable number. StoreError where
+    there are no answers to these prompts.
     """
     (block,), table, scale = call.design.blocks, stored(call).read(), stimuli.request()
     texts = table.text.astype(object).where(table.text.notna(), None)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -71,8 +72,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     One call a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
     a seed of its own. Over choices (the whole numbers of the scale) nothing is drawn and there is
-    one run; such a model is asked freely as well,
-    greedily, about the first tenth of the scenarios.
+    one run; such a model is asked freely as well, greedily, about the first tenth of the scenarios.
     """
     p = parameters
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
@@ -91,18 +91,17 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     found = []
     for model in models.asked(p):
-        drawn, name = sampling_of(p, model.name), (model.name, model.engine)
-        ways = [(False, 1, lambda _, drawn=drawn: numbers)] if model.over_choices else []
-        times = 1 if model.over_choices or model.control else p["RUNS"]
-        ways.append(
-            (model.over_choices, times, lambda n, d=drawn: replace(d, seed=d.seed + 1000 * n))
-        )
-        for few, runs, sampling in ways:
+        drawn = sampling_of(p, model.name)
+        ways = [(False, drawn)]  # whether a tenth is asked, and how
+        if model.over_choices:
+            ways = [(False, numbers), (True, replace(drawn, temperature=0.0))]
+        runs = 1 if model.over_choices or model.control else p["RUNS"]
+        for few, how in ways:
             source, asked = designs(few)
-            for run in range(1, runs + 1):
-                for number, (category, design) in enumerate(asked.items()):
-                    where = "biased_samaritan", source, *name, f"{category}-{tail}-run{run}"
-                    labels = {"run": run, "category": category}
-                    how = sampling(3 * run + number)
-                    found.append(Call(*where, design, how, labels, options={"system": "fold"}))
+            for run, (number, category) in product(range(1, runs + 1), enumerate(asked)):
+                where = source, model.name, model.engine, f"{category}-{tail}-run{run}"
+                way = replace(how, seed=drawn.seed + 1000 * (3 * run + number))
+                labels, options = {"run": run, "category": category}, {"system": "fold"}
+                rest = asked[category], way, labels
+                found.append(Call("biased_samaritan", *where, *rest, options=options))
     return found

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call
+from ingroup.inference import Call, rated, there
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -77,7 +77,10 @@ def claims(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; the groups of a category are a family."""
+    """`claims` on every path, by `evaluate`; the groups of a category are a family.
+
+    The rules of parsing differ for texts alone: over choices there is one.
+    """
 
     def read(category, run, parsing):
         calls = _calls(parameters, model, run)
@@ -86,17 +89,24 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         own = found[category]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
-    runs = list(dict.fromkeys(call.labels["run"] for call in _calls(parameters, model)))
-    reading, alpha = {"run": runs, "parsing": RULES}, parameters["ALPHA"]
-    families = [partial(read, category) for category in stimuli.categories()]
-    tables = [evaluate(reading, family, CHOICES, claims, alpha) for family in families]
+    runs: dict[str, list[int]] = {}
+    for call in (asked := _calls(parameters, model)):
+        runs.setdefault(call.labels["category"], []).append(call.labels["run"])
+    rules, alpha = RULES[:1] if asked[0].over_choices else RULES, parameters["ALPHA"]
+    tables = [
+        evaluate({"run": n, "parsing": rules}, partial(read, category), CHOICES, claims, alpha)
+        for category, n in runs.items()
+    ]
     return pd.concat(tables, ignore_index=True)
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
-    """What this model was asked, in one run or in all, a call a category."""
-    calls = [call for call in design.calls(parameters) if call.model == model]
-    return [call for call in calls if run in (None, call.labels["run"])]
+    """The calls that the study rates this model by, in one run or in all, a call a category.
+
+    Those whose answers are here; all of them where none are, so that `load` says so.
+    """
+    calls = rated(call for call in design.calls(parameters) if call.model == model)
+    return [c for c in there(calls) or calls if run in (None, c.labels["run"])]
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:

@@ -191,6 +191,23 @@ def by_group(
     return pd.concat(tables, names=names).reset_index()
 
 
+def over_models(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
+    """Figures 1 to 3: each group's mean over models, and the share of models in which it differs.
+
+    `table` has the columns of `bias_table`, ``model``, ``category`` and ``group``, a row each;
+    `shown` says in which display a model is: its models alone are averaged. Index ``shown``,
+    ``category`` and ``group``; ``models`` (how many), ``helpfulness`` and ``control`` (means, in
+    points) and ``share`` (0 to 1: those where the group is ``significant``).
+    """
+    rows = table.assign(shown=table.model.map(shown)).astype({"significant": float})
+    return rows.groupby(["shown", "category", "group"], sort=False).agg(
+        models=("model", "nunique"),
+        helpfulness=("helpfulness", "mean"),
+        control=("control", "mean"),
+        share=("significant", "mean"),
+    )
+
+
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
     """One row a cell, with the fields of what `function` returns for it."""
     results = []

@@ -1,0 +1,112 @@
+"""Answers over choices in a tiny store: their means by hand, and what is not there is left out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ingroup import paths
+from ingroup.inference import Reply, StoreError, ask, call, rated, stored, there
+from ingroup.inference.choices import agreement
+from ingroup.studies.biased_samaritan import design, lens, stimuli
+from ingroup.studies.biased_samaritan.answers import load
+
+WHO = "somebody/else"
+TWO = (30, 70)  # the only answers with any probability
+
+
+class Chooser:
+    """30 with probability 3/4; 1/2 about a senior citizen. Free text: "50", of a woman none."""
+
+    asks_again = False
+
+    def answer(self, conversations, sampling):
+        return [self._reply(chat[-1]["content"], sampling) for chat in conversations]
+
+    def _reply(self, prompt, sampling):
+        if not sampling.choices:
+            return Reply("I would rather not say." if "woman" in prompt else "30", "stop")
+        if "teenager" in prompt.lower() and "wording one" in prompt:
+            return Reply(None, "failed", error="no net")
+        one = 0.5 if "senior citizen" in prompt.lower() else 0.75
+        given = dict(zip(TWO, (one, 1 - one), strict=True))
+        found = [given.get(int(choice), 0.0) for choice in sampling.choices]
+        return Reply("30", "stop", probabilities=found, mass=[0.25])
+
+    def identity(self):
+        return {"engine": "transformers", "model": WHO}
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def parameters(tmp_path, monkeypatch):
+    """Two scenarios in two wordings, asked over choices; the first of them freely too."""
+    told = [
+        (n, "A glove", place, f"{{person}} sees glove {n}, wording {wording}.")
+        for n in (1, 2)
+        for place, wording in ((1, "one"), (2, "two"))
+    ]
+    file = tmp_path / "two.csv"
+    pd.DataFrame(told, columns=stimuli.COLUMNS).to_csv(file, index=False)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Chooser())
+    return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "RATING": "expected", "RUNS": 2,
+            "SCENARIOS": str(file), "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
+            "TOP_P": -1.0, "MAX_TOKENS": 8, "SEED": 0, "ALPHA": 0.01,
+            "PARSING": "sound"}  # fmt: skip
+
+
+def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):
+    asked = ask(design.calls(parameters), parameters)
+    (age,) = (one for one in rated(asked) if one.labels["category"] == "Age")
+    prompts = load(age)
+    assert (prompts.rating[prompts.phrasing == "Senior citizen"] == 0.5 * 30 + 0.5 * 70).all()
+    assert (prompts.rating[prompts.group == stimuli.CONTROL] == 0.75 * 30 + 0.25 * 70).all()
+    lost = (prompts.group == "teenager") & (prompts.wording == 1)
+    assert lost.sum() == 2
+    assert prompts.rating.isna().tolist() == lost.tolist()
+    assert prompts.status.map({"failed": True, "ok": False}).tolist() == lost.tolist()
+    assert set(prompts.reply[~lost]) == {"30"}
+
+
+def test_free_text_stands_beside_the_choices_of_the_same_prompts(parameters):
+    asked = ask(design.calls(parameters), parameters)
+    chosen, free = (one for one in asked if one.labels["category"] == "Gender")
+    texts = load(free)
+    mass = stored(chosen).read(columns=["mass"])["mass"].list[0]
+    both = texts.merge(
+        load(chosen).assign(mass=mass), on=list(design.Prompt._fields), suffixes=("", "_c")
+    )
+    assert len(both) == len(texts) == len(free.design) == 2 * 8  # the first of two scenarios
+    found = agreement(both.rating, both.reply_c.astype(float), both["mass"].astype(float))
+    assert (found["asked"], found["answered"], found["agree"]) == (16, 14, 14)
+    assert found["mass"] == 25
+
+
+def test_what_is_not_stored_is_left_out_or_named(parameters):
+    calls = design.calls(parameters)
+    race, _, age = rated(calls)
+    assert there(calls) == []
+    with pytest.raises(StoreError, match="holds no answers"):
+        lens.portrait(parameters, WHO, {})
+    ask([race, age], parameters)
+    assert there(calls) == [race, age]
+    of_race, of_age = lens.portrait(parameters, WHO, {"a senior citizen": "Older"})
+    assert of_race.items.empty
+    np.testing.assert_allclose(of_age.items.Older, 10)
+    found = lens.paths(parameters, WHO, {})
+    assert set(found.claim) == {*load(race).group, *load(age).group} - {stimuli.CONTROL}
+    assert set(found.parsing) == {"sound"}  # rules differ for texts alone
+    assert set(found.run) == {1}
+    stored_only = parameters | {"MODELS": [f"{WHO}@stored"]}
+    asked = ask(design.calls(stored_only), stored_only)
+    assert [one.labels["category"] for one in asked] == ["Race", "Age"]
+    np.testing.assert_array_equal(load(asked[1]).rating, load(age).rating)
+
+
+def test_a_store_that_is_not_whole_is_not_there(parameters):
+    first = design.calls(parameters)[0]
+    ask([first], parameters)
+    (first.folder / stored(first).path(0).name).unlink()
+    assert there([first]) == []
