@@ -107,6 +107,20 @@ def rated(calls: Iterable[Call]) -> list[Call]:
     return [call for call in calls if call.over_choices or call.model not in over_choices]
 
 
+def there(calls: Iterable[Call]) -> list[Call]:
+    """The calls whose answers are stored, every one of them."""
+    return [call for call in calls if _whole(call)]
+
+
+def _whole(call: Call) -> bool:
+    """Whether :func:`stored` reads answers to all prompts of the call."""
+    try:
+        store = stored(call)
+    except StoreError:
+        return False
+    return len(store.files()) == store.shards
+
+
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
