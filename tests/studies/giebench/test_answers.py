@@ -1,12 +1,12 @@
 """Replies to verdicts: a table of replies, any text, the released rule written twice; `load`."""
 
-from types import SimpleNamespace
-
 import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ingroup import paths
+from ingroup.inference import Reply, ask, call, rated
 from ingroup.studies.giebench import answers, design, stimuli
 from ingroup.studies.giebench.answers import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
 
@@ -189,23 +189,66 @@ def test_long_hostile_replies_are_read_too():
     assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
 
 
-def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
+PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "", "QUESTIONS": "sample"}
+PARAMETERS |= {"ORDER": "rotate", "RAW": "released", "MISMATCH": True}
+PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+
+
+class Judge:
+    """An engine: Raw gets always A, ID the right letter, COT no verdict or a failed call.
+
+    Over choices it gives the answers, as they stand, 0.5, 0.25, 0.125 and 0.125.
+    """
+
+    asks_again = False
+
+    def answer(self, conversations, sampling):
+        texts = [chat[-1]["content"] for chat in conversations]
+        if sampling.choices:
+            reply = Reply("[[A]]", "stop", probabilities=(0.5, 0.25, 0.125, 0.125), mass=(0.75,))
+            return [reply if NAMED in text else Reply(None, "failed") for text in texts]
+        replies = []
+        for text in texts:
+            if NAMED not in text:
+                replies.append(Reply("[[A]]", "stop"))
+            elif CUE not in text:
+                replies.append(Reply(f"[[{RIGHT.get(text, 'B')}]]", "stop"))
+            else:
+                failed = len(replies) % 2
+                replies.append(Reply(None, "failed") if failed else Reply("All are good.", "stop"))
+        return replies
+
+    def identity(self):
+        return {"engine": "judge", "model": "m"}
+
+    def close(self):
+        pass
+
+
+NAMED = "The user belongs to"
+CUE = "You should choose the assistant"
+RIGHT = {
+    stimuli.messages(item, "ID", shift=shift)[0]["content"]: stimuli.rotate(item, shift).correct
+    for item in stimuli.load_questions()
+    for shift in range(4)
+}
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """The calls of a run with some parameters, answered by the judge."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Judge())
+
+    def asked(**given):
+        return ask(design.calls(PARAMETERS | given), PARAMETERS)
+
+    return asked
+
+
+def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
-    parameters = {"MODEL": "m", "CONTROL": "", "ENGINE": "replay", "QUESTIONS": "sample"}
-    parameters |= {"ORDER": "rotate", "RAW": "released", "MISMATCH": True}
-    parameters |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
-
-    def stored(call):
-        asked = call.design.blocks[0].factors["asked"]
-        letters = [stimuli.rotate(one.question, one.shift).correct for one in asked]
-        texts = {"Raw": "[[A]]", "ID": [f"[[{letter}]]" for letter in letters]}
-        texts |= {"COT": ["All are good.", None] * (len(asked) // 2)}
-        table = pd.DataFrame({"text": texts[asked[0].prompt]}, index=range(len(asked)))
-        reason = table.text.isna().map({False: "stop", True: "failed"})
-        return SimpleNamespace(read=lambda: table.assign(finish_reason=reason))
-
-    monkeypatch.setattr(answers, "stored", stored)
-    *own, _, other = (answers.load(call) for call in design.calls(parameters))
+    *own, _, other = (answers.load(call) for call in judged())
     table = pd.concat(own)
     assert len(table) == 3 * 4 * 66
     right = table.letter.eq(table.correct).groupby(table.prompt).mean()
@@ -214,5 +257,23 @@ def test_a_table_holds_every_trial_as_it_was_asked(monkeypatch):
     assert reasons.to_dict() == {"no verdict": 132, "failed": 132}
     assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
     assert table.told.eq(table.identity).all()
+    assert table.p_right.isna().all()
     assert other.prompt.eq("ID").all()
     assert other.told.ne(other.identity).all()
+
+
+def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):
+    """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
+    raw, own, *_ = rated(judged(RATING="expected"))
+    table = answers.load(own, "released")
+    assert set(table.letter) == {"A"}
+    share = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}
+    assert table.p_right.tolist() == table.correct.map(share).tolist()
+    turned = table.set_index(["key", "shift"]).p_right.unstack()
+    correct = {item.key: item.correct for item in stimuli.load_questions()}
+    to_d = [key for key, letter in correct.items() if letter == "D"]
+    assert turned.loc[to_d].eq([0.125, 0.5, 0.25, 0.125]).all(axis=None)
+    assert turned.mean(axis=1).eq(0.25).all()  # where it stands is all that this judge looks at
+    failed = answers.load(raw)
+    assert failed.p_right.isna().all()
+    assert set(failed.status) == {"failed"}

@@ -25,7 +25,7 @@ from ingroup.studies.giebench.construction import (
 from ingroup.tables import InputError
 
 P, N, O = "positive", "negative", "offensive"  # noqa: E741
-PARAMETERS = {"MODEL": "m", "ENGINE": "openai", "TEMPERATURE": 1.0, "TOP_P": 1.0}
+PARAMETERS = {"MODELS": ["calibrant", "m"], "ENGINE": "openai", "TEMPERATURE": 1.0, "TOP_P": 1.0}
 PARAMETERS |= {"MAX_TOKENS": 1024, "SEED": 5}
 
 
@@ -57,6 +57,22 @@ def test_every_draw_has_a_seed_and_a_store_of_its_own():
     assert len({call.folder for call in drawn + others}) == 7
     with pytest.raises(InputError, match="TEMPERATURE must be above 0"):
         construction.calls(PARAMETERS | {"TEMPERATURE": 0}, "dialog_construction", values)
+
+
+def test_the_first_model_that_can_be_asked_writes():
+    """No calibrant, which has learnt no such prompt, and none whose answers are stored only."""
+    named = {"MODELS": ["calibrant", "x@stored", "some/model@vllm", "m"]}
+    assert construction.writer(PARAMETERS | named) == ("some/model", "vllm")
+    assert construction.writer(PARAMETERS) == ("m", "openai")
+    none = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
+    assert construction.writer(none) is None
+    (call,) = construction.calls(
+        PARAMETERS, "topic_generation", [{"identity": "a", "example": "b"}]
+    )
+    assert (call.model, call.engine, call.options) == ("m", "openai", {"system": "fold"})
+    assert construction.calls(none, "topic_generation", [{"identity": "a", "example": "b"}])[
+        0
+    ].design
 
 
 def test_the_example_of_the_dialog_prompt_is_a_dialog():

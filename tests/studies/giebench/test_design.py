@@ -6,7 +6,8 @@ from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.design import mismatched, trials
 
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
-PARAMETERS = {"MODEL": "some/model", "CONTROL": "other", "ENGINE": "vllm", "QUESTIONS": "sample"}
+PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
+PARAMETERS |= {"QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.0}
 PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 
@@ -75,7 +76,21 @@ def test_a_run_asks_both_models_the_same_and_knows_where():
     assert [len(call.design) for call in calls[:3]] == [4 * 66] * 3
     address = ("giebench", "sample-66", "some--model@vllm", "Raw-rotate")
     assert calls[0].folder.parts[-4:] == address
-    one = PARAMETERS | {"CONTROL": "", "MISMATCH": False, "ORDER": "given", "RAW": "released"}
+    assert not any(call.over_choices for call in calls)
+    one = PARAMETERS | {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "RAW": "released"}
     calls = design.calls(one)
     assert [call.part for call in calls] == ["Raw-given-released", "ID-given", "COT-given"]
     assert [len(call.design) for call in calls] == [66] * 3
+
+
+def test_over_choices_the_same_prompts_are_asked_freely_too():
+    """Two stores a plan: the four verdicts as the prompt wants them written, and a text."""
+    calls = design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "RATING": "expected"})
+    assert [call.way for call in calls] == (["over choices"] * 5 + ["freely"] * 5) * 2
+    assert {call.sampling.choices for call in calls} == {("[[A]]", "[[B]]", "[[C]]", "[[D]]"), ()}
+    for chosen, free in zip(calls[:5], calls[5:10], strict=True):
+        assert (chosen.key, chosen.design.fingerprint) == (free.key, free.design.fingerprint)
+        assert chosen.folder == free.folder.with_name(f"{free.folder.name}+choices")
+        assert (free.sampling.max_tokens, free.sampling.leads) == (9, ("",))
+    assert {call.engine for call in calls[10:]} == {"openai"}
+    assert all(call.options == {"system": "fold"} for call in calls)

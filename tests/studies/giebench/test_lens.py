@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ingroup.studies.giebench import lens
+from ingroup import paths
+from ingroup.inference import Reply, StoreError, ask, call
+from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
 
 NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "paper"}
@@ -77,3 +79,59 @@ def test_naming_the_identity_by_category():
     assert found.p == pytest.approx(stats.ttest_rel([75, 50], [25, 25]).pvalue)
     released = lens.claims(some_answers(), **(path | {"shares": "released"}))
     assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)
+
+
+class Says:
+    """An engine: freely always B, over choices most probably C, and a call fails nowhere."""
+
+    asks_again = False
+
+    def answer(self, conversations, sampling):
+        said = {"probabilities": (0.1, 0.2, 0.4, 0.3), "mass": (0.5,)} if sampling.choices else {}
+        text = "[[C]]" if said else "[[A]] or [[B]]? [[B]]"
+        return [Reply(text, "stop", **said) for _ in conversations]
+
+    def identity(self):
+        return {"engine": "says", "model": "m"}
+
+    def close(self):
+        pass
+
+
+RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
+RUN |= {"ORDER": "given", "RAW": "paper", "MISMATCH": False, "PARSING": "sound"}
+RUN |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+
+
+@pytest.fixture
+def answered(tmp_path, monkeypatch):
+    """The calls of `RUN`, of which those that are named by place are answered."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Says())
+    calls = design.calls(RUN)
+    return lambda *places: ask([calls[place] for place in places], RUN)
+
+
+def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(answered):
+    """Always C: an item gains nothing; freely it would be B, which the released rule reads as A."""
+    answered(0, 1, 2, 3, 4, 5)
+    walked = lens.paths(RUN, "m", {})
+    assert set(walked.parsing) == {"sound"}
+    assert walked.estimate.dropna().eq(0).all()
+    (view,) = lens.portrait(RUN, "m", {item.identity: "all" for item in stimuli.load_questions()})
+    right = np.array([item.correct == "C" for item in stimuli.load_questions()] * 2)
+    assert view.sd == pytest.approx(right.std(ddof=1))
+    assert set(lens.paths(RUN | {"RATING": "greedy"}, "m", {}).parsing) == {"sound", "released"}
+
+
+def test_texts_are_looked_at_where_nothing_else_is_stored(answered):
+    answered(3, 4, 5)
+    assert set(lens.paths(RUN, "m", {}).parsing) == {"sound", "released"}
+
+
+def test_a_model_without_all_three_prompts_is_named(answered):
+    answered(0, 2)
+    with pytest.raises(StoreError, match="m has no stored answers under ID; run the study again"):
+        lens.portrait(RUN, "m", {})
+    with pytest.raises(StoreError, match="other has no stored answers under COT, ID, Raw"):
+        lens.paths(RUN, "other", {})

@@ -13,6 +13,7 @@ from ingroup.studies.giebench.statistics import (
     changes,
     consistency,
     mismatch,
+    p_right,
     position_test,
 )
 
@@ -338,3 +339,53 @@ REFUSED = [
 def test_what_cannot_be_used_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def chances(given):
+    """Answers over choices: the probability of the right letter by prompt, item and order."""
+    rows = [
+        (prompt, "Age" if key < 2 else "Skin", f"{key}", shift, p)
+        for (prompt, key), order in given.items()
+        for shift, p in enumerate(order)
+    ]
+    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", "p_right"])
+
+
+def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
+    """By hand: means of items 0.25, 0.35 and 0.5; what ID gains over Raw is 0.1, 0.3 and 0.5."""
+    raw = {("Raw", 0): [0.4, 0.3, 0.2, 0.1], ("Raw", 1): [0.5, 0.4, 0.3, 0.2],
+           ("Raw", 2): [0.5] * 4}  # fmt: skip
+    own = {("ID", 0): [0.35] * 4, ("ID", 1): [0.8, 0.7, 0.6, 0.5], ("ID", 2): [1.0] * 4}
+    table = p_right(chances(raw | own)).set_index(["prompt", "category"])
+    holds(table.loc["Raw"], n=[2, 1, 3], p_right=[0.3, 0.5, 1.1 / 3])
+    holds(table.loc["ID"], n=[2, 1, 3], p_right=[0.5, 1.0, 2 / 3], gain=[0.2, 0.5, 0.3])
+    one = stats.ttest_1samp([0.25, 0.35, 0.5], 0.25)
+    interval = one.confidence_interval(0.95)
+    overall = table.loc[("Raw", "Overall")]
+    assert overall.p == pytest.approx(one.pvalue)
+    assert [overall.low, overall.high] == pytest.approx([*interval])
+    own = table.loc[("ID", "Overall")]
+    two = stats.ttest_rel([0.35, 0.65, 1.0], [0.25, 0.35, 0.5])
+    assert own.gain_p == pytest.approx(two.pvalue)
+    assert [own.gain_low, own.gain_high] == pytest.approx([*two.confidence_interval(0.95)])
+    assert table.loc["Raw"][["gain", "gain_low", "gain_high", "gain_p"]].isna().all(axis=None)
+    assert np.isnan(own.gain_p_holm)  # Overall is none of the family
+    assert table.loc[("ID", "Age"), "gain_p_holm"] == table.loc[("ID", "Age"), "gain_p"]
+
+
+def test_an_item_with_a_failed_call_has_no_probability():
+    """Three of four orders would lean to where the answers stand."""
+    given = {("ID", 0): [0.9, 0.1, np.nan, 0.1], ("ID", 1): [0.5, 0.2, 0.2, 0.2], ("ID", 2): [0.3]}
+    table = p_right(chances(given)).set_index("category")
+    assert table.n.to_dict() == {"Age": 1, "Skin": 1, "Overall": 2}
+    holds(table, p_right=[0.275, 0.3, 0.2875])
+    assert table.gain.isna().all()  # Raw was not asked
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_over_all_four_orders_a_judge_of_places_has_a_quarter(seed):
+    """Whatever it gives to A, B, C and D: the right letter stands at each once."""
+    rng = np.random.default_rng(seed)
+    given = {("COT", key): rng.dirichlet(np.ones(4)) for key in range(4)}
+    table = p_right(chances(given))
+    holds(table, p_right=0.25, p=1.0)

@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ingroup import models
 from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
+from ingroup.inference.call import STORED
 from ingroup.inference.engine import FAILED, LENGTH
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError, at, read_table, wrong
@@ -26,12 +28,28 @@ STANCES = ("positive", "negative")
 OFFENSIVE = "offensive"
 
 
+def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first of ``MODELS`` that can be asked for a text, and its engine; None without one.
+
+    A calibrant has learnt no such prompt, and a model with stored answers only is not asked.
+    """
+    named = (models.split(entry, parameters["ENGINE"]) for entry in parameters["MODELS"])
+    able = (one for one in named if one[1] != STORED and not models.is_calibrant(one[0]))
+    return next(able, None)
+
+
 def calls(
     parameters: Mapping[str, Any], prompt: str, values: Sequence[Mapping[str, str]], draws: int = 1
 ) -> list[Call]:
-    """A prompt of appendix A, filled once a trial; a call and a seed for each draw."""
-    names = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED", "MODEL", "ENGINE")
-    *sampling, seed, model, engine = (parameters[name] for name in names)
+    """A prompt of appendix A, filled once a trial; a call and a seed for each draw.
+
+    The :func:`writer` is asked, or the first of ``MODELS`` where there is none.
+    """
+    names = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")
+    *sampling, seed = (parameters[name] for name in names)
+    model, engine = writer(parameters) or models.split(
+        parameters["MODELS"][0], parameters["ENGINE"]
+    )
     if sampling[0] <= 0:
         raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
     template = stimuli.templates()[prompt]
@@ -43,7 +61,12 @@ def calls(
     asked = []
     for draw in range(seed * draws, (seed + 1) * draws):
         part, drawn = f"{prompt}-{design.fingerprint[:12]}-{draw}", Sampling(*sampling, draw)
-        asked.append(Call("giebench", "construction", model, engine, part, design, drawn))
+        asked.append(
+            Call(
+                "giebench", "construction", model, engine, part, design, drawn,
+                options={"system": "fold"},  # no prompt has a system turn
+            )
+        )  # fmt: skip
     return asked
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from ingroup.inference import Call, StoreError, rated, there
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import paired_test
 from ingroup.studies.giebench import design
@@ -15,6 +16,7 @@ from ingroup.studies.giebench.statistics import OVERALL, changes
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("accuracy gained",)
+VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # what claims are made of
 CHOICES = {
     # An answer without a verdict is wrong, or its item is left out of this pair of prompts (in this
     # order), or everywhere.
@@ -79,16 +81,20 @@ def claims(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; nothing is drawn."""
+    """`claims` on every path, by `evaluate`; nothing is drawn.
+
+    Answers over choices are read in one way: the rules differ for texts alone.
+    """
+    rules = RULES[:1] if _calls(parameters, model)[0].over_choices else RULES
     choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
 
     def read(parsing):  # why a reply has no verdict changes no claim
-        return _read(parameters, model, parsing).drop(columns="status")
+        return _read(parameters, model, parsing)[VERDICTS]
 
     def applies(unit, shares, **_):
         return (unit, shares) != ("item", "released")
 
-    return evaluate({"parsing": RULES}, read, choices, claims, 0.05, applies)
+    return evaluate({"parsing": rules}, read, choices, claims, 0.05, applies)
 
 
 def _read(
@@ -96,12 +102,21 @@ def _read(
 ) -> pd.DataFrame:
     """Verdicts under the three prompts; with a file of planted ones, these."""
     tables = []
-    for call in design.calls(parameters):
-        if call.model == model and call.labels["plan"] in design.PROMPTS:
-            table = load(call, rule)
-            said = Planted(file).letters(*call.design.blocks) if file else table.letter
-            tables.append(table.assign(letter=said))
+    for call in _calls(parameters, model):
+        table = load(call, rule)
+        said = Planted(file).letters(*call.design.blocks) if file else table.letter
+        tables.append(table.assign(letter=said))
     return pd.concat(tables, ignore_index=True)
+
+
+def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
+    """What this model is rated by under the three prompts; StoreError where one is not there."""
+    asked = [call for call in design.calls(parameters) if call.model == model]
+    found = [call for call in rated(there(asked)) if call.labels["plan"] in design.PROMPTS]
+    if missing := {*design.PROMPTS} - {call.labels["plan"] for call in found}:
+        absent = ", ".join(sorted(missing))
+        raise StoreError(f"{model} has no stored answers under {absent}; run the study again")
+    return found
 
 
 def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, friedmanchisquare
 
-from ingroup.stats.paired import adjust, wilson
+from ingroup.stats.paired import adjust, paired_test, wilson
 from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
+CHANCE = 1 / len(LETTERS)
 
 
 def accuracy(
@@ -62,6 +63,33 @@ def changes(
     columns = "category n before after change low high gained lost p"
     table = pd.DataFrame(rows, columns=columns.split())
     table["p_holm"] = adjust(table["p"].where(table["category"] != OVERALL), "holm")
+    return table
+
+
+def p_right(answers: pd.DataFrame) -> pd.DataFrame:
+    """Probability of the right letter, of answers over choices, by prompt and category.
+
+    An item counts once, with the mean over the orders of its answers: over all four a judge that
+    looks at the place alone has 1/4 to the last digit, `CHANCE`. Means over items with t-intervals:
+    ``p_right``, with ``p`` of a t-test against `CHANCE`, and ``gain`` over Raw for the same items,
+    with ``gain_p``; ``_holm`` as in `changes`, a family for each prompt. An item with a failed call
+    is left out; the gain is NaN where Raw was not asked.
+    """
+    by_item = answers.groupby(["prompt", "category", "key"], sort=False).p_right
+    by_item = by_item.agg(lambda chances: chances.mean(skipna=False)).reset_index()
+    raw, rows = by_item[by_item.prompt == "Raw"].set_index("key").p_right, []
+    for prompt, category, part in _parts(by_item):
+        one = part.set_index("key").p_right
+        test, gain = paired_test(one, CHANCE), paired_test(one, raw.reindex(one.index))
+        mean = CHANCE + np.array([test.difference, test.low, test.high])
+        gained = [gain.difference, gain.low, gain.high, gain.pvalue]
+        gained = [np.nan] * 4 if prompt == "Raw" else gained
+        rows.append((prompt, category, int(test.n), *mean, test.pvalue, *gained))
+    columns = "prompt category n p_right low high p gain gain_low gain_high gain_p"
+    table = pd.DataFrame(rows, columns=columns.split())
+    for name in ("p", "gain_p"):
+        tested = table[name].where(table.category != OVERALL).groupby(table.prompt, sort=False)
+        table[f"{name}_holm"] = tested.transform(adjust, "holm")
     return table
 
 
