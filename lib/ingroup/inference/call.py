@@ -6,7 +6,7 @@ or records them goes through these.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from glob import escape
@@ -105,6 +105,15 @@ def rated(calls: Iterable[Call]) -> list[Call]:
     calls = list(calls)
     over_choices = {call.model for call in calls if call.over_choices}
     return [call for call in calls if call.over_choices or call.model not in over_choices]
+
+
+def there(calls: Iterable[Call]) -> list[Call]:
+    """The calls whose answers are stored, all of them and to these prompts."""
+    found = []
+    for call in calls:
+        with suppress(StoreError):
+            found += [call] if not stored(call).state()[0] else []
+    return found
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
