@@ -6,7 +6,7 @@ or records them goes through these.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from glob import escape
@@ -109,17 +109,13 @@ def rated(calls: Iterable[Call]) -> list[Call]:
 
 
 def there(calls: Iterable[Call]) -> list[Call]:
-    """The calls whose answers are stored, every one of them."""
-    return [call for call in calls if _whole(call)]
-
-
-def _whole(call: Call) -> bool:
-    """Whether :func:`stored` reads answers to all prompts of the call."""
-    try:
-        store = stored(call)
-    except StoreError:
-        return False
-    return len(store.files()) == store.shards
+    """The calls whose answers are stored, all of them and to these prompts."""
+    found = []
+    for call in calls:
+        with suppress(StoreError):
+            store = stored(call)
+            found += [call] if len(store.files()) == store.shards else []
+    return found
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:

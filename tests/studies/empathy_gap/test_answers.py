@@ -1,18 +1,19 @@
-"""Responses to arrays, against a loop over rows; the expected rating, by hand and a loop."""
+"""Responses to arrays, against a loop over rows; means over choices by hand."""
 
 import itertools
-import math
 from collections import Counter
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingroup import paths
+from ingroup.inference import Call, Reply, Sampling, ask, call, there
 from ingroup.parsing import parse_rating
-from ingroup.studies.empathy_gap.answers import STATUSES, expected_ratings, from_parts
+from ingroup.studies.empathy_gap import stimuli
+from ingroup.studies.empathy_gap.answers import STATUSES, from_parts, load
+from ingroup.studies.empathy_gap.design import trials
 
 NAN = np.nan
 
@@ -75,85 +76,54 @@ def test_a_text_of_many_parts_is_read_once(monkeypatch):
     np.testing.assert_array_equal(found.values, np.tile([85, 8, NAN], (2, 2, 1)))
 
 
-# --- the expected rating
-
-TYPE = pa.list_(pa.struct([("token", pa.string()), ("logprob", pa.float32())]))
+# --- over choices
 
 
-def expected(texts, tops, high=100, order=slice(None)):
-    """Of replies and the probabilities of their first tokens, the rows in some order."""
-    lists = [top and [{"token": t, "logprob": math.log(p)} for t, p in top] for top in tops]
-    column = pd.array(pa.array(lists, TYPE), dtype=pd.ArrowDtype(TYPE))
-    rows = table(texts, failed=[i for i, text in enumerate(texts) if text is None])
-    rows = rows.assign(top_logprobs=column).iloc[order]
-    return expected_ratings(rows, from_parts([rows], (1, 1, len(texts)), 0, high), 0, high)
+class Over:
+    """Answers with distributions over the numbers of a scale: a dict of number to probability."""
+
+    asks_again = False
+
+    def __init__(self, distributions):
+        self.left = iter(distributions)
+
+    def answer(self, conversations, sampling):
+        return [self._reply(sampling.choices, next(self.left)) for _ in conversations]
+
+    def _reply(self, choices, told):
+        if told is None:
+            return Reply(None, "failed", error="no net")
+        p = [told.get(int(choice), 0.0) for choice in choices]
+        text = choices[int(np.argmax(p))]
+        return Reply(text, "stop", probabilities=p, mass=(0.25,))
+
+    def identity(self):
+        return {"engine": "over", "model": "none"}
+
+    def close(self):
+        pass
 
 
-def test_an_expected_rating_by_hand():
-    """(0.5 x 70 + 0.25 x 80 + 0.125 x 40) / 0.875 = 60 / 0.875."""
-    top = [("70", 0.5), (" 80", 0.25), ("40", 0.125), ("I", 0.0625), ("400", 0.03)]
-    found = expected(["70"], [top])
-    assert found.ratings.values.item() == pytest.approx(60 / 0.875, rel=1e-6)
-    assert found.mass == pytest.approx(0.875)
-    assert (found.single_token, found.holds) == (1.0, True)
-    # Only numbers of the scale count.
-    found = expected(["7"], [[("7", 0.6), ("9", 0.2), ("70", 0.2)]], high=10)
-    assert found.ratings.values.item() == pytest.approx((4.2 + 1.8) / 0.8, rel=1e-6)
-
-
-def test_what_is_no_rating_stays_what_it_was():
-    top = [("70", 0.9), ("I", 0.1)]
-    texts = ["70", "I cannot answer that.", "no idea", None, "I would say 70", "70"]
-    tops = [top, [("I", 1.0)], [("no", 1.0)], None, [("I", 0.9), ("70", 0.1)], None]
-    found = expected(texts, tops)
-    # The last two: words before the number, and a server that sent no probabilities.
-    statuses = [STATUSES[k] for k in found.ratings.status.ravel()]
-    assert statuses == ["ok", "refused", "unparsable", "failed", "unparsable", "unparsable"]
-    assert np.isnan(found.ratings.values.ravel()).tolist() == [False] + [True] * 5
-    assert found.single_token == pytest.approx(1 / 3)
-    assert not found.holds
-
-
-def test_numbers_spelt_digit_by_digit_do_not_hold():
-    found = expected(["72", "5", "100"], [[("7", 0.9), ("8", 0.1)], [("5", 1.0)], [("1", 0.7)]])
-    assert found.single_token == pytest.approx(1 / 3)
-    assert not found.holds
-    # 10 begins with "1": only its own token tells that it is one.
-    spelt = [[("8", 0.5), ("1", 0.45)], [("7", 0.9), ("1", 0.1)]]
-    found = expected(["8", "7"], spelt, high=10)
-    assert (found.single_token, found.holds) == (1.0, False)
-    assert expected(["8", "7"], [[*spelt[0], ("10", 0.01)], spelt[1]], high=10).holds
-
-
-def test_a_block_without_ratings_or_probabilities():
-    found = expected(["I cannot answer that."], [[("I", 1.0)]])
-    assert np.isnan([found.single_token, found.mass]).all()
-    assert not found.holds
-    with pytest.raises(ValueError, match="without log-probabilities"):
-        expected_ratings(table(["70"]), one_row(["70"]), 0, 100)
-
-
-def test_rows_may_stand_in_any_order():
-    for order in (slice(None), slice(None, None, -1)):
-        found = expected(["70", "20"], [[("70", 1.0)], [("20", 0.5), ("30", 0.5)]], order=order)
-        assert found.ratings.values.ravel().tolist() == [70.0, pytest.approx(25.0)]
-
-
-TOKENS = st.sampled_from(["0", "7", " 7", "72", "100", "101", "I", "", "٣", "7.", "-5", "\n50"])
-TOP = st.lists(st.tuples(TOKENS, st.floats(0.001, 1.0)), min_size=1, max_size=20)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(TOP, min_size=1, max_size=6))
-def test_an_expected_rating_against_a_loop(tops):
-    texts = [top[0][0] for top in tops]
-    greedy, found = one_row(texts).values.ravel(), expected(texts, tops).ratings.values.ravel()
-    for top, rating, value in zip(tops, greedy, found, strict=True):
-        pairs = [(int(t), p) for t, p in top if t.strip().isascii() and t.strip().isdigit()]
-        pairs = [(v, p) for v, p in pairs if 0 <= v <= 100]
-        word = top[0][0].strip()
-        if word.isascii() and word.isdigit() and int(word) == rating:
-            assert value == pytest.approx(sum(v * p for v, p in pairs) / sum(p for _, p in pairs))
-            assert min(v for v, _ in pairs) - 1e-6 <= value <= max(v for v, _ in pairs) + 1e-6
-        else:
-            assert math.isnan(value)
+def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, monkeypatch):
+    """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+    events = stimuli.load_events("sample", 2)
+    design = trials(events, ["P0,S1,T0"], ["Religion"])
+    told = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None] + [{4: 1.0}] * (len(design) - 3)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Over(told))
+    sampling = Sampling(choices=tuple(map(str, range(11))))
+    labels = {"setting": "P0,S1,T0", "category": "Religion"}
+    one = Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)
+    assert there([one]) == []
+    ask([one], {})
+    assert there([one]) == [one]
+    for rule in ("sound", "released"):  # nothing is parsed
+        found = load(one, rule)
+        assert found.values.shape == (6, 6, 2)
+        np.testing.assert_array_equal(found.values.ravel()[:5], [5, 6, NAN, 4, 4])
+        assert found.counts.to_dict() == {
+            "ok": 71, "refused": 0, "unparsable": 0, "failed": 1, "missing": 0
+        }  # fmt: skip
+    (tmp_path / one.address / "part-00000.parquet").unlink()
+    assert there([one]) == []

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from events import paper_size_events
-from ingroup import paths
-from ingroup.inference import EngineError
+from ingroup import models, paths
+from ingroup.inference import EngineError, Sampling, rated
 from ingroup.studies.empathy_gap import design, stimuli
 from ingroup.studies.empathy_gap.design import calls, rewriting, trials, with_rewrites
 from ingroup.tables import InputError
@@ -86,9 +86,10 @@ def test_a_reply_without_a_text_names_its_event(events):
 
 # --- calls
 
+CONTROL = next(one.name for one in models.registry().names.values() if one.control)
 GIVEN = {
-    "MODEL": "org/one", "CONTROL": "", "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
-    "SETTINGS": [], "RATING": "greedy", "REWRITER": "",
+    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
+    "SETTINGS": [], "CATEGORIES": [], "RATING": "", "REWRITER": "",
 }  # fmt: skip
 
 
@@ -100,24 +101,50 @@ def own(events, tmp_path):
     return GIVEN | {"CORPUS": str(file), "N_EVENTS": 0}
 
 
-def test_calls_are_the_model_in_every_setting_and_the_control_in_the_first():
-    asked = calls(GIVEN | {"CONTROL": "two"})
+def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_setting():
+    asked = calls(GIVEN | {"MODELS": ["org/one", CONTROL]})
+    settings, categories = list(stimuli.settings()), stimuli.categories()
     assert [call.key for call in asked] == [
-        *(("org/one", name) for name in stimuli.settings()),
-        ("two", "P0,S0,T0"),
+        *(("org/one", name, category) for name in settings for category in categories),
+        *((CONTROL, "P0,S0,T0", category) for category in categories),
     ]
-    assert {len(call.design) for call in asked} == {881 * 12}
-    assert all(call.settled for call in asked)
-    folder = asked[0].folder.relative_to(paths.RESPONSES).as_posix()
-    assert folder == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0"
-    assert (asked[0].sampling.max_tokens, asked[0].sampling.logprobs) == (128, 0)
-    # Expected ratings have answers of their own.
-    (call,) = calls(GIVEN | {"RATING": "expected", "SETTINGS": ["P0,S1,T0"]})
-    assert (call.part, call.sampling.logprobs) == ("P0,S1,T0+logprobs", 20)
+    assert [len(call.design) for call in asked[:3]] == [19**2 * 12, 22**2 * 12, 6**2 * 12]
+    assert all(call.settled and not call.over_choices for call in asked)
+    folders = [call.folder.relative_to(paths.RESPONSES).as_posix() for call in asked[:3]]
+    assert folders[0] == "empathy_gap/sample-12/org--one@vllm/P0,S0,T0-race-or-ethnicity"
+    assert folders[2].endswith("/P0,S0,T0-religion")
+    assert asked[0].sampling == Sampling(temperature=0.0, max_tokens=128)
+
+
+def test_only_the_categories_that_are_named_are_asked():
+    asked = calls(GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": ["P1,S0,T0", "P0,S0,T0"]})
+    assert [(call.labels["setting"], call.labels["category"]) for call in asked] == [
+        ("P1,S0,T0", "Religion"),
+        ("P0,S0,T0", "Religion"),
+    ]
+    assert {call.design.blocks[0].labels["category"] for call in asked} == {"Religion"}
+
+
+def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
+    given = {"RATING": "expected", "SETTINGS": ["P0,S0,T0", "P0,S1,T0"]}
+    asked = calls(GIVEN | given | {"CATEGORIES": ["Religion"]})
+    assert [(call.labels["setting"], call.way) for call in asked] == [
+        ("P0,S0,T0", "over choices"), ("P0,S0,T0", "freely"), ("P0,S1,T0", "over choices"),
+    ]  # fmt: skip
+    # The whole numbers of each scale: 0 to 100, and 0 to 10.
+    assert asked[0].sampling.choices == tuple(str(number) for number in range(101))
+    assert asked[2].sampling.choices == tuple(str(number) for number in range(11))
+    assert len({call.folder for call in asked}) == 3
+    assert asked[0].folder.name == "P0,S0,T0-religion+choices"
+    assert [call.way for call in rated(asked)] == ["over choices"] * 2
+    control = calls(GIVEN | given | {"MODELS": [CONTROL], "CATEGORIES": ["Religion"]})
+    assert [(call.labels["setting"], call.way) for call in control] == [
+        ("P0,S0,T0", "over choices"), ("P0,S0,T0", "freely"),
+    ]  # fmt: skip
 
 
 def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
-    names = [call.labels["setting"] for call in calls(own)]
+    names = list(dict.fromkeys(call.labels["setting"] for call in calls(own)))
     assert names == [name for name in stimuli.settings() if not name.endswith("T2")]
     with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
         calls(own | {"SETTINGS": ["P0,S0,T2"]})
@@ -125,24 +152,25 @@ def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
 
 def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"]}
+    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"], "CATEGORIES": ["Religion"]}
 
-    def answered(told, missing=()):
-        store = SimpleNamespace(missing=lambda: list(missing), read=lambda: told)
+    def answered(told, whole=True):
+        store = SimpleNamespace(read=lambda: told)
+        monkeypatch.setattr(design, "there", lambda calls: calls if whole else [])
         monkeypatch.setattr(design, "stored", lambda call: store)
 
     def listed():
         return [(call.model, call.part, call.settled) for call in calls(own)]
 
-    unsettled = ("org/one", "P0,S0,T2", False)
-    before = [("writer", "rewrite", True), unsettled, ("org/one", "P0,S0,T0", True)]
+    unsettled = ("org/one", "P0,S0,T2-religion", False)
+    first = ("org/one", "P0,S0,T0-religion", True)
+    before = [("writer", "rewrite", True), unsettled, first]
     assert listed() == before
-    calls(own)[0].folder.mkdir(parents=True)
-    for told, missing in ((replies(events), [0]), (replies(events, "no net"), [])):
-        answered(told, missing)
+    for told, whole in ((replies(events), False), (replies(events, "no net"), True)):
+        answered(told, whole)
         assert listed() == before  # asked again
     answered(replies(events))
-    assert listed() == [("org/one", "P0,S0,T2", True), ("org/one", "P0,S0,T0", True)]
+    assert listed() == [("org/one", "P0,S0,T2-religion", True), first]
     shown = calls(own)[0].design[0].messages[1]["content"]
     assert "The person felt anger when" in shown
     answered(replies(events).assign(text="}"))

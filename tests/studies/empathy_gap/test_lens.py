@@ -5,8 +5,9 @@ import pytest
 
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import lens
+from ingroup.studies.empathy_gap import answers, lens, stimuli
 from ingroup.studies.empathy_gap import statistics as ratings
+from ingroup.synthesis import RULES
 
 EYE = np.eye(4, dtype=bool)
 GAP = {"exclusion": "listwise", "rounding": "none", "matrix": "with a person", "unit": "identities"}
@@ -85,3 +86,65 @@ def test_a_gap_without_any_difference_has_a_reason():
     found = lens.claims({"one": np.full((5, 5, 3), 7.0)}, {"one": EYE}, **path)["one"]
     assert np.isnan(found[:4]).all()
     assert "found 7 in all of them" in found.reason
+
+
+def test_claims_are_of_the_categories_that_have_answers():
+    values = some_ratings()
+    path = GAP | {"n_resamples": 50, "seed": 0}
+    found = lens.claims({"one": values}, {"one": EYE, "two": EYE}, **path)
+    assert found == {"one": lens.gap(values, EYE, **path)}
+
+
+OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
+ASKED = {
+    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2, "REWRITER": "",
+    "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
+    "EXCLUSION": "listwise", "RATING": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Answers to all but P1,S0,T0 of two categories, and what was read of them."""
+    read = []
+
+    def load(call, rule="sound"):
+        read.append((*call.labels.values(), call.way, rule))
+        rng = np.random.default_rng(len(call.design))
+        values = rng.normal(50, 10, call.design.blocks[0].shape)
+        return answers.Ratings(values, np.zeros(values.shape, dtype=np.int8))
+
+    def stored(calls):
+        return [c for c in calls if c.key[1:] in (*FIRST, ("P1,S0,T0", "Religion"))]
+
+    monkeypatch.setattr(lens, "load", load)
+    monkeypatch.setattr(lens, "there", stored)
+    return read
+
+
+FIRST = [("P0,S0,T0", category) for category in stimuli.categories()]
+
+
+def test_a_portrait_reads_every_category_of_the_first_setting(answered):
+    names = [stimuli.identities(category).identity[1] for category in stimuli.categories()]
+    views = lens.portrait(ASKED, "org/one", dict.fromkeys(names, "shared"))
+    assert answered == [(*key, "freely", "sound") for key in FIRST]
+    assert [(view.measure, view.draw) for view in views] == [
+        (measure, place) for place in range(3) for measure in lens.MEASURES
+    ]
+    assert [view.items.shape for view in views[::2]] == [(2, 5), (2, 21), (2, 5)]
+    assert all("shared" in view.items for view in views)
+
+
+@pytest.mark.parametrize(("rating", "rules"), [("greedy", RULES), ("expected", ["sound"])])
+def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts(
+    answered, rating, rules
+):
+    table = lens.paths(ASKED | {"RATING": rating}, "org/one", OPTIONS)
+    way = "freely" if rating == "greedy" else "over choices"
+    keys = [*FIRST, ("P1,S0,T0", "Religion")]
+    assert set(answered) == {(*key, way, rule) for key in keys for rule in rules}
+    assert set(map(tuple, table[["setting", "claim"]].values)) == set(keys)
+    assert table.parsing.unique().tolist() == [*rules]
+    # exclusion x matrix x (two roundings by identities, one by events) x four corrections
+    assert len(table) == len(keys) * len(rules) * 2 * 2 * 3 * 4

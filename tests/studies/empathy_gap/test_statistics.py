@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from ingroup import published
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
+    band,
     cell_means,
     cells,
     delta,
@@ -161,3 +163,12 @@ def test_cells_that_do_not_differ_have_no_gap():
     values[1, 2, 0] = NAN
     assert gap(values, same) == {"flat": True, "events": 4}
     assert np.isnan(delta(values, same))
+
+
+def test_the_bands_are_those_that_table_2_marks():
+    printed = published.load("empathy_gap", 2)
+    assert len(printed) == 84
+    assert band(printed.delta).tolist() == printed.highlight.tolist()
+    assert band([1.0, 1.001, 0.0, -0.001, NAN]).tolist() == [
+        *("0_to_1", "above_1", "0_to_1", "negative", ""),
+    ]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ingroup import models
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Call, EngineError, Sampling, stored
+from ingroup.inference import Call, EngineError, Sampling, stored, there
 from ingroup.inference.engine import FAILED
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
@@ -132,9 +132,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
 def _answered(call: Call) -> bool:
     """Whether all of its answers are there; a failed one is asked again."""
-    if not call.folder.exists() or stored(call).missing():
-        return False
-    return not (stored(call).read().finish_reason == FAILED).any()
+    return bool(there([call])) and not (stored(call).read().finish_reason == FAILED).any()
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call
+from ingroup.inference import Call, rated, there
 from ingroup.stats.effects import bootstrap_interval, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
@@ -33,12 +33,12 @@ def portrait(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
-    first, views = _calls(parameters, model)[0], []
-    answers = {} if file else load(first, parameters["PARSING"])
-    for place, block in enumerate(first.design.blocks):
-        people = stimuli.identities(block.labels["category"])
-        values = Planted(file).ratings(block) if file else answers[block.labels["category"]].values
-        values = exclude(values, parameters["EXCLUSION"])
+    calls, views = _calls(parameters, model), []
+    first = [call for call in calls if call.labels["setting"] == calls[0].labels["setting"]]
+    for place, call in enumerate(first):
+        (block,), people = call.design.blocks, stimuli.identities(call.labels["category"])
+        read = Planted(file).ratings(block) if file else load(call, parameters["PARSING"]).values
+        values = exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
         found = zip(MEASURES, empathy(values, list(names)), strict=True)
@@ -70,7 +70,7 @@ def claims(
     answers: Mapping[str, NDArray], same: Mapping[str, NDArray[np.bool_]], **path: Any
 ) -> dict[str, Result]:
     """The gap of each category is above 0 (Hou et al.): `gap` of its ratings and same pairs."""
-    return {name: attempt(gap, answers[name], same[name], **path) for name in same}
+    return {name: attempt(gap, values, same[name], **path) for name, values in answers.items()}
 
 
 def gap(
@@ -98,21 +98,28 @@ def gap(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken."""
-    calls = {call.labels["setting"]: call for call in _calls(parameters, model)}
+    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken.
+
+    Rules of reading a reply are a choice only for a model that answers in text.
+    """
+    calls = _calls(parameters, model)
     same = {c: same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
+    rules = RULES[:1] if calls[0].over_choices else RULES
+    settings = list(dict.fromkeys(call.labels["setting"] for call in calls))
 
     def read(setting, parsing):
-        return {name: found.values for name, found in load(calls[setting], parsing).items()}
+        asked = [call for call in calls if call.labels["setting"] == setting]
+        return {call.labels["category"]: load(call, parsing).values for call in asked}
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
-        {"setting": list(calls), "parsing": RULES}, read, CHOICES, tested, 0.05,
+        {"setting": settings, "parsing": rules}, read, CHOICES, tested, 0.05,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model was asked, a call a setting."""
-    calls = [call for call in design.calls(parameters) if call.model == model]
-    return [call for call in calls if call.labels["setting"] != "rewrite"]
+    """What this model's ratings are read from, a call a setting and category: what is stored."""
+    asked = [call for call in design.calls(parameters) if call.model == model]
+    calls = rated(call for call in asked if call.labels["setting"] != "rewrite")
+    return there(calls) or calls
