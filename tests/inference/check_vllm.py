@@ -96,9 +96,10 @@ def test_over_choices_as_a_forward_pass_a_choice_says(model, number, sampling, c
     reference = TransformersEngine(model)
     some = chats[:number] + chats[500 : 500 + number]
     found, theirs = ours.answer(some, sampling), reference.answer(some, sampling)
-    if model != CALIBRANT:
+    if model == CALIBRANT:
+        assert sum(reply.cached_tokens for reply in found) > 0
+    else:
         ours.close()
-    assert sum(reply.cached_tokens for reply in found) > 0
     defined = slow.replies(reference, reference._model, some, sampling)
     for reply, other, (text, probabilities, mass) in zip(found, theirs, defined, strict=True):
         assert reply.text == other.text == text
