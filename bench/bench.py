@@ -32,6 +32,10 @@ WANTED = {
     "render_rate": 1,
     "ray_scaling": 3.5,
     "engine_overhead": 1 / 1.1,  # at most 10 % slower than vLLM alone
+    "choices": 20,
+    "choices_real": 20,
+    **dict.fromkeys(("choices_free", "choices_free_real"), 0),  # stated, nothing is wanted
+    **dict.fromkeys(("prefixes", "prefixes_real"), 1),
 }
 
 

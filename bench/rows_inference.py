@@ -7,19 +7,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import pandas as pd
+import torch
 from transformers import AutoTokenizer
 
 import scale
 from bench import HERE, row, seconds
 from ingroup import models, paths
 from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, generate, open_store
+from ingroup.inference import Reply, Sampling, generate, make_engine, open_store
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.prompts import Prompter
+from ingroup.inference.transformers_engine import LEAST, batches
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
 
@@ -119,3 +121,34 @@ def bench_engine() -> Iterator[dict]:
     found = json.loads(run.stdout.splitlines()[-1])
     baseline = f"LLM.generate of the same {found['trials']:,} prompts as token ids"
     yield row("engine_overhead", found["ours"], found["baseline"], baseline)
+
+
+def bench_choices() -> Iterator[dict]:
+    """Study 1 over its 101 numbers, on a calibrant and on the real model where its weights are."""
+    chats = [t.messages for t in trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])]
+    for kind, name, number, few in (
+        ("", models.calibrants()[0], len(chats), 4),
+        ("_real", next(iter(models.carried())), 12, 1),
+    ):
+        if models.folder(name) is None:
+            continue
+        engine = make_engine("transformers", name)
+        prompts, numbers = engine.prompter.batch(chats), tuple(map(str, range(101)))
+        some = prompts[:number]
+
+        def a_pass_each(engine=engine, some=some[:few], numbers=numbers) -> None:
+            for ids, choice in product(some, numbers):
+                with torch.inference_mode():
+                    engine._model(torch.tensor([[*ids, *engine._spelt(choice)]]))
+
+        asked = {"choices": Sampling(choices=numbers), "freely": Sampling()}
+        took = {way: seconds(lambda: engine.complete(some, how), 1) for way, how in asked.items()}  # noqa: B023
+        ours, slow = took["choices"] / number, seconds(a_pass_each, 1) / few
+        what = f"a prompt of {name}, 101 choices"
+        yield row(f"choices{kind}", ours, slow, f"a forward pass a choice; {what}")
+        yield row(f"choices_free{kind}", ours, took["freely"] / number, f"free greedy text; {what}")
+        computed = whole = sum(map(len, prompts))
+        computed -= sum((len(b) - 1) * n for b, n in batches(prompts, engine.batch_size, LEAST))
+        told = f"all tokens of {len(prompts)} prompts: {1 - computed / whole:.0%} not computed"
+        yield row(f"prefixes{kind}", computed, whole, told, "tokens")
+        engine.close()

@@ -10,11 +10,13 @@ import shutil
 import weakref
 from functools import partial
 
+import numpy as np
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Sampling
 from ingroup.inference.prompts import savable
@@ -22,10 +24,12 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.inference.vllm_engine import CPU_BLOCK, VLLMEngine
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
-from toy import check_likely, religion
+from toy import religion
 
 CALIBRANT = str(paths.MODELS / "calibrant")
 GREEDY = Sampling(max_tokens=12)
+REAL = sorted(map(str, paths.MADE.glob("[!.]*")))  # where its weights are: make model
+NUMBERS = tuple(map(str, range(101)))
 # Of 32 tokens each: a cache for 3 % of the religion block, about what a GPU of 80 GB holds of it
 # on the full corpus with a model of 8 billion parameters.
 FEW_BLOCKS = 256
@@ -70,26 +74,50 @@ def test_greedy_replies_are_those_of_the_transformers_engine(engine, chats):
         if one._replace(cached_tokens=0) != other._replace(cached_tokens=0)
     ]
     assert len(differ) <= 3
-    two = Sampling(max_tokens=1, logprobs=2)
-    for reply in reference.answer([chats[i] for i in differ], two) if differ else ():
-        (_, first), (_, second) = reply.top_logprobs
-        assert first - second < 1e-3
+    tied = Sampling(choices=NUMBERS)
+    for reply in reference.answer([chats[i] for i in differ], tied) if differ else ():
+        second, first = np.sort(reply.probabilities)[-2:]
+        assert np.log(first / second) < 1e-3
 
 
-def test_log_probabilities_are_those_of_the_transformers_engine(engine, chats):
-    """And nothing is compiled for them: the first ones would wait 14 s for it."""
-    reference = TransformersEngine(CALIBRANT)
-    # Where another token is drawn than the most probable one, vLLM gives both.
-    warm = Sampling(temperature=2.0, max_tokens=1, logprobs=1)
-    for number, sampling in {20: Sampling(max_tokens=3, logprobs=20), 1: warm}.items():
-        ours = engine.answer(chats[:200], sampling)
-        theirs = reference.answer(chats[:200], sampling)
-        for reply, other in zip(ours, theirs, strict=True):
-            assert len(reply.top_logprobs) == number
-            check_likely(reply, other, 1e-4)
-    assert sum(reply.text != reply.top_logprobs[0][0] for reply in ours) > 20
-    assert not torch._dynamo.utils.counters["frames"]
-    assert engine.answer(chats[:1], GREEDY)[0].top_logprobs == ()
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(choices=NUMBERS),
+        Sampling(choices=("[[A]]", "[[B]]", "yes", "yesno", "yes no")),
+        Sampling(choices=tuple(f" {n}" for n in range(11)), leads=("Rating:", "\n- Warmth:")),
+    ],
+    ids=["numbers", "texts", "leads"],
+)
+@pytest.mark.parametrize(("model", "number"), [(CALIBRANT, 10), *((m, 1) for m in REAL)])
+def test_over_choices_as_a_forward_pass_a_choice_says(model, number, sampling, chats, request):
+    """And as the transformers engine says."""
+    ours = request.getfixturevalue("engine") if model == CALIBRANT else VLLMEngine(model)
+    reference = TransformersEngine(model)
+    some = chats[:number] + chats[500 : 500 + number]
+    found, theirs = ours.answer(some, sampling), reference.answer(some, sampling)
+    if model == CALIBRANT:
+        assert sum(reply.cached_tokens for reply in found) > 0
+    else:
+        ours.close()
+    defined = slow.replies(reference, reference._model, some, sampling)
+    for reply, other, (text, probabilities, mass) in zip(found, theirs, defined, strict=True):
+        assert reply.text == other.text == text
+        assert (reply.finish_reason, reply.prompt_tokens) == ("stop", other.prompt_tokens)
+        assert reply.output_tokens == other.output_tokens
+        for one in (reply, other):
+            assert one.probabilities == pytest.approx(probabilities, abs=1e-4)
+            assert one.mass == pytest.approx(mass, abs=1e-4)
+    assert not torch._dynamo.utils.counters["frames"]  # to compile takes 14 s
+
+
+def test_more_tokens_in_one_place_than_vllm_weighs_are_one_sentence(engine, chats):
+    words = [engine.tokenizer.decode([token]) for token in range(300, 450)]
+    told = tuple({word for word in words if len(engine._spelt(word)) == 1})
+    assert len(told) > 128
+    with pytest.raises(EngineError, match="vLLM weighs at most 128 tokens in one place, these"):
+        engine.answer(chats[:1], Sampling(choices=told))
+    assert len(engine.answer(chats[:1], Sampling(choices=told[:128]))[0].probabilities) == 128
 
 
 def test_one_bos_and_two_as_the_authors_had(engine, chats, asked):
@@ -183,13 +211,14 @@ def test_a_reply_cut_short_says_so(engine, chats):
     assert (reply.finish_reason, reply.output_tokens) == ("length", 1)
 
 
-def test_a_prompt_that_is_too_long_fails_alone(engine, chats):
+@pytest.mark.parametrize("sampling", [GREEDY, Sampling(choices=NUMBERS)])
+def test_a_prompt_that_is_too_long_fails_alone(sampling, engine, chats):
     far = [chats[0][0], {"role": "user", "content": "50 " * 3000}]
-    first, long, last = engine.answer([chats[0], far, chats[1]], GREEDY)
-    assert [first.text, last.text] == [r.text for r in engine.answer(chats[:2], GREEDY)]
+    first, long, last = engine.answer([chats[0], far, chats[1]], sampling)
+    assert [first.text, last.text] == [r.text for r in engine.answer(chats[:2], sampling)]
     assert (long.text, long.finish_reason) == (None, "failed")
     assert long.error == f"the prompt has {long.prompt_tokens} tokens, the model takes 2047"
-    assert engine.answer([far], GREEDY) == [long]
+    assert engine.answer([far], sampling) == [long]
 
 
 def test_what_vllm_breaks_off_has_a_reason(engine, chats, monkeypatch):
@@ -198,9 +227,10 @@ def test_what_vllm_breaks_off_has_a_reason(engine, chats, monkeypatch):
     )
     outputs[0].outputs[0].finish_reason = "abort"
     monkeypatch.setattr(engine.llm, "generate", lambda *args, **options: outputs)
-    (reply,) = engine.answer(chats[:1], GREEDY)
-    assert (reply.text, reply.finish_reason) == (None, "failed")
-    assert reply.error == "vLLM ended with 'abort'"
+    for sampling in (GREEDY, Sampling(choices=NUMBERS)):
+        (reply,) = engine.answer(chats[:1], sampling)
+        assert (reply.text, reply.finish_reason) == (None, "failed")
+        assert reply.error == "vLLM ended with 'abort'"
 
 
 def test_what_cannot_start_is_one_sentence(tmp_path, chats):

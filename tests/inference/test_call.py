@@ -135,6 +135,7 @@ def test_a_model_that_was_trained_anew_is_refused_and_a_recording_is_read(plan):
 def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     here, gone = called(plan, engine="stored"), called(plan, "n", "stored", labels={"setting": "P"})
     answered(here, paths.RESPONSES, "vllm")
+    capsys.readouterr()
     assert ask([gone, here], {}) == [here]
     assert capsys.readouterr().err == (
         "no answers are stored, and none are asked for: n P over choices\n"

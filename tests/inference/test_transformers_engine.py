@@ -199,6 +199,21 @@ def test_the_end_tokens_are_found_without_generation_defaults(engine, copy):
     assert TransformersEngine(str(copy))._end_tokens == own
 
 
+@pytest.mark.parametrize("window", [4096, 32])
+def test_a_model_that_looks_back_less_far_than_a_prompt_is_refused(chats, copy, window):
+    file = copy / "config.json"
+    kind = {"model_type": "mistral", "architectures": ["MistralForCausalLM"]}
+    file.write_text(json.dumps(json.loads(file.read_text()) | kind | {"sliding_window": window}))
+    other = TransformersEngine(str(copy))
+    if window == 32:
+        with pytest.raises(EngineError, match="looks back 32 tokens in some layers"):
+            other.answer(chats[:3], OVER[1])
+    else:
+        told = slow.replies(other, other._model, chats[:3], OVER[1])
+        for reply, (_, found, _) in zip(other.answer(chats[:3], OVER[1]), told, strict=True):
+            assert reply.probabilities == pytest.approx(found, abs=1e-4)
+
+
 def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
     assert engine._reply([1], [end, 5], 0) == Reply("", "stop", 1, 0, 1)

@@ -20,11 +20,12 @@ from transformers import (
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import LENGTH, STOP, Reply, Sampling, trial_seed
+from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
 from ingroup.inference.prompts import Bos, SystemRole
 from ingroup.inference.weights import LocalEngine, Weighed
 
 T = TypeVar("T")
+LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
 BATCHES = 4  # a thread, from one time that replies are kept to the next
 
 # One bar is enough: that of the prompts.
@@ -84,7 +85,7 @@ class TransformersEngine(LocalEngine):
 
     def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
         model = self._model
-        return self._in_batches(prompts, 4, lambda *part: self._weigh(model, *part, tree))
+        return self._in_batches(prompts, LEAST, lambda *part: self._weigh(model, *part, tree))
 
     def _longest(self) -> float:
         config = self._model.config.get_text_config()
@@ -165,6 +166,12 @@ class TransformersEngine(LocalEngine):
         ids = torch.cat([ids, tail.expand(number, -1)], dim=1)
         # Which token sees which: all the prefix; of the rest, what is no padding and not behind it.
         size = length + len(paths)
+        window = getattr(model.config.get_text_config(), "sliding_window", None)
+        if window and shared + size >= window:
+            raise EngineError(
+                f"{self.weights.model!r} looks back {window} tokens in some layers, which is too "
+                "little for these prompts over choices: ask with ENGINE=vllm"
+            )
         seen = torch.ones(number, size, shared + size, dtype=torch.bool, device=self.device)
         seen = seen.tril(shared)
         seen[:, :, shared : shared + length] &= there[:, None, :]
