@@ -107,6 +107,12 @@ def rated(calls: Iterable[Call]) -> list[Call]:
     return [call for call in calls if call.over_choices or call.model not in over_choices]
 
 
+def there(calls: Iterable[Call]) -> list[Call]:
+    """The calls that :func:`ask` answers or finds answered: without what is not stored."""
+    calls = list(calls)
+    return [c for c in calls if c.engine != STORED or _answered(c, c.options, models.revision)]
+
+
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
