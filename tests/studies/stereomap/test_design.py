@@ -3,10 +3,10 @@
 import pytest
 
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST, calls, trials
+from ingroup.studies.stereomap.design import FIRST, calls, over_choices, trials
 
 ASKED = {
-    "MODEL": "calibrant", "CONTROL": "", "ENGINE": "transformers", "GROUPS": ["Men", "Nurses"],
+    "MODELS": ["calibrant"], "ENGINE": "", "RATING": "", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 3, "ABLATION_ROUNDS": 2, "FORM": "released",
     "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0, "MAX_TOKENS": 800, "SEED": 7,
 }  # fmt: skip
@@ -58,7 +58,11 @@ def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
 
 @pytest.mark.parametrize(
     ("change", "number"),
-    [({"CONTROL": "calibrant-null"}, 24), ({"ABLATION_ROUNDS": 0}, 6), ({"GROUPS": ["Rich"]}, 9)],
+    [
+        ({"MODELS": ["calibrant", "calibrant-null"]}, 24),
+        ({"ABLATION_ROUNDS": 0}, 6),
+        ({"GROUPS": ["Rich"]}, 9),
+    ],
 )
 def test_how_many_calls_there_are(change, number):
     assert len(calls(ASKED | change)) == number
@@ -66,5 +70,31 @@ def test_how_many_calls_there_are(change, number):
 
 @pytest.mark.parametrize(("model", "own"), [("text-davinci-003", 0.5), ("gpt-3.5-turbo", 1.0)])
 def test_davinci_is_asked_at_its_own_temperature(model, own):
-    found = calls(ASKED | {"MODEL": model})
+    found = calls(ASKED | {"MODELS": [model]})
     assert {call.sampling.temperature for call in found} == {own}
+
+
+def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round():
+    """Of EXTENDED the axes, the four of status and competition, emotions, behaviours; of ORIGINAL
+    all 21; a call for each reduced prompt. What is asked freely stands beside them, as ever."""
+    found = calls(ASKED | {"RATING": "expected"})
+    chosen = [call for call in found if call.over_choices]
+    assert [len(call.design) for call in chosen] == [2, 2 * 4, 2, 2, 21, 2, 2, 2]
+    asked = [{i.prompt for i in call.design.blocks[0].factors["inquiry"]} for call in chosen[:5]]
+    assert set.union(*asked) == {*stimuli.prompts("EXTENDED"), *stimuli.prompts("ORIGINAL")}
+    assert {call.labels["round"] for call in chosen} == {1}
+    assert len({call.folder for call in found}) == len(found) == 8 + 12
+    freely = [call for call in found if not call.over_choices]
+    assert [call.key for call in freely] == [call.key for call in calls(ASKED)]
+    none = calls(ASKED | {"RATING": "expected", "ABLATION_ROUNDS": 0})
+    assert sum(call.over_choices for call in none) == 5
+
+
+def test_leads_are_the_words_in_their_order_and_choices_the_scale():
+    chosen = [call for call in calls(ASKED | {"RATING": "expected"}) if call.over_choices]
+    lines = [lead.strip("\n -:") for lead in chosen[0].sampling.leads]
+    assert tuple(lines) == stimuli.prompts()[FIRST].words
+    assert chosen[0].sampling.leads[:2] == ("- Friendly:", "\n- Sociable:")
+    assert chosen[0].sampling.leads[-1] == "\nRating:"
+    assert chosen[0].sampling.choices == (" 1", " 2", " 3", " 4", " 5")
+    assert chosen[1].sampling.leads == over_choices(["Rating"]).leads == ("Rating:",)

@@ -1,9 +1,10 @@
 """Answers of StereoMap: responses to ratings, keywords and reasons, one row a reply."""
 
+import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, stored
-from ingroup.inference.choices import expected
+from ingroup.inference.choices import expected, probabilities
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
@@ -39,6 +40,28 @@ def load(call: Call) -> pd.DataFrame:
         rows.append((call.model, *call.labels.values(), *told, *listed))
     columns = "group prompt part reply status values keywords reasons list"
     return pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
+
+
+def weighed(call: Call) -> pd.DataFrame:
+    """How probable each admissible rating is, a row a word that a call over choices asks for.
+
+    Index ``group``, ``prompt`` (without version), ``word``; a column a number of the scale, which
+    sum to 1, ``chosen``, the most probable of them, and ``mass``, what the unconstrained model
+    gives to first tokens of admissible answers. NaN where the call failed.
+    """
+    (block,), table, numbers = call.design.blocks, stored(call).read(), call.sampling.choices
+    found = probabilities(table, numbers)
+    index = [
+        (asked.group, asked.prompt.split("/")[1], word)
+        for asked in block.factors["inquiry"]
+        for word in stimuli.expected(asked.prompt, "", call.labels["ablation"]).words
+    ]
+    index = pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"])
+    wide = pd.DataFrame(found.reshape(len(index), -1), index, [float(one) for one in numbers])
+    chosen = wide.fillna(0).idxmax(axis=1).where(wide.notna().all(axis=1))
+    none = [np.nan] * found.shape[1]  # of a failed call
+    mass = [one for own in table.mass for one in (none if len(own) == 0 else own)]
+    return wide.assign(chosen=chosen, mass=np.array(mass, float))
 
 
 def rating_table(replies: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
+from ingroup.inference import StoreError, rated, there
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import design, statistics, stimuli
@@ -93,7 +94,11 @@ def claims(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken."""
+    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken.
+
+    Of a model that answered one round, nothing is drawn anew: there is no other half of the rounds,
+    and no test over rounds, so that these paths are left out.
+    """
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
     scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
@@ -102,18 +107,23 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
 
+    several = table["round"].nunique() > 1
     reading = {
         "incomplete": list(scores),
-        "rounds": ["same", "other"] if parameters["ROUNDS"] > 1 else ["same"],
+        "rounds": ["same", "other"] if several else ["same"],
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
     tested = partial(claims, anchors=anchors)
-    return evaluate(reading, read, {"unit": ["groups", "rounds"]}, tested, parameters["ALPHA"])
+    unit = {"unit": ["groups", "rounds"] if several else ["groups"]}
+    return evaluate(reading, read, unit, tested, parameters["ALPHA"])
 
 
 def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
-    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
-    calls = [call for call in design.calls(parameters) if call.model == model]
-    return rating_table(pd.concat(load(c) for c in calls if asked.items() <= c.labels.items()))
+    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}.items()
+    calls = [c for c in design.calls(parameters) if c.model == model]
+    calls = rated(there(c for c in calls if asked <= c.labels.items()))
+    if not calls:
+        raise StoreError(f"no answers of {model} to the EXTENDED prompts are stored")
+    return rating_table(pd.concat(map(load, calls)))

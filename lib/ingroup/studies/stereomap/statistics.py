@@ -53,7 +53,7 @@ def round_scores(
     prompts = words["family"].mask(words["family"].isin(AXES), AXES[0])
     dimensions = {}
     for _, asked in words.groupby(prompts, sort=False):
-        part = ratings[list(asked["word"])]
+        part = ratings.reindex(columns=asked["word"])  # a prompt may not have been asked
         if incomplete == "drop":
             part = part.dropna().reindex(part.index)
         for dimension, of_it in asked.groupby("dimension", sort=False)["word"]:
