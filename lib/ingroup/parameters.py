@@ -114,11 +114,11 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if recorded and not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"the engine replay needs {needed}")
+        if self.RECORDINGS and not glob.glob(self.RECORDINGS):
+            raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
         if recorded[1:]:
             listed = ", ".join(recorded)
             raise InputError(f"recordings have the answers of one model, found {listed}")
-        if self.RECORDINGS and not glob.glob(self.RECORDINGS):
-            raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
         if self.BASE_URL:
             try:
                 address(self.BASE_URL)

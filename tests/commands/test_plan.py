@@ -332,16 +332,16 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert how.startswith("Tokens are counted on up to 40 random trials a line")
     assert plan.main([NOTEBOOK, *ONE, "--rate", "0.5"]) == 0
     text = capsys.readouterr().out
-    assert "7,048 prompts are to be asked: 3 h 55 min at 0.5 prompts a second.\n" in text
+    assert "5,808 prompts are to be asked: 3 h 14 min at 0.5 prompts a second.\n" in text
 
 
 def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
     assert plan.main([NOTEBOOK, *ONE]) == 0
-    assert "\n5,000 of 7,048 prompts are to be asked: 5 s at" in capsys.readouterr().out
-    for shard in range(8):
+    assert "\n3,000 of 5,808 prompts are to be asked: 3 s at" in capsys.readouterr().out
+    for shard in range(6):
         (call.folder / f"part-{shard:05d}.parquet").touch()
     assert plan.main([NOTEBOOK, *ONE]) == 0
-    assert "\nNothing is left to ask: all 8 shards are stored.\n" in capsys.readouterr().out
+    assert "\nNothing is left to ask: all 6 shards are stored.\n" in capsys.readouterr().out
     (call.folder / "manifest.json").unlink()
     assert plan.main([NOTEBOOK, *ONE]) == 0
     assert f"\n{call.folder} holds shards but no manifest.json" in capsys.readouterr().out
@@ -350,17 +350,18 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"ENGINE": "openai", "MODEL": "m"}, "with ENGINE=openai the server makes the tokens."),
+        ({"ENGINE": "openai", "MODELS": "m"}, "with ENGINE=openai the server makes the tokens."),
         ({"ENGINE": "replay", "RECORDINGS": "."}, "with ENGINE=replay no model is asked."),
-        ({"MODEL": "no/body"}, "the model 'no/body' cannot be loaded, and there is .*"),
+        ({"MODELS": "no/body"}, "the model 'no/body' cannot be loaded, and there is .*"),
     ],
 )
 def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
-    pairs = [f"{name}={value}" for name, value in {"CONTROL": "", **given}.items()]
+    given = {"MODELS": "calibrant", "CATEGORIES": "Nationality", **given}
+    pairs = [f"{name}={value}" for name, value in given.items()]
     assert plan.main([NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"total  +49,336  +unknown  +unknown  +unknown +0 +14 +49 s", lines[8])
-    assert lines[24].startswith("49,336 prompts are to be asked: 49 s at")
+    assert re.fullmatch(r"total  +40,656  +unknown  +unknown  +unknown +0 +14 +41 s", lines[8])
+    assert lines[10].startswith("40,656 prompts are to be asked: 41 s at")
     (said,) = lines[11:]
     assert re.fullmatch(f"Prompt tokens are unknown: {reason}", said)
     assert not said.endswith("..")
@@ -390,7 +391,7 @@ def test_a_mistake_is_one_sentence(arguments, sentence, capsys):
 def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
     events = stimuli.load_events("sample", 12)[["emotion", "text_id", "generated_text"]]
     events.to_csv(tmp_path / "few.tsv", sep="\t", index=False)
-    pairs = f"CORPUS={tmp_path / 'few.tsv'}", "SETTINGS=P0,S0,T1", "CONTROL="
+    pairs = f"CORPUS={tmp_path / 'few.tsv'}", "SETTINGS=P0,S0,T1", "MODELS=calibrant"
     arguments = [NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]
     assert plan.main(arguments) == 2
     assert "lacks the form that SETTINGS show (first_person_text)" in capsys.readouterr().err

@@ -92,7 +92,8 @@ def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[
         if problem["type"] == "value_error":  # a check's own words
             says = f"{name}: {more['error']}" if name else str(more["error"])
         elif problem["type"] == "literal_error":
-            says = f"{name} {value} is unknown; expected {more['expected'].replace(chr(39), '')}"
+            expected = more["expected"].replace("'", "").removeprefix(", ")  # "" is one of them
+            says = f"{name} {value} is unknown; expected {expected}"
         else:
             field = kind.model_fields[name]
             words = field.description or KINDS.get(field.annotation, "text")

@@ -34,7 +34,7 @@ class Call:
     ``source`` says how much of what is asked about (``"sample-8"``), ``part`` what of the study
     this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
     those of others, ``options`` are those of the engine that the study sets, ``root`` is where new
-    answers go. It is not ``settled`` where texts of the design are still to be written, so that it
+    answers go if not to `ingroup.paths.RESPONSES`. It is not ``settled`` where texts of the design are still to be written, so that it
     can only be planned.
     """
 
@@ -48,7 +48,7 @@ class Call:
     labels: Mapping[str, Any] = field(default_factory=dict)
     settled: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
-    root: Path = paths.RESPONSES
+    root: Path | None = None
 
     @property
     def address(self) -> Path:
@@ -66,7 +66,10 @@ class Call:
 
         For the engine "stored" those of any engine.
         """
-        roots = (paths.RECORDINGS / self.address.parts[2].partition("@")[0], self.root)
+        roots = (
+            paths.RECORDINGS / self.address.parts[2].partition("@")[0],
+            self.root or paths.RESPONSES,
+        )
         if self.engine != STORED:
             found = [root / self.address for root in roots]
         else:
