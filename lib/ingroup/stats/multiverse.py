@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from ingroup.stats.paired import adjust
 
@@ -42,21 +40,6 @@ def paths(
     """
     every = (dict(zip(choices, path, strict=True)) for path in product(*choices.values()))
     return [path for path in every if applies is None or applies(**path)]
-
-
-def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
-    """p-values of one family, corrected by one of `CORRECTIONS`; NaN is no test and stays NaN.
-
-    Bonferroni and Holm by `ingroup.stats.paired.adjust`, Benjamini and Hochberg's false discovery
-    rate by scipy.stats.false_discovery_control.
-    """
-    p = np.array(p, dtype=float)
-    if method in ("Bonferroni", "Holm"):
-        return adjust(p, method.lower())
-    tested = ~np.isnan(p)
-    if method == "Benjamini-Hochberg" and tested.any():
-        p[tested] = stats.false_discovery_control(p[tested])
-    return p
 
 
 def evaluate(
@@ -89,7 +72,8 @@ def evaluate(
             options = *sheet.values(), *path.values()
             family = [one.p for one in known[key].values()]
             for method in CORRECTIONS:
-                corrected = zip(known[key].items(), correct(family, method), strict=True)
+                corrected = adjust(family, method.lower())
+                corrected = zip(known[key].items(), corrected, strict=True)
                 rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
     table = pd.DataFrame(rows, columns=columns)

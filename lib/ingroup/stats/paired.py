@@ -95,17 +95,21 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
 
 
 def adjust(pvalues: ArrayLike, method: str) -> Numbers:
-    """p-values of one family corrected by "bonferroni" or "holm", in their shape and at most 1.
+    """p-values of one family, corrected, in their shape and at most 1.
 
-    NaN, where nothing was tested, stays NaN and does not count. Both hold the chance of any false
-    positive; Holm's finds at least as much. Checked against statsmodels' multipletests, which
-    collects garbage at every call. Raises KeyError for another method.
+    NaN, where nothing was tested, stays NaN and does not count. "bonferroni" and "holm" hold the
+    chance of any false positive, Holm's finds at least as much; "benjamini-hochberg" holds the
+    false discovery rate; "none". Checked against statsmodels' multipletests, which collects garbage
+    at every call. Raises KeyError for another method.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)
     made = pvalues[tested]
-    order = np.argsort(made)
-    times = {"bonferroni": made.size, "holm": made.size - np.arange(made.size)}[method]
+    if method == "benjamini-hochberg":
+        pvalues[tested] = stats.false_discovery_control(made)
+        return pvalues
+    order, left = np.argsort(made), made.size - np.arange(made.size)
+    times = {"none": 1, "bonferroni": made.size, "holm": left}[method]
     made[order] = np.minimum(np.maximum.accumulate(made[order] * times), 1)
     pvalues[tested] = made
     return pvalues
