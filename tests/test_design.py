@@ -67,14 +67,9 @@ def test_a_slice_keeps_the_numbers_of_the_whole(plan):
         plan.slice(4, 2)
 
 
-def test_a_block_is_found_by_its_labels(plan):
-    found, numbers = plan.block_of(setting="P0", category="y")
-    assert found is plan.blocks[1]
-    assert numbers == range(12, 22)
-    with pytest.raises(KeyError, match="2 blocks"):
-        plan.block_of(category="x")
-    with pytest.raises(KeyError, match="0 blocks"):
-        plan.block_of(category="z")
+def test_a_condition_of_no_block_has_no_number(plan):
+    with pytest.raises(KeyError, match="no block of the design has"):
+        plan.index({"setting": "P0", "category": "z", "a": "d", "b": 1})
 
 
 def test_another_text_gives_another_fingerprint():

@@ -83,10 +83,10 @@ def replies(
     about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     number: int = 4,
 ) -> HTML:
-    """A few raw replies of one call as a table: first those without an answer, then some with.
+    """At most `number` raw replies of one call without an answer, then as many with, escaped.
 
     `status_of` gives a reply's status, "ok" where it holds an answer; `about` makes of a condition
-    the columns that tell what was asked; at most `number` of either kind are shown, escaped.
+    the columns that tell what was asked.
     """
 
     def some(read: pd.DataFrame) -> pd.DataFrame:

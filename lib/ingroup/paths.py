@@ -1,13 +1,11 @@
 """Absolute places of everything the compendium reads and writes.
 
-No other file of the project spells a path relative to itself. A *run* is one set of parameters:
-the default run writes the committed figures, every other run writes below ``build/runs/<run>``,
-so that trying a parameter never overwrites what the repository shows.
+A *run* is one set of parameters: the default run writes the committed figures, every other run
+writes below ``build/runs/<run>``, and so never overwrites what the repository shows.
 """
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 from ingroup.tables import wrong
 
@@ -31,16 +29,9 @@ PROFILES = NOTEBOOKS / "profiles"
 DEFAULT_RUN = "default"
 
 
-class Outputs(NamedTuple):
-    """Where one study of one run writes."""
-
-    figures: Path
-    tables: Path
-
-
-def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
+def outputs(study: str, run: str = DEFAULT_RUN) -> tuple[Path, Path]:
     """Folders for a run's figures and tables of a study, made where they are missing."""
-    places = Outputs(figure_folder(run) / study, run_folder(run) / "tables" / study)
+    places = figure_folder(run) / study, run_folder(run) / "tables" / study
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
     return places

@@ -94,7 +94,7 @@ def read_json(file: Path) -> Any:
     """What a JSON file holds.
 
     Raises InputError for what :func:`decoded` refuses, a file that is empty or not JSON, or an
-    object with a key twice, of which a parser alone would keep the last in silence.
+    object with a key twice.
     """
     text = decoded(file)
     if not text.strip():

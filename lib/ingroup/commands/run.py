@@ -1,7 +1,6 @@
 """Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
 
-``python -m ingroup.commands.run 10_empathy_gap --profile demo --run default --set N_EVENTS=24``
-is what the Makefile calls.
+E.g. ``python -m ingroup.commands.run 10_empathy_gap --set N_EVENTS=24 --run mine``.
 """
 
 import os

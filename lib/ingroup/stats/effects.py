@@ -1,8 +1,7 @@
 """Standardised effects of groups with bootstrap intervals, and whether two instruments agree.
 
-Every instrument is brought to the same form: a row for each repeated *item* (event, scenario,
-question, round), a column for each group, NaN where an item says nothing of a group. With x the
-numbers of a group::
+Every instrument has one form: a row for each repeated *item* (event, scenario, question, round), a
+column for each group, NaN where an item says nothing of it. With x the numbers of a group::
 
     effect = mean(x) / SD
 
@@ -70,8 +69,8 @@ def measure(
 
     `sd` is in the unit of the items: where it is 0 all answers were the same, and so are the
     effects; ValueError where it is NaN. A draw takes the same items for all groups where all have
-    them `together`, else each group's own. ``effects``: by group, ``effect``, ``low``, ``high`` and
-    ``items`` (how many it has); ``draws``: effect of each draw, NaN where it met no item of a group.
+    them `together`, else each group's own. ``effects``: by group, ``effect``, ``low``, ``high``,
+    ``items`` (how many it has); ``draws``: effect of each draw, NaN where it met no item of it.
     """
     if not sd >= 0:
         raise ValueError(f"sd is {sd!r}, expected a number of at least 0")
@@ -158,11 +157,10 @@ def agreement(
 ) -> pd.DataFrame:
     """Spearman's correlation, over groups, of every pair of measures.
 
-    Interval and p answer two questions. The interval: with other events, scenarios, questions or
-    rounds, what would it be among *these* groups? It holds the middle of the correlations of the
-    bootstrap draws; these carry the noise of the items twice, and so lie nearer to 0 than the
-    correlation itself where items are few. p: could groups in random order agree as much? Exact
-    where all orders are at most `n_permutations`, by scipy.stats.permutation_test, two-sided.
+    The interval: with other items, what would it be among *these* groups? It holds the middle of
+    the correlations of the bootstrap draws; these carry the noise of the items twice, and so lie
+    nearer to 0 than the correlation itself where items are few. p: could groups in random order
+    agree as much? By scipy.stats.permutation_test, two-sided; exact up to `n_permutations` orders.
 
     `effects` are groups by measures, NaN where a measure does not have a group; `draws` the
     `Measure.draws` of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both),

@@ -1,11 +1,10 @@
 """A claim under every combination of the choices that a paper leaves open.
 
-A *choice* has options, a *path* takes one option of each choice, and a claim is computed on every
-path by the statistics of the studies themselves. It *stands* on a path where its estimate has the
-claimed sign (all claims here are that something is above 0) and its p, corrected, is below alpha.
-The share of the paths on which it stands is no probability: it depends on the choices that were
-thought of, and paths share their data. After Steegen et al. 2016 (Perspectives on Psychological
-Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
+A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
+is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. The share
+of the paths on which it stands is no probability: it depends on the choices that were thought of,
+and paths share their data. After Steegen et al. 2016 (Perspectives on Psychological Science 11:702)
+and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,10 +51,9 @@ def evaluate(
 ) -> pd.DataFrame:
     """All claims of one family on every path; the correction is the last choice.
 
-    The options of `reading`, the first choices, go as keywords to `read`, which gives the answers:
-    these are held one at a time, and paths on equal answers are computed once. Answers and the
-    options of the other `choices`, where `applies` (see `paths`), go to `claims`, which gives the
-    `Result` of each claim: one family, of as many tests as there are claims with a p.
+    The options of `reading`, the first choices, go to `read`, which gives the answers; paths on
+    equal answers are computed once. Answers and the options of the other `choices`, where `applies`
+    (see `paths`), go to `claims`, which gives the `Result` of each claim: one family.
 
     A row for each path and claim: ``claim``, a column a choice, ``correction``, the fields of
     `Result`, ``p_corrected``, ``stands`` (p_corrected < `alpha`), and ``reversed``: significant
@@ -93,14 +91,10 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed
     )
     return numbers.groupby(list(by), sort=False).agg(
-        paths=("stands", "size"),
-        undefined=("undefined", "sum"),
-        stands=("stands", "mean"),
-        reversed=("reversed", "mean"),
-        median=("estimate", "median"),
-        lowest=("estimate", "min"),
-        highest=("estimate", "max"),
-    )
+        paths=("stands", "size"), undefined=("undefined", "sum"),
+        stands=("stands", "mean"), reversed=("reversed", "mean"),
+        median=("estimate", "median"), lowest=("estimate", "min"), highest=("estimate", "max"),
+    )  # fmt: skip
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
