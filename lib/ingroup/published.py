@@ -145,8 +145,6 @@ def sampling(study: str, model_id: str) -> dict[str, float]:
 
 def _row(study: str, model_id: str) -> pd.Series | None:
     """The registry's row of a model and a study."""
-    if (model := models.find(model_id)) is None:
-        return None
-    rows = models.registry().rows
-    rows = rows[(rows["study"] == study) & (rows["name"] == model.name)]
+    model, rows = models.find(model_id), models.registry().rows
+    rows = rows[(rows["study"] == study) & (rows["name"] == (model.name if model else None))]
     return None if rows.empty else rows.iloc[0]

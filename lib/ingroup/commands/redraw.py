@@ -25,7 +25,7 @@ def drawing(whole: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
-    """Draw a notebook's figures with its last parameters; PapermillExecutionError if a cell fails."""
+    """Draw a notebook's figures, as it last ran; PapermillExecutionError where a cell fails."""
     source = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
     given = notebook.ran(name, run)
     papermill.execute_notebook(drawing(source), None, parameters=given, **KERNEL)

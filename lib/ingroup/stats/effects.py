@@ -13,8 +13,8 @@ relative to the SD of cells, as its paper has it. All intervals are of 95 %, ove
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,16 +27,14 @@ BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
 ENDS = 0.025, 0.975
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """What `measure` returns: ``effects`` by group, and ``draws`` (draw, group)."""
 
     effects: pd.DataFrame
     draws: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class BootstrapInterval:
+class BootstrapInterval(NamedTuple):
     """What `bootstrap_interval` returns, and explains."""
 
     statistic: float
@@ -53,12 +51,9 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure(
-    items: pd.DataFrame,
-    sd: float,
-    rng: np.random.Generator,
-    n_resamples: int = 2000,
+    items: pd.DataFrame, sd: float, rng: np.random.Generator, n_resamples: int = 2000,
     together: bool = True,
-) -> Measure:
+) -> Measure:  # fmt: skip
     """Standardised effect of each group (column of `items`) with its interval.
 
     The interval is the percentile bootstrap's over items; SD is held fixed. Of few items the
@@ -99,11 +94,9 @@ def measure(
 
 
 def bootstrap_interval(
-    ratings: ArrayLike,
-    same: NDArray[np.bool_],
-    n_resamples: int = 2000,
+    ratings: ArrayLike, same: NDArray[np.bool_], n_resamples: int = 2000,
     rng: np.random.Generator | None = None,
-) -> BootstrapInterval:
+) -> BootstrapInterval:  # fmt: skip
     """Interval of the empathy gap over events, which its paper lacks.
 
     The paper's interval (Hou et al. 2025, table 2) is that of the permutation null. Here each draw
@@ -150,11 +143,9 @@ def bootstrap_interval(
 
 
 def agreement(
-    effects: pd.DataFrame,
-    draws: Mapping[str, pd.DataFrame],
-    rng: np.random.Generator,
+    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], rng: np.random.Generator,
     n_permutations: int = 9999,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Spearman's correlation, over groups, of every pair of measures.
 
     The interval: with other items, what would it be among *these* groups? It holds the middle of
@@ -162,10 +153,9 @@ def agreement(
     nearer to 0 than the correlation itself where items are few. p: could groups in random order
     agree as much? By scipy.stats.permutation_test, two-sided; exact up to `n_permutations` orders.
 
-    `effects` are groups by measures, NaN where a measure does not have a group; `draws` the
-    `Measure.draws` of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both),
-    ``rho``, ``low``, ``high``, ``p``, ``p_holm`` (all pairs are one family): NaN with fewer than 4
-    groups, or where a measure is the same for all of them.
+    `effects` are groups by measures, NaN where a measure has no group; `draws` the `Measure.draws`
+    of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both), ``rho``, ``low``,
+    ``high``, ``p``, ``p_holm`` (one family): NaN with fewer than 4 groups, or a constant measure.
     """
     rows = []
     for one, other in combinations(effects, 2):

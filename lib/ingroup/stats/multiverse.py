@@ -33,22 +33,16 @@ class Result(NamedTuple):
 def paths(
     choices: Mapping[str, Sequence], applies: Callable[..., bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Every combination of the options of named choices, the first choice changing slowest.
-
-    `applies` takes a path as keywords, False for one that makes no sense.
-    """
+    """Every combination of the options of named choices to which it `applies`, the last fastest."""
     every = (dict(zip(choices, path, strict=True)) for path in product(*choices.values()))
     return [path for path in every if applies is None or applies(**path)]
 
 
 def evaluate(
-    reading: Mapping[str, Sequence],
-    read: Callable[..., Any],
-    choices: Mapping[str, Sequence],
-    claims: Callable[..., Mapping[str, Result]],
-    alpha: float,
+    reading: Mapping[str, Sequence], read: Callable[..., Any], choices: Mapping[str, Sequence],
+    claims: Callable[..., Mapping[str, Result]], alpha: float,
     applies: Callable[..., bool] | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """All claims of one family on every path; the correction is the last choice.
 
     The options of `reading`, the first choices, go to `read`, which gives the answers; paths on
@@ -82,10 +76,9 @@ def evaluate(
 
 
 def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
-    """On which share of its paths a claim stands.
+    """On which share of its paths a claim stands; undefined ones count as not standing.
 
-    Index `by`; ``paths``, ``undefined`` (of them, which count as not standing), ``stands`` and
-    ``reversed`` (percent of the paths), ``median``, ``lowest`` and ``highest`` estimate.
+    Index `by`; numbers of paths, percent that stand or are reversed, and of the estimates.
     """
     numbers = table.assign(
         undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed

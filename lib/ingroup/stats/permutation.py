@@ -1,20 +1,19 @@
 """Row-and-column permutation test: do the marked cells of a matrix differ from the others?
 
-Hou et al. 2025, section 3.4: one row of the matrix is a perceiver, one column an experiencer. Under
-the null hypothesis rows and columns stand in random order, each independently of the other. Cells
-are not shuffled one by one: that would break up what belongs to a perceiver or to an experiencer.
+Hou et al. 2025, section 3.4: a row of the matrix is a perceiver, a column an experiencer. Under the
+null hypothesis rows and columns stand in random order, each independently of the other; shuffled
+cells would break up what belongs to a perceiver or to an experiencer.
 """
 
 import math
-from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-@dataclass(frozen=True)
-class PermutationTest:
+class PermutationTest(NamedTuple):
     """What `permutation_test` returns, and explains."""
 
     statistic: float
@@ -30,11 +29,9 @@ class PermutationTest:
 
 
 def permutation_test(
-    matrix: ArrayLike,
-    same: ArrayLike,
-    n_resamples: int = 10_000,
+    matrix: ArrayLike, same: ArrayLike, n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-) -> PermutationTest:
+) -> PermutationTest:  # fmt: skip
     """Test delta = mean(matrix[same]) - mean(matrix[~same]), faster than by::
 
         for _ in range(n_resamples):
