@@ -49,9 +49,7 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """The rows of one paper in ``claims``, the sentences that are checked (place, claim, printed,
-    against, quote), or ``slips``, what a contradiction changes in it (check, item, changes, why).
-    """
+    """A paper's rows of ``claims``, the checked sentences, or ``slips``, what contradictions do."""
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
 
@@ -178,8 +176,8 @@ class Findings:
         return counts.dropna(axis=1, how="all").map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
-        """The tables ``findings``, `slips` and ``numbers``: every printed number, once where a
-        table repeats it down a column (a cluster's means), then the sentences, with their verdict.
+        """``findings``, `slips` and ``numbers``: every printed number, once where a table repeats
+        it down a column (a cluster's means), then the sentences, with their verdict.
         """
         rows = []
         for number, table in self.tables.items():
@@ -201,8 +199,8 @@ class Findings:
     def slips(self) -> pd.DataFrame:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
-        An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; those that no entry covers come last. At most three items are named.
+        It takes the findings whose check begins with its ``check`` and whose item contains its
+        ``item``; those that no entry covers come last. At most three items are named.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]

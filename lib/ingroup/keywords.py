@@ -1,7 +1,4 @@
-"""Keywords of long texts: KeyBERT, one embedding for every document and setting.
-
-Tables 3 and 10 of Jeoung et al. 2023 list phrases that KeyBERT finds in the reasons models give.
-"""
+"""Keywords of the reasons that models give, by KeyBERT: Tables 3 and 10 of Jeoung et al. 2023."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
@@ -147,8 +144,8 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     n_candidates = [len({*phrases.build_analyzer()(text)}) for text in texts]
     # Word pieces with the two special ones, however many the model can read.
     pieces = [len(model.tokenizer(t, truncation=False, verbose=False)["input_ids"]) for t in texts]
-    read = [100 * min(1, model.max_seq_length / n) for n in pieces]
     sizes = {"document": [*documents], "n_candidates": n_candidates, "n_pieces": pieces}
+    sizes["read_pct"] = [100 * min(1, model.max_seq_length / n) for n in pieces]
     found: dict[str, list] = {}
     if any(n_candidates):
         bert = KeyBERT(model)
@@ -174,7 +171,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
         for rank, pair in enumerate(chosen[place], 1)
     ]
     rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
-    return Extraction(rows, pd.DataFrame({**sizes, "read_pct": read}))
+    return Extraction(rows, pd.DataFrame(sizes))
 
 
 def _max_sum(

@@ -1,8 +1,4 @@
-"""Response text to a rating on a scale, or to the reason why there is none.
-
-A model's reply is hostile text: whatever it says, nothing here raises, and nothing depends on
-anything but the text and the scale.
-"""
+"""Response text to a rating on a scale, or to the reason why there is none; nothing here raises."""
 
 import math
 import re

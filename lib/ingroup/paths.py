@@ -48,10 +48,7 @@ def figure_folder(run: str) -> Path:
 
 
 def run_folder(run: str) -> Path:
-    """Where a run writes all that is not committed: ``build/``, or ``build/runs/<run>``.
-
-    InputError for a name that is none of a folder there.
-    """
+    """Where a run writes what is not committed; InputError for a name that is none of a folder."""
     if ".." in run or not re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]{0,199}", run):
         expected = "at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; give RUN=<name>"
         raise wrong("RUN", repr(run), expected)

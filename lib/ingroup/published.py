@@ -1,8 +1,7 @@
 """The papers' printed tables, and a printed number set against one computed here.
 
-A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths.
-So every number column comes twice, as floats under its name and as text under the name with
-``_printed`` behind it, and the tolerance of a comparison follows from the text.
+A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
+every number column comes twice, as floats and, with ``_printed`` behind its name, as text.
 """
 
 from collections.abc import Iterable

@@ -32,8 +32,7 @@ class View(NamedTuple):
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
     """Which identities of each study, as its own files name them, belong to a shared group.
 
-    Raises InputError for an empty cell, an identity that a study has twice, a group in two
-    categories, and as :func:`ingroup.tables.read_table`. Columns `COLUMNS`.
+    InputError for an empty cell, an identity that a study has twice, a group in two categories.
     """
     table, category, seen = read_table(file, COLUMNS)[COLUMNS], {}, set()
     for row in table.itertuples():

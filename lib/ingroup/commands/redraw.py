@@ -1,7 +1,6 @@
 """Redraw the figures of a run from its tables, byte for byte: ``make figures``. No model is asked.
 
-Of a notebook only those cells run that need no answers (tagged ``setup`` and ``parameters``) or
-that draw from the tables of the full run (``figure``).
+Only cells with one of `TAGS` run: they need no answers, or draw from the tables of the full run.
 """
 
 import argparse

@@ -167,8 +167,7 @@ def _frame() -> dict[str, str]:
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
-    Returns its folder, and the links of the notebooks that lead nowhere. Raises FileNotFoundError
-    where no notebook of the run has been executed.
+    Returns its folder, and links that lead nowhere; FileNotFoundError where no notebook has run.
     """
     folder = paths.run_folder(run)
     executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))

@@ -1,7 +1,4 @@
-"""Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
-
-E.g. ``python -m ingroup.commands.run 10_empathy_gap --set N_EVENTS=24 --run mine``.
-"""
+"""Run a notebook with papermill: check its parameters first, keep its result only if whole."""
 
 import os
 import sys

@@ -6,10 +6,9 @@ column for each group, NaN where an item says nothing of it. With x the numbers 
     effect = mean(x) / SD
 
 where SD is that of the single answers from which the numbers come (ratings in points, verdicts as 1
-and 0): an effect of 1 is as large as one answer lies from another. It is not the SD of the numbers
-themselves, nor that of cells: where nothing differs, as in the negative control, those hold noise
-alone, and noise divided by itself is of size 1. The empathy gap alone, in `bootstrap_interval`, is
-relative to the SD of cells, as its paper has it. All intervals are of 95 %, over items.
+and 0), not that of the numbers themselves or of cells: where nothing differs, as in the negative
+control, those hold noise alone, and noise divided by itself is of size 1. Only the empathy gap, in
+`bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals: 95 %, over items.
 """
 
 from collections.abc import Iterator, Mapping
@@ -105,11 +104,10 @@ def bootstrap_interval(
 
         delta = (mean(M0[same]) - mean(M0[~same])) / std(M0)
 
-    In a draw M0 carries the noise of the events twice, which widens std(M0); uncorrected, that
-    pulls the interval towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the
-    95 % intervals hold delta). So std(M0) is taken relative to its mean over the draws, times that
-    of the events as they are (0.95 of the intervals hold the delta to be expected from as many
-    events). Checked against the definition draw by draw.
+    In a draw M0 carries the noise of the events twice, which widens std(M0) and pulls the interval
+    towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the intervals hold delta).
+    So std(M0) is taken relative to its mean over the draws, times that of the events as they are
+    (0.95 hold what as many events lead to expect). Checked against the definition draw by draw.
 
     `ratings` are perceivers by experiencers by events, NaN where an answer is missing: the event
     still counts in other cells. `same`, bool of shape (n, n), is True for in-group pairs of the
@@ -181,10 +179,7 @@ def agreement(
 def _drawn_means(
     values: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.float64]]:
-    """Means of the columns of `values` (item, column) over the items of each draw: (draw, column).
-
-    A block of draws at a time; NaN is left out, and is the mean where a draw met nothing else.
-    """
+    """Means of `values` (item, column), NaN left out, in each draw of items: (draw, column)."""
     n, there = len(values), ~np.isnan(values)
     filled, counted = np.where(there, values, 0.0), None if there.all() else there.astype(float)
     for start in range(0, n_resamples, BLOCK):

@@ -94,10 +94,10 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
 def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     """p-values of one family, corrected, in their shape and at most 1.
 
-    NaN, where nothing was tested, stays NaN and does not count. "bonferroni" and "holm" hold the
-    chance of any false positive, Holm's finds at least as much; "benjamini-hochberg" holds the
-    false discovery rate; "none". Checked against statsmodels' multipletests, which collects garbage
-    at every call. Raises KeyError for another method.
+    NaN, where nothing was tested, stays NaN and does not count. `method` is "none", "bonferroni" or
+    "holm" (the chance of any false positive; Holm's finds at least as much), "benjamini-hochberg"
+    (the false discovery rate); KeyError for another. Checked against statsmodels' multipletests,
+    which collects garbage at every call.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)

@@ -39,9 +39,8 @@ def permutation_test(
             null.append(matrix[order][same].mean() - matrix[order][~same].mean())
 
     which it is tested against. Where every row and every column has one cell of `same`
-    (nationality, religion), only the order of the columns relative to the rows matters: permuting
-    the columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they
-    are at most `n_resamples`, each is taken once and the test is exact (religion: 120).
+    (nationality, religion), permuting the columns alone gives the same null, of n! arrangements.
+    Otherwise there are n! ** 2. Up to `n_resamples` of them the test is exact (religion: 120).
 
     Matrix and same are those of `checked`; without `rng` the arrangements are not repeatable.
     Returns
@@ -117,10 +116,8 @@ def _in_group_sums(
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A square matrix and its in-group pairs (True), both (n, n), as arrays.
-
-    ValueError for a cell that is not finite (the sentence names it), a matrix of one value, and
-    pairs that are all in-group or all out-group.
+    """A square matrix and its in-group pairs (True), both (n, n), as arrays; ValueError for a cell
+    that is not finite, a matrix of one value, and pairs that are all in-group or all out-group.
     """
     matrix, same = np.asarray(matrix, dtype=float), np.asarray(same, dtype=bool)
     if same.all() or not same.any():
