@@ -49,7 +49,7 @@ def bench() -> pd.DataFrame:
         random_model(folder)
         engine = make_engine(name, folder, batch_size=256)
         starts = np.linspace(0, len(design) - SHARD, SHARDS).astype(int).tolist()
-        chats = [trial.messages for start in starts for trial in design.slice(start, start + SHARD)]
+        chats = [design[start + n].messages for start in starts for n in range(SHARD)]
         prompts = engine.prompter.batch(chats)
         alone = [[number, *ids[1:]] for number, ids in enumerate(prompts, start=len(prompts))]
         engine.complete(prompts[:64], SAMPLING)  # loads the weights and warms up

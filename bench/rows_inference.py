@@ -33,7 +33,7 @@ def bench_store() -> Iterator[dict]:
     design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
     number = N_SHARDS * SHARD
     replies = list(islice(scale.made_up(design, 100), number))
-    chats = [[turn["content"] for turn in trial.messages] for trial in design.slice(0, number)]
+    chats = [[turn["content"] for turn in trial.messages] for trial in islice(design, number)]
     table = pd.DataFrame(chats, columns=["system_prompt", "user_input"])
     table["response"] = [reply.text for reply in replies]
     with tempfile.TemporaryDirectory() as folder:
@@ -68,8 +68,8 @@ def bench_render() -> Iterator[dict]:
 
     def ours() -> list[list[int]]:
         prompter = Prompter(tokenizer)
-        parts = (design.slice(start, min(start + SHARD, len(design))) for start in starts)
-        return [x for p in parts for x in prompter.batch([trial.messages for trial in p])]
+        parts = (range(start, min(start + SHARD, len(design))) for start in starts)
+        return [x for p in parts for x in prompter.batch([design[n].messages for n in p])]
 
     assert ours() == bare()
     took = seconds(ours)

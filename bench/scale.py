@@ -95,9 +95,10 @@ def write(folder: Path, setting: str, share: float) -> None:
 def analyse(folder: Path, name: str, category: str, share: float) -> dict:
     """From the store to what notebook 10 has of one block in Tables 2, 3, 6 and 7."""
     design, store = store_of(folder, name, share)
-    block, numbers = design.block_of(category=category)
+    (block,) = trials(corpus(share), [name], [category]).blocks
+    start = design.index(block.condition(0))
     wording, begun = stimuli.setting(name), time.perf_counter()
-    read = parts(store, numbers.start, numbers.stop)
+    read = parts(store, start, start + len(block))
     found = answers.from_parts(read, block.shape, wording.low, wording.high)
     reading, rng = time.perf_counter() - begun, np.random.default_rng(0)
     same = statistics.same_group(stimuli.identities(category).group[1:])

@@ -56,25 +56,9 @@ def test_a_large_design_costs_no_more_memory_than_a_small_one():
     assert size(large) == size(small)
 
 
-def test_a_slice_keeps_the_numbers_of_the_whole(plan):
-    part = plan.slice(10, 20)
-    assert len(part) == 10
-    assert [trial.index for trial in part] == list(range(10, 20))
-    assert list(part) == [plan[i] for i in range(10, 20)]
-    assert [t.index for t in part.slice(2, 4)] == [12, 13]
-    assert len(plan.slice(len(plan) - 1, len(plan) + 50)) == 1
-    with pytest.raises(IndexError, match="slice 4:2"):
-        plan.slice(4, 2)
-
-
-def test_a_block_is_found_by_its_labels(plan):
-    found, numbers = plan.block_of(setting="P0", category="y")
-    assert found is plan.blocks[1]
-    assert numbers == range(12, 22)
-    with pytest.raises(KeyError, match="2 blocks"):
-        plan.block_of(category="x")
-    with pytest.raises(KeyError, match="0 blocks"):
-        plan.block_of(category="z")
+def test_a_condition_of_no_block_has_no_number(plan):
+    with pytest.raises(KeyError, match="no block of the design has"):
+        plan.index({"setting": "P0", "category": "z", "a": "d", "b": 1})
 
 
 def test_another_text_gives_another_fingerprint():

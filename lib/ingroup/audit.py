@@ -1,10 +1,10 @@
 """Findings of the audit: a paper's printed numbers against what its other numbers give.
 
-The checks themselves stand in notebooks 51 to 54. Here is what they share: the rounding arithmetic
-behind a verdict, and the book in which each check is entered with the printed cells that took part.
-The verdicts, from the mildest: ``cannot be checked`` where the paper does not say enough; ``holds``
-within half a unit of the last printed digit; ``rounding`` within what the rounding of all operands
-can do, or cut instead of rounded, in prose also one off ("over sixty" for 60); ``contradicts``.
+The checks stand in notebooks 51 to 54; here are the arithmetic behind a verdict and the book in
+which each is entered with the printed cells that took part. The verdicts, from the mildest:
+``cannot be checked`` where the paper does not say enough; ``holds`` within half a unit of the last
+printed digit; ``rounding`` within what the rounding of all operands can do, or cut instead of
+rounded, in prose also one off ("over sixty" for 60); ``contradicts``.
 """
 
 import re
@@ -33,10 +33,9 @@ def judge(
 ) -> pd.DataFrame:
     """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
 
-    `operands` is how far the rounding of the operands can move ``recomputed``: the sum of their
-    half units, each times the size of its coefficient; with half a unit of the printed number it is
-    the ``tolerance``. `cut` is for prose, where 5.67 may be called "5 points": digits cut off count
-    as rounding.
+    `operands` is how far rounding can move ``recomputed``: the sum of the operands' half units,
+    each times the size of its coefficient; with half a unit of the printed number it is the
+    ``tolerance``. With `cut`, for prose ("5 points" of 5.67), digits cut off count as rounding.
     """
     table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
     half, error = table["tolerance"], table["difference"].abs() - FLOAT_ERROR
@@ -50,9 +49,7 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """The rows of one paper in ``claims``, the sentences that are checked (place, claim, printed,
-    against, quote), or ``slips``, what a contradiction changes in it (check, item, changes, why).
-    """
+    """A paper's rows of ``claims``, the checked sentences, or ``slips``, what contradictions do."""
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
 
@@ -73,10 +70,9 @@ class Findings:
     """The checks of one paper, in the order in which they were entered.
 
     ``rows`` has an entry a check and cell, with the keys :data:`COLUMNS`; ``cells`` the gravest
-    verdict that a printed number met, by place, column and row; ``tables`` the paper's tables by
-    their numbers, as :func:`ingroup.published.load` gives them; ``said`` what its sentences print,
-    by their short names. `names` are the columns that name a row (a table need not have all of
-    them), `folder` holds the published tables.
+    verdict that a printed number met, by place, column and row; ``tables`` those of the paper by
+    number (:func:`ingroup.published.load`); ``said`` what its sentences print, by short name.
+    `names` are the columns that name a row, where a table has them.
     """
 
     def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
@@ -96,11 +92,11 @@ class Findings:
     ) -> None:  # fmt: skip
         """Enter one finding for each row of a table.
 
-        `place` is the number of the table, or as in ``claims.csv``, e.g. ``"Section 5.1"``; `frame`
-        has rows of it, index included, and `columns` are those whose printed numbers take part.
-        `holds` is whether the check holds in each row (False is ``contradicts``), or the verdicts;
-        `because` one sentence, one for each verdict (that of ``holds`` where one has none), or one
-        for each row. The rest is shown, `printed` instead of the printed texts of `columns`.
+        `place` is the number of the table, or as in ``claims.csv``; `frame` has rows of it, index
+        included, `columns` are those whose printed numbers take part. `holds` is whether the check
+        holds in each row (else it ``contradicts``), or the verdicts; `because` a sentence, one for
+        each verdict (that of ``holds`` where one has none), or for each row. The rest is shown,
+        `printed` instead of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
@@ -134,9 +130,9 @@ class Findings:
         """Enter a sentence of the paper by its short name in ``claims.csv``; see `facts`, `judge`.
 
         `recomputed` is what the tables give, in the unit of the printed number or in words; None
-        takes the column ``against``, what another place of the paper says. Without a `verdict` the
-        printed number is compared with it, where digits may be rounded or cut, or the printed
-        phrase with its beginning. Raises ValueError for a sentence that ``claims.csv`` has not.
+        takes the column ``against``. Without a `verdict` the printed number is compared with it
+        (digits may be rounded or cut), or the printed phrase with its beginning. Raises ValueError
+        for a sentence that ``claims.csv`` has not.
         """
         said = self.sentences[self.sentences["claim"] == name]
         if said.empty:
@@ -180,8 +176,8 @@ class Findings:
         return counts.dropna(axis=1, how="all").map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
-        """The tables ``findings``, `slips` and ``numbers``: every printed number, once where a
-        table repeats it down a column (a cluster's means), then the sentences, with their verdict.
+        """``findings``, `slips` and ``numbers``: every printed number, once where a table repeats
+        it down a column (a cluster's means), then the sentences, with their verdict.
         """
         rows = []
         for number, table in self.tables.items():
@@ -203,8 +199,8 @@ class Findings:
     def slips(self) -> pd.DataFrame:
         """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
 
-        An entry takes the findings whose check begins with its ``check`` and whose item contains
-        its ``item``; those that no entry covers come last. At most three items are named.
+        It takes the findings whose check begins with its ``check`` and whose item contains its
+        ``item``; those that no entry covers come last. At most three items are named.
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]

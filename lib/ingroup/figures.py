@@ -1,7 +1,6 @@
 """One style, one save function and the plots that several notebooks share.
 
-Figures are drawn from tables, in inches of a one- and a two-column page of the papers (ACL style),
-so that type stays readable at print size.
+Figures are drawn from tables, in inches of one or two columns of a page of the papers (ACL style).
 """
 
 import re
@@ -32,7 +31,6 @@ DEMONSTRATION = (
 # Okabe and Ito's palette, distinguishable with any common colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 
-
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
@@ -59,9 +57,7 @@ def use_style() -> None:
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
-    """Write ``<folder>/<name>.csv``. A text that a spreadsheet would run, or that begins with the
-    mark itself, has an ' before it: models and servers choose their names and replies.
-    """
+    """Write ``<folder>/<name>.csv``, an ' before what a spreadsheet would run, or that has one."""
 
     def marked(cell: Any) -> Any:
         if not isinstance(cell, str):
@@ -77,11 +73,7 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
 
 
 def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFrame:
-    """What :func:`write_table` wrote, its floats to the last bit, NaN where empty; or as `dtype`.
-
-    Figures are drawn from these files, so that ``make figures`` redraws them byte for byte without
-    asking a model.
-    """
+    """What :func:`write_table` wrote, floats to the last bit, NaN where empty; or as `dtype`."""
 
     def plain(cell: Any) -> Any:
         return cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
@@ -102,10 +94,7 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
 
 
 def whose(names: Sequence[str]) -> str:
-    """What a figure has to say of the models that it shows: which are calibrants, which are real.
-
-    `DEMONSTRATION` where all are calibrants, nothing where none is.
-    """
+    """Which of the models that a figure shows are calibrants, which real; "" where all are real."""
     planted = [models.label(name) for name in names if models.is_calibrant(name)]
     real = [models.label(name) for name in names if not models.is_calibrant(name)]
     if planted and real:
@@ -140,9 +129,8 @@ def heatmap(
     """Perceiver (rows) by experiencer (columns), shape (n, n); the image comes back for a bar.
 
     Cells that are not `shown`, an array of bool, are white. A line divides the n `groups` wherever
-    the group changes, unless every identity is its own; `labels` are n names for both axes. Values
-    beyond the `limits` of the colour scale have the colour of its end; without them these are the
-    1st and 99th percentile, so that one extreme pair does not flatten all others.
+    the group changes, unless every identity is its own; `labels` are n names for both axes. Without
+    `limits` the colour scale ends at the 1st and 99th percentile: one pair does not flatten all.
     """
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
     low, high = limits or np.percentile(matrix, [1, 99])
@@ -166,9 +154,8 @@ def label_points(
 ) -> None:  # fmt: skip
     """Name points so that no name covers another, a point or a place (x, y) to `keep_free`.
 
-    textalloc gives each name in turn the first free place: beside its point, above or below, then
-    further out with a line. It draws nothing at random, so a figure keeps its bytes. Call this
-    last, with the points drawn: the limits of `ax` are fixed here.
+    By textalloc, which draws nothing at random, so a figure keeps its bytes. Call this last, with
+    the points drawn: the limits of `ax` are fixed here.
     """
     fig = ax.figure
     if not fig.get_supxlabel():

@@ -1,7 +1,4 @@
-"""Keywords of long texts: KeyBERT, one embedding for every document and setting.
-
-Tables 3 and 10 of Jeoung et al. 2023 list phrases that KeyBERT finds in the reasons models give.
-"""
+"""Keywords of the reasons that models give, by KeyBERT: Tables 3 and 10 of Jeoung et al. 2023."""
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
@@ -53,9 +50,9 @@ FILES = {
 def load_model(source: str = "package") -> "SentenceTransformer":
     """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    From `PACKAGE`, which is never imported, or the ``"hub"``: the same bytes (compared by git ids),
-    of `REPOSITORY` at `REVISION`, fetched once. InputError for a package that is not installed, a
-    repository that cannot be reached, and a file that cannot be read or has another hash.
+    From `PACKAGE`, which is never imported, or the ``"hub"``: the same bytes, fetched once.
+    InputError for a package that is not installed, a repository that cannot be reached, and a file
+    that cannot be read or has another hash.
     """
     if source == "hub":
         from huggingface_hub import snapshot_download
@@ -87,12 +84,11 @@ def stop_words() -> frozenset[str]:
 def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
     """A text in lower case, with "they" for every name of a group and without the `stop_words`.
 
-    Section 3.2 of Jeoung et al. 2023. ``"sound"``: names and stop words are found in any case, as
-    whole words, longest first, with spaces, a hyphen or nothing in them ("Poor  whites",
-    "blue-collar", "MuslimArtists"). ``"released"``: split at spaces, tokens lose punctuation
-    ("low-income" becomes "lowincome"); one that equals a name is "they", so names of two words,
-    with a hyphen or in the possessive stay; of stop words those with a capital or a space match
-    nothing.
+    Section 3.2 of Jeoung et al. 2023. ``"sound"``: names and stop words in any case, as whole
+    words, longest first, with spaces, a hyphen or nothing in them ("Poor  whites", "blue-collar",
+    "MuslimArtists"). ``"released"``: tokens between spaces lose punctuation ("low-income" becomes
+    "lowincome"), so names of two words, with a hyphen or in the possessive stay, and stop words
+    with a capital or a space match nothing.
     """
     if way == "released":
         names = {name.lower() for name in groups}
@@ -115,10 +111,9 @@ def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
 def documents(
     reasons: pd.DataFrame, by: str, groups: Iterable[str], way: str = "sound"
 ) -> dict[Hashable, str]:
-    """One document for each cluster or group (`by`), in its order: its reasons, by `prepare`.
+    """One document for each value of `by`, in its order: the ``text`` of its rows, by `prepare`.
 
-    A reason is a row with a ``text``; rows where `by` is missing are left out. A text that comes
-    again counts once in a document; in the released way once in the whole table, where it is first.
+    A text that comes again counts once in a document; in the released way once in the whole table.
     """
     once = reasons.drop_duplicates("text" if way == "released" else ["text", by])
     return {
@@ -128,25 +123,18 @@ def documents(
 
 
 class Extraction(NamedTuple):
-    """What `extract` found.
+    """What `extract` found; of a long text the model reads only the first 256 word pieces."""
 
-    ``phrases``: ``document``, ``setting``, ``rank`` (1 is the nearest), ``phrase``, ``score``
-    (cosine, 4 decimals). ``documents``: ``document``, ``n_candidates``, ``n_pieces`` (its word
-    pieces) and ``read_pct``, how much of it the model reads: of a long text only the first
-    ``model.max_seq_length`` pieces (256), so that a whole cluster is judged by its first reasons.
-    """
-
-    phrases: pd.DataFrame
-    documents: pd.DataFrame
+    phrases: pd.DataFrame  # document, setting, rank (1: nearest), phrase, score (cosine)
+    documents: pd.DataFrame  # document, n_candidates, n_pieces, read_pct (how much is read)
 
 
 def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> Extraction:
     """The `TOP_N` phrases of each document that lie nearest to it, by KeyBERT's `SETTINGS`.
 
     A phrase has one to three words, English stop words neither counted nor in it. A document with
-    fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR. All documents and
-    settings share one embedding of each text, in which a score differs from that of a call of its
-    own by some 1e-7; otherwise the phrases are those of KeyBERT's own calls, which the tests make.
+    fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR. Checked against
+    KeyBERT's own calls, from whose scores those of one shared embedding differ by some 1e-7.
     """
     from keybert import KeyBERT  # seconds
     from sklearn.feature_extraction.text import CountVectorizer
@@ -156,8 +144,8 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     n_candidates = [len({*phrases.build_analyzer()(text)}) for text in texts]
     # Word pieces with the two special ones, however many the model can read.
     pieces = [len(model.tokenizer(t, truncation=False, verbose=False)["input_ids"]) for t in texts]
-    read = [100 * min(1, model.max_seq_length / n) for n in pieces]
     sizes = {"document": [*documents], "n_candidates": n_candidates, "n_pieces": pieces}
+    sizes["read_pct"] = [100 * min(1, model.max_seq_length / n) for n in pieces]
     found: dict[str, list] = {}
     if any(n_candidates):
         bert = KeyBERT(model)
@@ -183,7 +171,7 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
         for rank, pair in enumerate(chosen[place], 1)
     ]
     rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
-    return Extraction(rows, pd.DataFrame({**sizes, "read_pct": read}))
+    return Extraction(rows, pd.DataFrame(sizes))
 
 
 def _max_sum(

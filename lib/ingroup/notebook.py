@@ -50,9 +50,9 @@ class Output:
 def took(
     calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
 ) -> Styler:
-    """What the answers of some calls took, by :func:`ingroup.inference.usage`, and their sum.
+    """What the answers of some calls took, and their sum, written as ``usage.csv``.
 
-    Writes ``usage.csv``, and ``failed.csv`` with the condition and the reason of each failed call.
+    ``failed.csv`` has the condition and the reason of each failed call.
     """
     used, failed = [], []
     for call in calls:
@@ -78,15 +78,13 @@ def one_line(reply: Any) -> str:
 
 
 def replies(
-    call: Call,
-    status_of: Callable[[str | None], str],
-    about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    number: int = 4,
-) -> HTML:
-    """A few raw replies of one call as a table: first those without an answer, then some with.
+    call: Call, status_of: Callable[[str | None], str],
+    about: Callable[[Mapping[str, Any]], Mapping[str, Any]], number: int = 4,
+) -> HTML:  # fmt: skip
+    """At most `number` raw replies of one call without an answer, then as many with, escaped.
 
     `status_of` gives a reply's status, "ok" where it holds an answer; `about` makes of a condition
-    the columns that tell what was asked; at most `number` of either kind are shown, escaped.
+    the columns that tell what was asked.
     """
 
     def some(read: pd.DataFrame) -> pd.DataFrame:

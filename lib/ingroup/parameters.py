@@ -19,7 +19,6 @@ SERVED, LOADING = ("openai", "replay"), ("transformers", "vllm")  # a name to th
 Count = Annotated[int, Field(ge=1, description="a whole number, at least 1")]
 CountOrNone = Annotated[int, Field(ge=0, description="a whole number, not negative")]
 Price = Annotated[float, Field(ge=0, description="a number, not negative")]
-Level = Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
 Temperature = Annotated[float, Field(ge=0, le=2, description="0 to 2")]
 TopP = Annotated[float, Field(gt=0, le=1, description="above 0 and at most 1")]
 MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's table has
@@ -55,7 +54,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     MAX_TOKENS: Count
     N_RESAMPLES: Count
     CLUSTER_SEEDS: Count
-    ALPHA: Level
+    ALPHA: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
     SEED: CountOrNone
     PARSING: Literal["sound", "released"]
     SYSTEM: Literal["keep", "fold"]
@@ -107,7 +106,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             if getattr(self, name) and its not in engines:
                 raise InputError(f"{name} is for the engine {its}, found {found}")
         plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "RAY_ADDRESS": ""}
-        for name, value in (plain | {"ENGINE_WORKERS": 1}).items():
+        for name, value in {**plain, "ENGINE_WORKERS": 1}.items():
             if not engines & {*LOADING} and getattr(self, name) not in (value, None):
                 raise InputError(f"{name} is for an engine that loads the model, found {found}")
         recorded = [name for name, engine in named if engine == "replay"]

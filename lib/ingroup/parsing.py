@@ -1,8 +1,4 @@
-"""Response text to a rating on a scale, or to the reason why there is none.
-
-A model's reply is hostile text: whatever it says, nothing here raises, and nothing depends on
-anything but the text and the scale.
-"""
+"""Response text to a rating on a scale, or to the reason why there is none; nothing here raises."""
 
 import math
 import re
@@ -56,17 +52,15 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     6. A text without an answer is refused if it has the words of a refusal, else unparsable. A text
        that opens with a refusal and has no line as in 4 is refused, whatever numbers it holds.
 
-    Rule ``"released"`` is the rule of the code that Hou et al. (2025) released. A reply that begins
-    with "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``,
-    are taken: the only one; or the first if it is 0 to 100, else the second. What is then not 0 to
-    100 is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5, "on a scale
-    of 0 to 100, 80" gives 0; nothing is "unparsable"; and because the window is 0 to 100 on *every*
-    scale, the value may be above `high` on the 0 to 10 scale.
+    Rule ``"released"`` is that of the code of Hou et al. (2025). A reply that begins with
+    "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``, are
+    taken: the only one; or the first if it is 0 to 100, else the second. What is then not 0 to 100
+    is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5, "on a scale of 0
+    to 100, 80" gives 0; nothing is "unparsable"; on the 0 to 10 scale a value may be above `high`.
 
     The value is in [low, high], in [0, 100] under "released". A text that is None, empty or blank
-    is "unparsable"; under "released" "refused", as an empty answer is read back from the released
-    code's files as "nan". Checked with a table of replies for both rules, with random text, and for
-    "released" with a second, independently written transcription of the rule.
+    is "unparsable"; under "released" "refused": the released code reads it back as "nan". Checked
+    with a table of replies, random text, and a second transcription of the released rule.
     """
     if rule == "released":
         return _released(str(text))

@@ -1,13 +1,11 @@
 """Absolute places of everything the compendium reads and writes.
 
-No other file of the project spells a path relative to itself. A *run* is one set of parameters:
-the default run writes the committed figures, every other run writes below ``build/runs/<run>``,
-so that trying a parameter never overwrites what the repository shows.
+A *run* is one set of parameters: the default run writes the committed figures, every other run
+writes below ``build/runs/<run>``, and so never overwrites what the repository shows.
 """
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 from ingroup.tables import wrong
 
@@ -31,16 +29,9 @@ PROFILES = NOTEBOOKS / "profiles"
 DEFAULT_RUN = "default"
 
 
-class Outputs(NamedTuple):
-    """Where one study of one run writes."""
-
-    figures: Path
-    tables: Path
-
-
-def outputs(study: str, run: str = DEFAULT_RUN) -> Outputs:
+def outputs(study: str, run: str = DEFAULT_RUN) -> tuple[Path, Path]:
     """Folders for a run's figures and tables of a study, made where they are missing."""
-    places = Outputs(figure_folder(run) / study, run_folder(run) / "tables" / study)
+    places = figure_folder(run) / study, run_folder(run) / "tables" / study
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
     return places
@@ -57,10 +48,7 @@ def figure_folder(run: str) -> Path:
 
 
 def run_folder(run: str) -> Path:
-    """Where a run writes all that is not committed: ``build/``, or ``build/runs/<run>``.
-
-    InputError for a name that is none of a folder there.
-    """
+    """Where a run writes what is not committed; InputError for a name that is none of a folder."""
     if ".." in run or not re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]{0,199}", run):
         expected = "at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; give RUN=<name>"
         raise wrong("RUN", repr(run), expected)

@@ -1,8 +1,7 @@
 """The papers' printed tables, and a printed number set against one computed here.
 
-A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths.
-So every number column comes twice, as floats under its name and as text under the name with
-``_printed`` behind it, and the tolerance of a comparison follows from the text.
+A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
+every number column comes twice, as floats and, with ``_printed`` behind its name, as text.
 """
 
 from collections.abc import Iterable
@@ -24,11 +23,10 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     """One printed table as a tidy frame, one observation a row.
 
     `table` is its number in the paper, or the start of the file's name (``"appendix_b"``); `folder`
-    has the studies' folders and ``columns.csv``, the schema. The columns are those of the file in
-    its order: texts are str (an empty cell is ``""``), counts and orders Int64, numbers float64 (an
-    empty cell is NaN); behind each column of numbers or counts stands ``<column>_printed``, the
-    printed text. Raises InputError if there is no such table, or where (file, line, column) one
-    departs from the schema.
+    has the studies' folders and ``columns.csv``, the schema. Columns as in the file: texts are str
+    (``""`` where empty), counts and orders Int64, numbers float64 (NaN); behind each column of
+    numbers or counts stands ``<column>_printed``, its text. Raises InputError if there is no such
+    table, or where (file, line, column) one departs from the schema.
     """
     start = f"table{table:02d}_" if isinstance(table, int) else table
     found = sorted(folder.glob(f"{study}/{start}*.csv"))
@@ -68,9 +66,8 @@ def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Se
 
 
 def tolerance(printed: pd.Series) -> pd.Series:
-    """Half a unit in the last printed digit of each text.
+    """Half a unit in the last printed digit of each text: 0.005 of ``"5.70"``, NaN of an empty one.
 
-    Trailing zeros count, so ``"5.70"`` has 0.005 and ``"5.7"`` has 0.05; NaN for an empty text.
     Raises InputError if a text is no decimal number.
     """
     texts = printed.fillna("")
@@ -85,8 +82,7 @@ def compare(printed: pd.Series, here: ArrayLike) -> pd.DataFrame:
 
     `printed` are n texts (a ``_printed`` column of :func:`load`), whose index is kept; `here` n
     numbers, or one, in the same order and unit. Columns printed, here, difference (here minus
-    printed), tolerance and verdict: ``"agrees within rounding"`` where ``|difference| <=
-    tolerance``, ``"differs"`` where not, ``"nothing to compare"`` where one of the two is missing.
+    printed), :func:`tolerance` and verdict; where one of the two is missing it says so.
     """
     table = pd.DataFrame({"printed": pd.to_numeric(printed.mask(printed.eq("")))})
     table["here"] = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
@@ -103,11 +99,10 @@ def beside(
 ) -> pd.DataFrame:
     """Printed numbers of one model, of one or several tables, beside those of this run.
 
-    `model` is as :func:`model_of` names it, None for one that the paper did not print. A source is
-    a table as in :func:`load`, its column of numbers, and the numbers of this run under an index
-    that is named as the table's columns that tell its rows apart, e.g. ``run`` and ``group``;
-    printed rows that are not in the index are left out. Columns ``table``, ``number`` (the column),
-    ``row`` (what the index says, joined by commas), then those of :func:`compare`. Raises
+    `model` is as of :func:`model_of`. A source is a table as in :func:`load`, its column of numbers
+    and the numbers of this run, their index named as the columns that tell the table's rows apart,
+    e.g. ``run`` and ``group``; printed rows that are not in it are left out. Columns ``table``,
+    ``number`` (the column), ``row`` (the index, joined by commas), then those of :func:`compare`.
     InputError for a column that the table has not, or a row that the table or the run has twice.
     """
     blocks = [pd.DataFrame(columns=_BESIDE.split())]
@@ -135,10 +130,7 @@ def _joined(keys: pd.DataFrame) -> list[str]:
 
 
 def model_of(study: str, model_id: str) -> str | None:
-    """The ``model`` (``source`` in some) of a study's tables; None if the paper did not print it.
-
-    `model_id` is whatever :func:`ingroup.models.find` knows a model by.
-    """
+    """The ``model`` (or ``source``) of a study's tables, by any of its ids; None if in none."""
     row = _row(study, model_id)
     return None if row is None else row["printed"]
 
@@ -152,8 +144,6 @@ def sampling(study: str, model_id: str) -> dict[str, float]:
 
 def _row(study: str, model_id: str) -> pd.Series | None:
     """The registry's row of a model and a study."""
-    if (model := models.find(model_id)) is None:
-        return None
-    rows = models.registry().rows
-    rows = rows[(rows["study"] == study) & (rows["name"] == model.name)]
+    model, rows = models.find(model_id), models.registry().rows
+    rows = rows[(rows["study"] == study) & (rows["name"] == (model.name if model else None))]
     return None if rows.empty else rows.iloc[0]

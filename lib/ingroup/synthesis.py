@@ -1,11 +1,10 @@
 """What the four lenses share: the groups that several studies ask, and the form of an answer.
 
-A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`; and
-``claims`` and ``paths``, its headline claims on one path of a multiverse and on all of them. Given
-are the ``parameters`` that its notebook ran with (:func:`ingroup.notebook.ran`), a ``model`` of
-them, ``groups`` (an identity of the study to its shared group), ``planted`` (a ``planted.yaml``:
-its answers instead of the stored ones) and the ``options`` of the synthesis' own notebook. Stored
-answers come through the study's ``calls`` and ``load`` alone: StoreError where there are none.
+A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`;
+``claims`` and ``paths``, its headline claims on one path of a multiverse and on all. They take the
+``parameters`` of its notebook (:func:`ingroup.notebook.ran`), a ``model`` of them, ``groups`` (an
+identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not the stored ones)
+and the ``options`` of the synthesis. StoreError where there are no stored answers.
 """
 
 from pathlib import Path
@@ -33,8 +32,7 @@ class View(NamedTuple):
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
     """Which identities of each study, as its own files name them, belong to a shared group.
 
-    Raises InputError for an empty cell, an identity that a study has twice, a group in two
-    categories, and as :func:`ingroup.tables.read_table`. Columns `COLUMNS`.
+    InputError for an empty cell, an identity that a study has twice, a group in two categories.
     """
     table, category, seen = read_table(file, COLUMNS)[COLUMNS], {}, set()
     for row in table.itertuples():

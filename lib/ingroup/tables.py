@@ -34,10 +34,7 @@ def at(file: Path, line: int) -> str:
 
 
 def decoded(file: Path) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark.
-
-    Raises InputError where it is no plain file that can be read, or at which line it is not UTF-8.
-    """
+    """The text of a UTF-8 file; InputError where it cannot be read or at which line it is not."""
     try:
         if file.exists() and not file.is_file():
             raise InputError(f"{file} cannot be read: it is no file.")
@@ -52,10 +49,9 @@ def decoded(file: Path) -> str:
 def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") -> pd.DataFrame:
     """A table of texts, each row under the number of the line on which it begins, from 1.
 
-    The first line names the columns, of which `columns` have to be there; blank ones are passed
-    over. Cells are as written (str, "" where empty). Raises InputError for what :func:`decoded`
-    refuses; a file without columns or rows; a column that is missing or comes twice; a row with
-    more or fewer fields; a quote that does not close.
+    The first line names the columns, of which `columns` have to be there; blank lines are passed
+    over. Cells are as written (str, "" where empty). InputError as :func:`decoded`, for a file
+    without columns or rows; a column missing or twice; a row too long or short; an open quote.
     """
     reader = csv.reader(io.StringIO(decoded(file), newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -93,8 +89,7 @@ def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
 def read_json(file: Path) -> Any:
     """What a JSON file holds.
 
-    Raises InputError for what :func:`decoded` refuses, a file that is empty or not JSON, or an
-    object with a key twice, of which a parser alone would keep the last in silence.
+    InputError as :func:`decoded`, for an empty file, what is not JSON, a key twice in an object.
     """
     text = decoded(file)
     if not text.strip():

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
-from toy import Toy, religion, run
+from toy import Toy, numbers, run
 
 CHOICES = Sampling(choices=("0", "1"))
 CHOSEN = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
@@ -16,7 +16,7 @@ CHOSEN = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
 
 @pytest.fixture(scope="module")
 def plan():
-    return religion().slice(0, 20)
+    return numbers(20)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -169,7 +170,6 @@ def test_a_store_of_something_else_is_refused(plan, tmp_path):
     for arguments, sentence in [
         ({}, "is a store; its design is needed"),
         ({"designs": [other]}, rf"to prompts {here} \(432 trials\), expected {there} \(468 trials"),
-        ({"designs": [plan.slice(0, 64)]}, rf"{here} \(432 trials\), expected {here} \(64 trials"),
         ({"designs": [plan], "model": "other"}, "holds answers of 'toy', not of 'other'"),
     ]:
         with pytest.raises(EngineError, match=sentence):
@@ -282,11 +282,11 @@ def test_what_is_not_recorded_is_not_invented(tmp_path):
 
 
 def test_a_misfit_shows_where_the_nearest_prompt_departs(plan, tmp_path):
-    turns = [[message["content"] for message in trial.messages] for trial in plan.slice(70, 80)]
+    turns = [[message["content"] for message in trial.messages] for trial in islice(plan, 70, 80)]
     rows = [(system.replace(".\n", ". ", 1), user, "85") for system, user in turns]
     folder = released([("Be brief.", "How sad?", "1"), *rows], tmp_path / "out")
     engine = ReplayEngine(folder, "m")
-    asked = [trial.messages for trial in plan.slice(70, 80)]
+    asked = [trial.messages for trial in islice(plan, 70, 80)]
     at = turns[0][0].index("\n")
     near = turns[0][0][max(at - 20, 0) : at]
     with pytest.raises(EngineError, match="none of 10 prompts has a recording") as raised:

@@ -9,6 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ingroup.stats import multiverse
 from ingroup.stats.multiverse import Result
+from ingroup.stats.paired import adjust
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 
 
@@ -27,9 +28,9 @@ def test_corrections_are_those_of_statsmodels():
     with_gap = np.insert(p, 4, np.nan)
     for method, theirs in zip(multiverse.CORRECTIONS[1:], ("b", "h", "fdr_bh"), strict=True):
         wanted = np.insert(multipletests(p, method=theirs)[1], 4, np.nan)
-        np.testing.assert_allclose(multiverse.correct(with_gap, method), wanted)
-        assert np.isnan(multiverse.correct([np.nan], method)).all()
-    np.testing.assert_array_equal(multiverse.correct(with_gap, "none"), with_gap)
+        np.testing.assert_allclose(adjust(with_gap, method.lower()), wanted)
+        assert np.isnan(adjust([np.nan], method.lower())).all()
+    np.testing.assert_array_equal(adjust(with_gap, "none"), with_gap)
 
 
 def test_one_path_is_the_direct_call():

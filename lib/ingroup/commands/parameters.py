@@ -25,9 +25,8 @@ def merged(
 ) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
-    Names are without suffix, ``given`` as typed on the command line; where ``shared``, what only
-    another notebook takes is passed over. Raises InputError for the first unknown name, else the
-    first value that cannot work, in one sentence.
+    Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
+    is passed over. InputError for the first unknown name, else the first value that cannot work.
     """
     defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
     profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
@@ -57,9 +56,8 @@ def _file(what: str, folder: Path, name: str) -> Path:
     file = folder / name
     if file.parent != folder or not file.exists():
         known = ", ".join(sorted(other.stem for other in folder.glob(f"*{file.suffix}")))
-        raise InputError(
-            f"there is no {what} {name.removesuffix(file.suffix)!r}; there are {known}"
-        )
+        asked = name.removesuffix(file.suffix)
+        raise InputError(f"there is no {what} {asked!r}; there are {known}")
     return file
 
 

@@ -1,7 +1,6 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours.
 
-``python -m ingroup.commands.plan 10_empathy_gap --profile full --set MODEL=... [--rate N]``; all
-studies without a notebook. It loads a tokenizer and no model, and makes and moves no file.
+It loads a tokenizer and no model, and makes and moves no file.
 """
 
 import math
@@ -35,15 +34,11 @@ def plannable() -> list[str]:
 
 
 def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
-    """The calls of a study's notebook by model, way and design, under the names of a plan's lines.
-
-    Of a model whose stored answers are read nothing is asked.
-    """
+    """What a notebook asks, by model, way and design, under the names of a plan's lines."""
     alike: dict[tuple[str, str, int], list[Call]] = {}
     for call in import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters):
-        if call.engine == STORED:
-            continue
-        alike.setdefault((call.model, call.way, id(call.design)), []).append(call)
+        if call.engine != STORED:  # of stored answers nothing is asked
+            alike.setdefault((call.model, call.way, id(call.design)), []).append(call)
     lines = {}
     for (model, way, _), calls in alike.items():
         same = set.intersection(*(set(call.labels.items()) for call in calls))
@@ -75,8 +70,8 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
 def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
     """Trials of each shard that a call has stored, and what keeps a run from going on with them.
 
-    Only names are read, and manifest.json: a damaged shard counts as done until a run reads it, and
-    what only a started engine knows (versions, dtype, hash of weights) is not compared.
+    Only names and manifest.json are read: a damaged shard counts as done, and what only a started
+    engine knows (versions, dtype, hash of weights) is not compared.
     """
     known = {"engine": call.engine, "trials": len(call.design), "shard_size": SHARD_SIZE}
     known |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}

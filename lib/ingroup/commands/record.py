@@ -40,9 +40,9 @@ def main() -> int:
         for model in told:
             file = paths.RECORDINGS / model / "asked.csv"
             for call, parameters in recorded(model):
-                before, started = len(_files(call)), time.monotonic()
+                before, started = {*call.folder.glob("part-*")}, time.monotonic()
                 ask([call], parameters)
-                if len(_files(call)) > before:
+                if {*call.folder.glob("part-*")} > before:
                     took = round(time.monotonic() - started)
                     spent = {"call": call.address, "prompts": len(call.design), "seconds": took}
                     row = pd.DataFrame([spent])
@@ -51,10 +51,6 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
-
-
-def _files(call: Call) -> list:
-    return list(call.folder.glob("part-*"))
 
 
 if __name__ == "__main__":

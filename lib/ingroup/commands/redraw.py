@@ -1,7 +1,6 @@
 """Redraw the figures of a run from its tables, byte for byte: ``make figures``. No model is asked.
 
-Of a notebook only those cells run that need no answers (tagged ``setup`` and ``parameters``) or
-that draw from the tables of the full run (``figure``).
+Only cells with one of `TAGS` run: they need no answers, or draw from the tables of the full run.
 """
 
 import argparse
@@ -25,10 +24,7 @@ def drawing(whole: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def redraw(name: str, run: str = paths.DEFAULT_RUN) -> None:
-    """Draw all figures of one notebook anew, with the parameters of its last run.
-
-    Raises PapermillExecutionError where a cell fails, e.g. because a table is not there.
-    """
+    """Draw a notebook's figures, as it last ran; PapermillExecutionError where a cell fails."""
     source = nbformat.read(paths.NOTEBOOKS / f"{name}.ipynb", as_version=4)
     given = notebook.ran(name, run)
     papermill.execute_notebook(drawing(source), None, parameters=given, **KERNEL)

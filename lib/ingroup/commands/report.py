@@ -1,8 +1,7 @@
 """The report of a run: a page a notebook and a first page, in one folder that can go anywhere.
 
-``python -m ingroup.commands.report --run default`` reads the executed notebooks and tables of a
-run and writes ``report`` beside them. Its pages need no net and no server, and the same inputs give
-the same bytes.
+It is written beside the executed notebooks and tables of the run. Its pages need no net and no
+server, and the same inputs give the same bytes.
 """
 
 import argparse
@@ -41,12 +40,9 @@ def banner(parameters: dict[str, Any] | None) -> Banner:
     if not parameters.get("MODELS"):
         return Banner("none", "No model:", "none was asked on this page.")
     named = [models.split(entry, parameters.get("ENGINE", "")) for entry in parameters["MODELS"]]
-    note = whose([model for model, _ in named])
-    if note:
-        head, _, text = note.partition(":")
-        return Banner(
-            "demonstration" if note == DEMONSTRATION else "real", f"{head}:", text.strip()
-        )
+    if note := whose([model for model, _ in named]):
+        kind, (head, _, text) = "real", note.partition(": ")
+        return Banner("demonstration" if note == DEMONSTRATION else kind, f"{head}:", text)
     listed = [f"{models.label(model)} ({WAYS.get(engine, engine)})" for model, engine in named]
     return Banner("real", "Real:", f"{', '.join(listed)}.")
 
@@ -64,10 +60,7 @@ def _set_banners(pages: list[Page]) -> None:
 
 
 def verdicts(table: pd.DataFrame) -> pd.Series:
-    """A verdict for each row of a table that puts printed or planted numbers beside ours.
-
-    Its ``verdict``; or whether it is ``inside`` the interval; or where a ``_planted`` number lies.
-    """
+    """Of each row: its ``verdict``; or whether it is ``inside``; or where its planted number is."""
     if "verdict" in table:
         return table["verdict"].fillna("")
     if "inside" in table:
@@ -84,7 +77,7 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
 def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
     """Counts of the verdicts of each study, and sentences about what is missing, for the template.
 
-    Studies are the pages with the section "Printed versus here", but for a study's later notebooks.
+    A study's page has the section "Printed versus here"; its later notebooks are left out.
     """
     rows, missing, kinds = [], [], set()
     for page in pages:
@@ -102,9 +95,8 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
             names = (
                 f"build/tables/{page.study}/ has neither {'.csv nor '.join(VERSUS.values())}.csv"
             )
-            missing.append(
-                f"{page.title}: no table puts other numbers beside this run's ({names})."
-            )
+            says = "no table puts other numbers beside this run's"
+            missing.append(f"{page.title}: {says} ({names}).")
         for kind, table in there.items():
             none = pd.Series("", table.index)
             for model, own in verdicts(table).groupby(table.get("model", none), sort=False):
@@ -115,10 +107,7 @@ def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
 
 
 def compared(tables: Path) -> list[dict[str, Any]]:
-    """The claims of each study, a column a model: what the synthesis found on the first path.
-
-    Estimate with its interval, and the share of all paths on which the claim stands.
-    """
+    """Claims by model: the estimate on the first path, the share of paths on which they stand."""
     found = []
     for file in sorted((tables / "synthesis").glob("multiverse_*.csv")):
         table, study = read_table(file.parent, file.stem), file.stem.removeprefix("multiverse_")
@@ -135,9 +124,8 @@ def compared(tables: Path) -> list[dict[str, Any]]:
         wide = pd.Series(cells, first.index).unstack(sort=False).fillna("not asked")
         columns = ["claim", *map(models.label, wide)]
         rows = wide.rename(index=lambda name: name.replace("_", " ")).reset_index()
-        found.append(
-            {"study": study.replace("_", " "), "columns": columns, "rows": rows.to_numpy().tolist()}
-        )
+        shown = {"columns": columns, "rows": rows.to_numpy().tolist()}
+        found.append({"study": study.replace("_", " "), **shown})
     return found
 
 
@@ -179,8 +167,7 @@ def _frame() -> dict[str, str]:
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
-    Returns its folder, and the links of the notebooks that lead nowhere. Raises FileNotFoundError
-    where no notebook of the run has been executed.
+    Returns its folder, and links that lead nowhere; FileNotFoundError where no notebook has run.
     """
     folder = paths.run_folder(run)
     executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))

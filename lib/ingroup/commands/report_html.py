@@ -1,8 +1,7 @@
 """Prose and outputs of a notebook as HTML that is safe to show, whatever a model wrote.
 
-What a notebook holds is text by strangers. So every HTML goes through bleach with a short list of
-tags, after it is rendered (nbconvert's SanitizeHTML would clean markdown before, and a link to a
-script pass), and characters that hide or turn text become visible ones.
+All goes through bleach after it is rendered (nbconvert's SanitizeHTML would clean markdown before,
+and a link to a script pass); characters that hide or turn text become visible ones.
 """
 
 import html

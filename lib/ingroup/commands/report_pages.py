@@ -1,8 +1,7 @@
 """Executed notebooks as pages of the report.
 
-nbconvert's template blocks lay a page out and escape what is not marked as clean; the page's
-Content-Security-Policy lets nothing run or load but its own style, its own script and pictures
-that it carries itself: PNG, as our figures are.
+nbconvert's template blocks lay a page out and escape what is not marked as clean; a page's
+Content-Security-Policy lets nothing run or load but its own style, script and pictures (PNG).
 """
 
 import base64

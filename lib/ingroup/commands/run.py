@@ -1,8 +1,4 @@
-"""Run one notebook with papermill: check its parameters first, keep the result only if it is whole.
-
-``python -m ingroup.commands.run 10_empathy_gap --profile demo --run default --set N_EVENTS=24``
-is what the Makefile calls.
-"""
+"""Run a notebook with papermill: check its parameters first, keep its result only if whole."""
 
 import os
 import sys

@@ -1,21 +1,19 @@
 """Standardised effects of groups with bootstrap intervals, and whether two instruments agree.
 
-Every instrument is brought to the same form: a row for each repeated *item* (event, scenario,
-question, round), a column for each group, NaN where an item says nothing of a group. With x the
-numbers of a group::
+Every instrument has one form: a row for each repeated *item* (event, scenario, question, round), a
+column for each group, NaN where an item says nothing of it. With x the numbers of a group::
 
     effect = mean(x) / SD
 
 where SD is that of the single answers from which the numbers come (ratings in points, verdicts as 1
-and 0): an effect of 1 is as large as one answer lies from another. It is not the SD of the numbers
-themselves, nor that of cells: where nothing differs, as in the negative control, those hold noise
-alone, and noise divided by itself is of size 1. The empathy gap alone, in `bootstrap_interval`, is
-relative to the SD of cells, as its paper has it. All intervals are of 95 %, over items.
+and 0), not that of the numbers themselves or of cells: where nothing differs, as in the negative
+control, those hold noise alone, and noise divided by itself is of size 1. Only the empathy gap, in
+`bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals: 95 %, over items.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,20 +23,17 @@ from scipy import stats
 from ingroup.stats.paired import adjust, nan_mean
 
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
-COVERAGE = 0.95
-ENDS = (1 - COVERAGE) / 2, (1 + COVERAGE) / 2
+ENDS = 0.025, 0.975
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """What `measure` returns: ``effects`` by group, and ``draws`` (draw, group)."""
 
     effects: pd.DataFrame
     draws: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class BootstrapInterval:
+class BootstrapInterval(NamedTuple):
     """What `bootstrap_interval` returns, and explains."""
 
     statistic: float
@@ -55,29 +50,21 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def measure(
-    items: pd.DataFrame,
-    sd: float,
-    rng: np.random.Generator,
-    n_resamples: int = 2000,
+    items: pd.DataFrame, sd: float, rng: np.random.Generator, n_resamples: int = 2000,
     together: bool = True,
-) -> Measure:
+) -> Measure:  # fmt: skip
     """Standardised effect of each group (column of `items`) with its interval.
 
     The interval is the percentile bootstrap's over items; SD is held fixed. Of few items the
-    percentiles are too close together, so that those of the expanded interval are taken (Hesterberg
-    2015, The American Statistician 69:371): with n items those at Phi(-+ sqrt(n / (n - 1)) t), t
-    the 0.975 quantile of Student's t with n - 1 degrees of freedom. A single item has no interval.
+    percentiles are too close together: those of the expanded interval are taken (Hesterberg 2015,
+    The American Statistician 69:371), with n items those at Phi(-+ sqrt(n / (n - 1)) t), t the
+    0.975 quantile of Student's t with n - 1 degrees of freedom. A single item has no interval.
     Checked against scipy.stats.bootstrap where n is large.
 
     `sd` is in the unit of the items: where it is 0 all answers were the same, and so are the
     effects; ValueError where it is NaN. A draw takes the same items for all groups where all have
-    them `together`, else each group's own.
-
-    Returns
-    -------
-    Measure
-        ``effects``: by group, ``effect``, ``low``, ``high`` and ``items`` (how many it has).
-        ``draws``: effect of each draw; NaN where it met no item of a group.
+    them `together`, else each group's own. ``effects``: by group, ``effect``, ``low``, ``high``,
+    ``items`` (how many it has); ``draws``: effect of each draw, NaN where it met no item of it.
     """
     if not sd >= 0:
         raise ValueError(f"sd is {sd!r}, expected a number of at least 0")
@@ -86,12 +73,7 @@ def measure(
     there = ~np.isnan(values)
     counts = there.sum(axis=0)
     if together:
-        filled, blocks = np.where(there, values, 0.0), []
-        for times in _drawn(len(values), n_resamples, rng):
-            number = times @ there
-            empty = np.full(number.shape, np.nan)
-            blocks.append(np.divide(times @ filled, number, out=empty, where=number > 0))
-        drawn = np.concatenate(blocks)
+        drawn = np.concatenate([*_drawn_means(values, n_resamples, rng)])
     else:
         drawn = np.full((n_resamples, len(counts)), np.nan)
         for column, n in enumerate(counts):
@@ -111,43 +93,31 @@ def measure(
 
 
 def bootstrap_interval(
-    ratings: ArrayLike,
-    same: NDArray[np.bool_],
-    n_resamples: int = 2000,
+    ratings: ArrayLike, same: NDArray[np.bool_], n_resamples: int = 2000,
     rng: np.random.Generator | None = None,
-) -> BootstrapInterval:
+) -> BootstrapInterval:  # fmt: skip
     """Interval of the empathy gap over events, which its paper lacks.
 
-    The paper's interval (Hou et al. 2025, table 2) is that of the permutation null. Here the events
-    are the sample: other ones would have given other cell means M0 and another gap. Each draw takes
-    as many events as there are, with replacement and the same ones for all cells, and computes M0
-    and from it the gap of section 3.4, which is that of the z-scores (population SD)::
+    The paper's interval (Hou et al. 2025, table 2) is that of the permutation null. Here each draw
+    takes as many events as there are, with replacement and the same ones for all cells, and
+    computes their means M0 and the gap of section 3.4, which is that of z-scores (population SD)::
 
         delta = (mean(M0[same]) - mean(M0[~same])) / std(M0)
 
-    In a draw M0 carries the noise of the events twice, which widens std(M0); uncorrected, that
-    pulls the interval towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the
-    95 % intervals hold delta). So std(M0) is taken relative to its mean over the draws, times that
-    of the events as they are (0.95 of the intervals hold the delta to be expected from as many
-    events). Checked against the definition draw by draw.
+    In a draw M0 carries the noise of the events twice, which widens std(M0) and pulls the interval
+    towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the intervals hold delta).
+    So std(M0) is taken relative to its mean over the draws, times that of the events as they are
+    (0.95 hold what as many events lead to expect). Checked against the definition draw by draw.
 
     `ratings` are perceivers by experiencers by events, NaN where an answer is missing: the event
     still counts in other cells. `same`, bool of shape (n, n), is True for in-group pairs of the
     last n identities; cells of one before them, the unspecified, count in std(M0) and in neither
     mean.
 
-    Returns
-    -------
-    BootstrapInterval
-        ``statistic``: delta of the events as they are, from the same code as the draws; its
-        interval ``low`` to ``high``; ``draws``: delta of each draw, without those that met a cell
-        without any rating, or cells that were all equal.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 2 events, a cell without ratings (the sentence names it), the same mean in
-        all cells, and where no draw is defined.
+    ``statistic`` is delta of the events as they are, ``low`` to ``high`` its interval, ``draws``
+    delta of each draw, without those that met a cell without any rating, or cells that were all
+    equal. ValueError for fewer than 2 events, a cell without ratings (the sentence names it), the
+    same mean in all cells, and where no draw is defined.
     """
     ratings, rng = np.asarray(ratings, dtype=float), np.random.default_rng(rng)
     n_events, before = ratings.shape[2], (len(ratings) - len(same), 0)
@@ -157,17 +127,12 @@ def bootstrap_interval(
         found = f"row {row}, column {column} has no rating in any of {n_events} events"
         raise ValueError(f"{found}, expected at least one in every cell")
     inside, outside = np.pad(same, before).ravel(), np.pad(~same, before).ravel()
-    # One row an event, one column a cell.
     cells = ratings.reshape(-1, n_events).T
-    present = ~np.isnan(cells)
-    values = np.where(present, cells, 0.0)
-    counted = None if present.all() else present.astype(float)
-    (gap,), (spread,) = _gaps(np.ones((1, n_events)), values, counted, inside, outside)
+    (gap,), (spread,) = _gaps(nan_mean(cells)[None], inside, outside)
     if np.isnan(spread):
         raise ValueError("all cells have the same mean, expected several: there is no gap")
-    drawn = _drawn(n_events, n_resamples, rng)
-    blocks = [_gaps(times, values, counted, inside, outside) for times in drawn]
-    gaps, spreads = np.concatenate(blocks, axis=1)
+    drawn = _drawn_means(cells, n_resamples, rng)
+    gaps, spreads = np.concatenate([_gaps(means, inside, outside) for means in drawn], axis=1)
     gaps, spreads = gaps[~np.isnan(spreads)], spreads[~np.isnan(spreads)]
     if not gaps.size:
         raise ValueError(f"none of {n_resamples} draws has a rating in every cell, expected some")
@@ -176,23 +141,19 @@ def bootstrap_interval(
 
 
 def agreement(
-    effects: pd.DataFrame,
-    draws: Mapping[str, pd.DataFrame],
-    rng: np.random.Generator,
+    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], rng: np.random.Generator,
     n_permutations: int = 9999,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Spearman's correlation, over groups, of every pair of measures.
 
-    Interval and p answer two questions. The interval: with other events, scenarios, questions or
-    rounds, what would it be among *these* groups? It holds the middle of the correlations of the
-    bootstrap draws; these carry the noise of the items twice, and so lie nearer to 0 than the
-    correlation itself where items are few. p: could groups in random order agree as much? Exact
-    where all orders are at most `n_permutations`, by scipy.stats.permutation_test, two-sided.
+    The interval: with other items, what would it be among *these* groups? It holds the middle of
+    the correlations of the bootstrap draws; these carry the noise of the items twice, and so lie
+    nearer to 0 than the correlation itself where items are few. p: could groups in random order
+    agree as much? By scipy.stats.permutation_test, two-sided; exact up to `n_permutations` orders.
 
-    `effects` are groups by measures, NaN where a measure does not have a group; `draws` the
-    `Measure.draws` of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both),
-    ``rho``, ``low``, ``high``, ``p``, ``p_holm`` (all pairs are one family): NaN with fewer than 4
-    groups, or where a measure is the same for all of them.
+    `effects` are groups by measures, NaN where a measure has no group; `draws` the `Measure.draws`
+    of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both), ``rho``, ``low``,
+    ``high``, ``p``, ``p_holm`` (one family): NaN with fewer than 4 groups, or a constant measure.
     """
     rows = []
     for one, other in combinations(effects, 2):
@@ -215,22 +176,23 @@ def agreement(
     return table.assign(p_holm=adjust(table.p, "holm"))
 
 
-def _drawn(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """How often each of n items counts in each draw: (draw, item), a block of draws at a time."""
+def _drawn_means(
+    values: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
+    """Means of `values` (item, column), NaN left out, in each draw of items: (draw, column)."""
+    n, there = len(values), ~np.isnan(values)
+    filled, counted = np.where(there, values, 0.0), None if there.all() else there.astype(float)
     for start in range(0, n_resamples, BLOCK):
         size = min(BLOCK, n_resamples - start)
         picks = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]
-        times = np.bincount(picks.ravel(), minlength=picks.size)
-        yield times.reshape(picks.shape).astype(float)
+        times = np.bincount(picks.ravel(), minlength=picks.size).reshape(picks.shape).astype(float)
+        with np.errstate(invalid="ignore"):
+            means = times @ filled / (n if counted is None else times @ counted)
+        yield means
 
 
-def _gaps(
-    times: NDArray, values: NDArray, counted: NDArray | None, inside: NDArray, outside: NDArray
-) -> NDArray[np.float64]:
-    """Gap and spread of the cell means, for each row of `times`: how often each event counts."""
-    numbers = times.sum(axis=1, keepdims=True) if counted is None else times @ counted
-    with np.errstate(invalid="ignore"):
-        means = times @ values / numbers
+def _gaps(means: NDArray, inside: NDArray, outside: NDArray) -> NDArray[np.float64]:
+    """Gap and spread of cell means, (draw, cell): shape (2, draw)."""
     gap = means[:, inside].mean(axis=1) - means[:, outside].mean(axis=1)
     spread = means.std(axis=1)
     # Equal cells may differ by rounding; a cell without ratings is NaN, which compares as false.

@@ -1,11 +1,10 @@
 """A claim under every combination of the choices that a paper leaves open.
 
-A *choice* has options, a *path* takes one option of each choice, and a claim is computed on every
-path by the statistics of the studies themselves. It *stands* on a path where its estimate has the
-claimed sign (all claims here are that something is above 0) and its p, corrected, is below alpha.
-The share of the paths on which it stands is no probability: it depends on the choices that were
-thought of, and paths share their data. After Steegen et al. 2016 (Perspectives on Psychological
-Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
+A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
+is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. The share
+of the paths on which it stands is no probability: it depends on the choices that were thought of,
+and paths share their data. After Steegen et al. 2016 (Perspectives on Psychological Science 11:702)
+and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +14,6 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from ingroup.stats.paired import adjust
 
@@ -36,43 +33,21 @@ class Result(NamedTuple):
 def paths(
     choices: Mapping[str, Sequence], applies: Callable[..., bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Every combination of the options of named choices, the first choice changing slowest.
-
-    `applies` takes a path as keywords, False for one that makes no sense.
-    """
+    """Every combination of the options of named choices to which it `applies`, the last fastest."""
     every = (dict(zip(choices, path, strict=True)) for path in product(*choices.values()))
     return [path for path in every if applies is None or applies(**path)]
 
 
-def correct(p: ArrayLike, method: str) -> NDArray[np.float64]:
-    """p-values of one family, corrected by one of `CORRECTIONS`; NaN is no test and stays NaN.
-
-    Bonferroni and Holm by `ingroup.stats.paired.adjust`, Benjamini and Hochberg's false discovery
-    rate by scipy.stats.false_discovery_control.
-    """
-    p = np.array(p, dtype=float)
-    if method in ("Bonferroni", "Holm"):
-        return adjust(p, method.lower())
-    tested = ~np.isnan(p)
-    if method == "Benjamini-Hochberg" and tested.any():
-        p[tested] = stats.false_discovery_control(p[tested])
-    return p
-
-
 def evaluate(
-    reading: Mapping[str, Sequence],
-    read: Callable[..., Any],
-    choices: Mapping[str, Sequence],
-    claims: Callable[..., Mapping[str, Result]],
-    alpha: float,
+    reading: Mapping[str, Sequence], read: Callable[..., Any], choices: Mapping[str, Sequence],
+    claims: Callable[..., Mapping[str, Result]], alpha: float,
     applies: Callable[..., bool] | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """All claims of one family on every path; the correction is the last choice.
 
-    The options of `reading`, the first choices, go as keywords to `read`, which gives the answers:
-    these are held one at a time, and paths on equal answers are computed once. Answers and the
-    options of the other `choices`, where `applies` (see `paths`), go to `claims`, which gives the
-    `Result` of each claim: one family, of as many tests as there are claims with a p.
+    The options of `reading`, the first choices, go to `read`, which gives the answers; paths on
+    equal answers are computed once. Answers and the options of the other `choices`, where `applies`
+    (see `paths`), go to `claims`, which gives the `Result` of each claim: one family.
 
     A row for each path and claim: ``claim``, a column a choice, ``correction``, the fields of
     `Result`, ``p_corrected``, ``stands`` (p_corrected < `alpha`), and ``reversed``: significant
@@ -89,7 +64,8 @@ def evaluate(
             options = *sheet.values(), *path.values()
             family = [one.p for one in known[key].values()]
             for method in CORRECTIONS:
-                corrected = zip(known[key].items(), correct(family, method), strict=True)
+                corrected = adjust(family, method.lower())
+                corrected = zip(known[key].items(), corrected, strict=True)
                 rows += [(claim, *options, method, *one, p) for (claim, one), p in corrected]
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
     table = pd.DataFrame(rows, columns=columns)
@@ -100,23 +76,18 @@ def evaluate(
 
 
 def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
-    """On which share of its paths a claim stands.
+    """On which share of its paths a claim stands; undefined ones count as not standing.
 
-    Index `by`; ``paths``, ``undefined`` (of them, which count as not standing), ``stands`` and
-    ``reversed`` (percent of the paths), ``median``, ``lowest`` and ``highest`` estimate.
+    Index `by`; numbers of paths, percent that stand or are reversed, and of the estimates.
     """
     numbers = table.assign(
         undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed
     )
     return numbers.groupby(list(by), sort=False).agg(
-        paths=("stands", "size"),
-        undefined=("undefined", "sum"),
-        stands=("stands", "mean"),
-        reversed=("reversed", "mean"),
-        median=("estimate", "median"),
-        lowest=("estimate", "min"),
-        highest=("estimate", "max"),
-    )
+        paths=("stands", "size"), undefined=("undefined", "sum"),
+        stands=("stands", "mean"), reversed=("reversed", "mean"),
+        median=("estimate", "median"), lowest=("estimate", "min"), highest=("estimate", "max"),
+    )  # fmt: skip
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:

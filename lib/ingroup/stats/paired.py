@@ -33,11 +33,10 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
 
         t = mean(d) / (sd(d) / sqrt(n)),  d_z = mean(d) / sd(d),  sd with n - 1, df = n - 1
 
-    `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing;
-    `other` is 0 to test `one` itself. The fields are of shape (...): t, two-sided p, mean(d) with
-    its interval ``low`` to ``high`` (95 %), d_z and n. Where all d are the same, t and d_z are
-    infinite and p is 0; where all are 0, these are 0, 0 and 1; with fewer than 2 pairs all but the
-    mean and n is NaN.
+    `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing.
+    The fields are of shape (...): t, two-sided p, mean(d) with its interval ``low`` to ``high``
+    (95 %), d_z and n. Where all d are the same, t and d_z are infinite and p is 0; where all are 0,
+    these are 0, 0 and 1; with fewer than 2 pairs all but the mean and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -60,10 +59,9 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
 def paired_cells(ratings: NDArray[np.float64]) -> Numbers:
     """p-values of cells (p, x) against (p, p) and (x, x), event by event, the larger of both.
 
-    Section 3.4 of Hou et al. 2025: `ratings` are of shape (n, n, events), perceivers by
-    experiencers by events, NaN where one is missing; the result is (n, n), its diagonal NaN. Raises
-    ValueError for a comparison of fewer than 2 pairs (the sentence names the cell and the
-    reference).
+    Section 3.4 of Hou et al. 2025: `ratings` are perceivers by experiencers by events, (n, n,
+    events), NaN where one is missing; the result is (n, n), its diagonal NaN. ValueError for a
+    comparison of fewer than 2 pairs (the sentence names the cell and the reference).
     """
     own = ratings[np.diag_indices(len(ratings))]
     both = []
@@ -82,9 +80,8 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
     """Cells that differ from both in-group references at 0.05: (n, n), True for those to show.
 
     `pvalues` are of `paired_cells`, "a person" first: this row and column are never masked and do
-    not count as tested, nor does the diagonal. A category is one family, corrected by a method of
-    `adjust` or as "released": Bonferroni's with n**2 tests (361, 484, 36), which counts what is not
-    tested.
+    not count as tested, nor does the diagonal. One family, corrected by a method of `adjust` or as
+    "released": Bonferroni's with n**2 tests (361, 484, 36), which counts what is not tested.
     """
     pvalues = pvalues.copy()
     pvalues[0, :] = pvalues[:, 0] = np.nan
@@ -95,17 +92,21 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
 
 
 def adjust(pvalues: ArrayLike, method: str) -> Numbers:
-    """p-values of one family corrected by "bonferroni" or "holm", in their shape and at most 1.
+    """p-values of one family, corrected, in their shape and at most 1.
 
-    NaN, where nothing was tested, stays NaN and does not count. Both hold the chance of any false
-    positive; Holm's finds at least as much. Checked against statsmodels' multipletests, which
-    collects garbage at every call. Raises KeyError for another method.
+    NaN, where nothing was tested, stays NaN and does not count. `method` is "none", "bonferroni" or
+    "holm" (the chance of any false positive; Holm's finds at least as much), "benjamini-hochberg"
+    (the false discovery rate); KeyError for another. Checked against statsmodels' multipletests,
+    which collects garbage at every call.
     """
     pvalues = np.array(pvalues, dtype=float)
     tested = ~np.isnan(pvalues)
     made = pvalues[tested]
-    order = np.argsort(made)
-    times = {"bonferroni": made.size, "holm": made.size - np.arange(made.size)}[method]
+    if method == "benjamini-hochberg":
+        pvalues[tested] = stats.false_discovery_control(made)
+        return pvalues
+    order, left = np.argsort(made), made.size - np.arange(made.size)
+    times = {"none": 1, "bonferroni": made.size, "holm": left}[method]
     made[order] = np.minimum(np.maximum.accumulate(made[order] * times), 1)
     pvalues[tested] = made
     return pvalues

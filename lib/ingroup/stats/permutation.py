@@ -1,20 +1,19 @@
 """Row-and-column permutation test: do the marked cells of a matrix differ from the others?
 
-Hou et al. 2025, section 3.4: one row of the matrix is a perceiver, one column an experiencer. Under
-the null hypothesis rows and columns stand in random order, each independently of the other. Cells
-are not shuffled one by one: that would break up what belongs to a perceiver or to an experiencer.
+Hou et al. 2025, section 3.4: a row of the matrix is a perceiver, a column an experiencer. Under the
+null hypothesis rows and columns stand in random order, each independently of the other; shuffled
+cells would break up what belongs to a perceiver or to an experiencer.
 """
 
 import math
-from dataclasses import dataclass
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-@dataclass(frozen=True)
-class PermutationTest:
+class PermutationTest(NamedTuple):
     """What `permutation_test` returns, and explains."""
 
     statistic: float
@@ -30,11 +29,9 @@ class PermutationTest:
 
 
 def permutation_test(
-    matrix: ArrayLike,
-    same: ArrayLike,
-    n_resamples: int = 10_000,
+    matrix: ArrayLike, same: ArrayLike, n_resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-) -> PermutationTest:
+) -> PermutationTest:  # fmt: skip
     """Test delta = mean(matrix[same]) - mean(matrix[~same]), faster than by::
 
         for _ in range(n_resamples):
@@ -42,22 +39,18 @@ def permutation_test(
             null.append(matrix[order][same].mean() - matrix[order][~same].mean())
 
     which it is tested against. Where every row and every column has one cell of `same`
-    (nationality, religion), only the order of the columns relative to the rows matters: permuting
-    the columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. If they
-    are at most `n_resamples`, each is taken once and the test is exact (religion: 120).
+    (nationality, religion), permuting the columns alone gives the same null, of n! arrangements.
+    Otherwise there are n! ** 2. Up to `n_resamples` of them the test is exact (religion: 120).
 
     Matrix and same are those of `checked`; without `rng` the arrangements are not repeatable.
-
     Returns
-    -------
-    PermutationTest
-        - ``statistic``: the observed delta, from the same code as the null.
-        - ``pvalue``, two-sided, and ``pvalue_greater``. With b arrangements at least as extreme as
-          the observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all
-          were taken and so the observed one too, b / n_resamples. Two-sided, extreme is far from 0,
-          exactly the mean of the null.
-        - ``null_distribution``: delta of each arrangement; ``null_interval``, its percentiles, the
-          paper prints as a confidence interval, but they say nothing on the precision of delta.
+
+    - ``statistic``: the observed delta, from the same code as the null.
+    - ``pvalue``, two-sided, and ``pvalue_greater``. With b arrangements at least as extreme as the
+      observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all were
+      taken, b / their number. Two-sided, extreme is far from 0, exactly the mean of the null.
+    - ``null_distribution``: delta of each arrangement. The paper prints its ``null_interval`` as a
+      confidence interval, but it says nothing on the precision of delta.
     """
     matrix, same = checked(matrix, same)
     rng = np.random.default_rng(rng)
@@ -65,15 +58,16 @@ def permutation_test(
     columns_only = bool((same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all())
     n_orders = math.factorial(n)
     exact = n_orders ** (1 if columns_only else 2) <= n_resamples
-    rows = None  # in order
     if exact:
         columns = np.array(list(permutations(range(n)))).T
-        if not columns_only:
-            rows, columns = np.repeat(columns, n_orders, axis=1), np.tile(columns, n_orders)
     else:
         columns = _random_orders(n, n_resamples + 1, rng)
-        if not columns_only:
-            rows = _random_orders(n, n_resamples + 1, rng)
+    if columns_only:
+        rows = np.broadcast_to(np.arange(n, dtype=columns.dtype)[:, None], columns.shape)
+    elif exact:
+        rows, columns = np.repeat(columns, n_orders, axis=1), np.tile(columns, n_orders)
+    else:
+        rows = _random_orders(n, n_resamples + 1, rng)
     # Where the cells sum to 0, delta is the in-group sum times a constant.
     centred = matrix - matrix.mean()
     scale = same.size / (np.count_nonzero(same) * np.count_nonzero(~same))
@@ -88,12 +82,9 @@ def permutation_test(
 
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
-    """Orders of range(n), one a column: the identity first, then uniformly random ones.
-
-    All grow at once, by insertion: the next element gets a rank among those before it, and those at
-    or above that rank move up. Seven ranks are the digits of one random number, in mixed base. This
-    takes a quarter of the time of ``rng.permuted``.
-    """
+    """Orders of range(n), one a column: the identity first, then uniformly random ones."""
+    # All grow at once: the next element gets a rank among those before it, and those at or above it
+    # move up. Seven ranks are the digits of one random number: a quarter of rng.permuted's time.
     orders = np.zeros((n, size), dtype=np.min_scalar_type(-n - 1))
     for first in range(1, n, 7):
         bases = range(first + 1, min(first + 7, n) + 1)
@@ -110,53 +101,23 @@ def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.un
 
 
 def _in_group_sums(
-    matrix: NDArray, same: NDArray, rows: NDArray | None, columns: NDArray
+    matrix: NDArray, same: NDArray, rows: NDArray, columns: NDArray
 ) -> NDArray[np.float64]:
-    """Sum of ``matrix[rows[i], columns[j]]`` over the cells (i, j) of `same`, for each arrangement.
-
-    `rows` and `columns` hold one arrangement a column; without `rows` the rows stay in order, and
-    `same` has one cell in each. Cells are looked up two rows at a time, in tables of the sums of
-    two rows; a row without a partner gets one of zeros.
-    """
-    n, size = columns.shape
-    padded = np.vstack([matrix, np.zeros(n)])
-    if rows is None:
-        # table[pair, column of the one, column of the other], for neighbouring rows
-        table = padded[:n:2, :, None] + padded[1 : n + 1 : 2, None]
-        in_group = np.append(np.nonzero(same)[1], 0)
-        one, other = in_group[:n:2], in_group[1 : n + 1 : 2]
-    else:
-        # table[one row, other row, column], for pairs of rows with the same in-group
-        table = padded[:, None] + padded
-        alike: dict[bytes, list[int]] = {}
-        for i in range(n):
-            alike.setdefault(same[i].tobytes(), []).append(i)
-        pairs = [p for g in alike.values() for p in zip(g[::2], [*g[1::2], n], strict=False)]
-        one, other = np.array(pairs).T
-        pair, column = np.nonzero(same[one])
-        rows = np.vstack([rows, np.full_like(rows, n, shape=(1, size))])
-    code = np.min_scalar_type(-table.size).type
-    depth, width = code(table[0].size), code(n)
-    sums = np.empty(size)
+    """Sum of ``matrix[rows[i], columns[j]]`` over `same`, an arrangement a column of the orders."""
+    i, j = np.nonzero(same)
+    width = np.min_scalar_type(-matrix.size).type(len(matrix))
+    sums = np.empty(columns.shape[1])
     # The indices and values of 60,000 look-ups stay in the processor's cache.
-    step = max(1, 60_000 // (len(one) if rows is None else len(pair)))
-    for start in range(0, size, step):
+    step = max(1, 60_000 // len(i))
+    for start in range(0, len(sums), step):
         now = slice(start, start + step)
-        if rows is None:
-            index = columns[one, now] * width + columns[other, now]
-            index += np.arange(len(one), dtype=code)[:, None] * depth
-        else:
-            index = (rows[one, now] * depth + rows[other, now] * width)[pair]
-            index += columns[column, now]
-        sums[now] = table.take(index).sum(axis=0)
+        sums[now] = matrix.take(rows[i, now] * width + columns[j, now]).sum(axis=0)
     return sums
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A square matrix and its in-group pairs (True), both (n, n), as arrays.
-
-    ValueError for a cell that is not finite (the sentence names it), a matrix of one value, and
-    pairs that are all in-group or all out-group.
+    """A square matrix and its in-group pairs (True), both (n, n), as arrays; ValueError for a cell
+    that is not finite, a matrix of one value, and pairs that are all in-group or all out-group.
     """
     matrix, same = np.asarray(matrix, dtype=float), np.asarray(same, dtype=bool)
     if same.all() or not same.any():

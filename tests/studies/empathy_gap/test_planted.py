@@ -57,7 +57,7 @@ def test_a_refusal_needs_the_word_and_the_experiencer(planted):
 def test_planted_ratings_are_values_rounded_to_the_scale(planted):
     events = stimuli.load_events("sample", 12)
     for setting, high in ((DEFAULT, 100), ("P0,S1,T0", 10)):
-        block, _ = trials(events, [setting], ["Religion"]).block_of()
+        (block,) = trials(events, [setting], ["Religion"]).blocks
         array = planted["calibrant"].ratings(block)
         for place in ((1, 2, 0), (0, 0, 5), (3, 3, 11)):
             number = int(np.ravel_multi_index(place, block.shape))
