@@ -50,10 +50,7 @@ class Output:
 def took(
     calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
 ) -> Styler:
-    """What the answers of some calls took, and their sum, written as ``usage.csv``.
-
-    ``failed.csv`` has the condition and the reason of each failed call.
-    """
+    """What calls took, and their sum (``usage.csv``); why some of them failed (``failed.csv``)."""
     used, failed = [], []
     for call in calls:
         about = {"model": call.model, "asked": call.way, **call.labels}

@@ -41,8 +41,9 @@ def banner(parameters: dict[str, Any] | None) -> Banner:
         return Banner("none", "No model:", "none was asked on this page.")
     named = [models.split(entry, parameters.get("ENGINE", "")) for entry in parameters["MODELS"]]
     if note := whose([model for model, _ in named]):
-        kind, (head, _, text) = "real", note.partition(": ")
-        return Banner("demonstration" if note == DEMONSTRATION else kind, f"{head}:", text)
+        head, _, text = note.partition(": ")
+        kind = "demonstration" if note == DEMONSTRATION else "real"
+        return Banner(kind, f"{head}:", text)
     listed = [f"{models.label(model)} ({WAYS.get(engine, engine)})" for model, engine in named]
     return Banner("real", "Real:", f"{', '.join(listed)}.")
 
