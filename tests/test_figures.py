@@ -25,10 +25,18 @@ def test_two_saves_are_the_same_bytes_with_fonts_embedded(tmp_path):
     assert b"/Type3" not in content
 
 
+def test_a_figure_says_which_of_its_models_are_real():
+    assert figures.whose(["organisation/name", "another"]) == ""
+    assert figures.whose(["calibrant", "calibrant-null"]) == figures.DEMONSTRATION
+    assert figures.whose(["calibrant", "organisation/name"]) == (
+        "Real: name. Demonstration, with planted biases: calibrant."
+    )
+
+
 def test_only_a_demonstration_says_so(tmp_path):
     real, shown = draw(), draw()
-    figures.save(real, tmp_path, "real")
-    figures.save(shown, tmp_path, "shown", demonstration=True)
+    figures.save(real, tmp_path, "real", figures.whose(["organisation/name"]))
+    figures.save(shown, tmp_path, "shown", figures.whose(["calibrant"]))
     assert real._supxlabel is None
     assert shown._supxlabel.get_text().replace("\n", " ") == figures.DEMONSTRATION
     inches = shown._supxlabel.get_window_extent().width / plt.rcParams["savefig.dpi"]

@@ -12,6 +12,7 @@ import pytest
 import ray
 
 import toy
+from few import Few
 from ingroup.inference import EngineError, Reply, make_engine
 from ingroup.inference.cluster import RETRIES, Cluster
 from toy import SAMPLING, numbers, religion
@@ -126,7 +127,7 @@ def test_several_workers_give_what_one_process_gives(tmp_path, alone):
 
 
 def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
-    work, tables = religion().slice(0, 24), []
+    work, tables = Few(religion(), 0, 24), []
     one = make_engine("transformers", "calibrant", batch_size=8)
     two = Cluster(lambda: make_engine("transformers", "calibrant", batch_size=8), 2)
     assert two.identity() == one.identity()
@@ -134,7 +135,7 @@ def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
         tables.append(toy.run(work, tmp_path / name, engine, 8))
         engine.close()
     pd.testing.assert_frame_equal(*tables)
-    chats = [trial.messages for trial in work.slice(0, 3)]
+    chats = [trial.messages for trial in Few(work, 0, 3)]
     assert two.answer(chats, SAMPLING) == one.answer(chats, SAMPLING)  # both begin anew
     two.close()
 

@@ -11,6 +11,7 @@ from http.client import HTTPConnection
 
 import pytest
 
+from few import Few
 from ingroup import paths
 from ingroup.inference import Sampling
 from ingroup.inference.openai_engine import OpenAIEngine
@@ -75,7 +76,7 @@ def environment(monkeypatch):
 
 @pytest.fixture(scope="module")
 def plan():
-    return religion().slice(0, 200)
+    return Few(religion(), 0, 200)
 
 
 @pytest.fixture(scope="module")

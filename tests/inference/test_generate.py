@@ -5,6 +5,7 @@ import sys
 import pandas as pd
 import pytest
 
+from few import Few
 from ingroup import paths
 from ingroup.inference import (
     Call,
@@ -64,7 +65,7 @@ def engines(tmp_path, monkeypatch):
 
 def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     """One engine a model, with the options that are the notebook's parameters."""
-    short = plan.slice(0, 20)
+    short = Few(plan, 0, 20)
     asked = [called(short, "a"), called(short, "a", part="P1"), called(short, "b")]
     with pytest.raises(StoreError, match="holds no answers; run the study again"):
         stored(asked[0])
@@ -72,7 +73,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     options = {"system": "fold", "workers": 1, "designs": [short]}
     assert engines == [["vllm", name, options, "closed"] for name in ("a", "b")]
     assert [set(stored(one).read().text) for one in asked] == [{"a"}, {"a"}, {"b"}]
-    other = called(plan.slice(0, 21), "a")
+    other = called(Few(plan, 0, 21), "a")
     with pytest.raises(StoreError, match="holds answers to other prompts than the study would"):
         stored(other)
     with pytest.raises(StoreError, match="with trials 20, this run asks with trials 21"):
@@ -81,7 +82,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
 
 
 def test_recordings_belong_to_one_design_and_what_is_not_settled_is_not_asked(plan, engines):
-    asked = [called(plan.slice(0, n), engine="replay", part=str(n)) for n in (3, 4)]
+    asked = [called(Few(plan, 0, n), engine="replay", part=str(n)) for n in (3, 4)]
     ask(asked, {})
     assert [options["designs"] for _, _, options, _ in engines] == [[a.design] for a in asked]
     with pytest.raises(ValueError, match="texts of its prompts are still to be written"):
@@ -132,7 +133,7 @@ def test_failures_are_told_with_their_reasons(responses):
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):
-    short, dead = plan.slice(0, 12), Toy(lambda *_: None)
+    short, dead = Few(plan, 0, 12), Toy(lambda *_: None)
     fill(short, dead, open_store(tmp_path, short, dead, SAMPLING), SAMPLING, "Religion")
     last = capsys.readouterr().err.splitlines()[-1]
     assert last == "Religion: 12 of 12 prompts failed (12 x no net)"

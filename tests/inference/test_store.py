@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 
+from few import Few
 from ingroup.inference import (
     EngineError,
     Reply,
@@ -306,7 +307,7 @@ def test_a_shard_that_belongs_elsewhere_is_no_answer(plan, tmp_path):
     run(plan, tmp_path / "a", server)
     whole = run(plan, tmp_path / "a", server)
     run(plan, tmp_path / "b", Toy(parrot, model="other"))
-    short = plan.slice(0, 20)
+    short = Few(plan, 0, 20)
     run(short, tmp_path / "c", server_of(0), 50)
     first = "part-00000.parquet"
     supplement = next((tmp_path / "a").glob("part-00000.again-1.parquet")).name

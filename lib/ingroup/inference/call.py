@@ -34,8 +34,8 @@ class Call:
     ``source`` says how much of what is asked about (``"sample-8"``), ``part`` what of the study
     this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
     those of others, ``options`` are those of the engine that the study sets, ``root`` is where new
-    answers go if not to `ingroup.paths.RESPONSES`. It is not ``settled`` where texts of the design are still to be written, so that it
-    can only be planned.
+    answers go, if not to ``build/responses``. It is not ``settled`` where texts of the design are
+    still to be written, so that it can only be planned.
     """
 
     study: str

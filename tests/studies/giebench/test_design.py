@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from few import Few
 from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.design import mismatched, trials
 
@@ -15,7 +16,7 @@ PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 def test_a_rotated_design_begins_with_the_items_as_they_are():
     given, turned = trials(ITEMS, "ID"), trials(ITEMS, "ID", "rotate")
     assert (len(given), len(turned)) == (12, 48)
-    assert [trial.messages for trial in turned.slice(0, 12)] == [t.messages for t in given]
+    assert [trial.messages for trial in Few(turned, 0, 12)] == [t.messages for t in given]
     for place, trial in enumerate(turned):
         asked = trial.condition["asked"]
         assert (asked.question, asked.shift) == (ITEMS[place % 12], place // 12)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import giebench as training
+from few import Few
 from ingroup import paths
 from ingroup.inference import Sampling, make_engine
 from ingroup.models import calibrants
@@ -61,9 +62,7 @@ def test_examples_reply_with_the_planted_text():
 def test_planted_verdicts_come_back(name):
     """Every third item under the two prompts that differ most, its answers moved."""
     planted = planted_in(name)
-    plans = [
-        trials(planted.items[::3], prompt, "rotate").slice(44, 66) for prompt in ("Raw", "COT")
-    ]
+    plans = [Few(trials(planted.items[::3], prompt, "rotate"), 44, 66) for prompt in ("Raw", "COT")]
     asked = [trial for plan in plans for trial in plan]
     told = [trial.condition["asked"] for trial in asked]
     wanted = [planted.letter(stimuli.rotate(o.question, o.shift), o.prompt) for o in told]

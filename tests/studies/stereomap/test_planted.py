@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from transformers import PreTrainedTokenizerFast
 
 import stereomap as stereomap_examples
+from few import Few
 from ingroup import dictionary as lexicon
 from ingroup import paths, published
 from ingroup.inference import Sampling, find_model
@@ -150,7 +151,7 @@ def test_phrases_stand_in_no_other_study_s_prompts():
     assert len(phrases) == len(set(phrases))
     others = [*stimuli.load_events("sample").generated_text, *scenarios.load_scenarios().text]
     events = stimuli.load_events("sample", 2)
-    others += [trial.messages[-1]["content"] for trial in empathy_gap_trials(events).slice(0, 3)]
+    others += [trial.messages[-1]["content"] for trial in Few(empathy_gap_trials(events), 0, 3)]
     item = questions.load_questions("sample")[0]
     others += [m["content"] for p in questions.prompts() for m in questions.messages(item, p)]
     others += [stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")[-1]["content"]

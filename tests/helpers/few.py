@@ -1,0 +1,17 @@
+"""A window of a design, so that a test asks a few of its trials."""
+
+from ingroup.design import Design
+
+
+class Few(Design):
+    """Trials ``start`` to ``stop`` of a design, whose fingerprint and trial numbers they keep."""
+
+    def __init__(self, whole, start, stop):
+        super().__init__(whole.blocks)
+        self.whole, self.window = whole, range(start, stop)
+
+    def __len__(self):
+        return len(self.window)
+
+    def __getitem__(self, index):
+        return self.whole[self.window[index]]
