@@ -138,7 +138,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     capsys.readouterr()
     assert ask([gone, here], {}) == [here]
     assert capsys.readouterr().err == (
-        "no answers are stored, and none are asked for: n P over choices\n"
+        "not stored, and not asked for: 1 calls, n P over choices\n"
     )
     # Half of them, or those to another question, are none.
     part = answered(gone, paths.RESPONSES, "vllm")

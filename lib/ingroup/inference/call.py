@@ -137,8 +137,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
     if absent:
-        titles = "; ".join(call.title for call in absent)
-        print(f"no answers are stored, and none are asked for: {titles}", file=sys.stderr)
+        titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
+        print(f"not stored, and not asked for: {len(absent)} calls, {titles}", file=sys.stderr)
     asked = [call for call in open_calls if call.engine != STORED]
     for _, group in groupby(asked, lambda c: c.folder if c.engine == "replay" else c.model):
         same = list(group)
