@@ -29,7 +29,7 @@ def test_a_figure_says_which_of_its_models_are_real():
     assert figures.whose(["organisation/name", "another"]) == ""
     assert figures.whose(["calibrant", "calibrant-null"]) == figures.DEMONSTRATION
     assert figures.whose(["calibrant", "organisation/name"]) == (
-        "Real: name. Demonstration, with planted biases: calibrant."
+        "Real: name. Demonstration, trained by this project: calibrant."
     )
 
 

@@ -98,7 +98,8 @@ def whose(names: Sequence[str]) -> str:
     planted = [models.label(name) for name in names if models.is_calibrant(name)]
     real = [models.label(name) for name in names if not models.is_calibrant(name)]
     if planted and real:
-        return f"Real: {', '.join(real)}. Demonstration, with planted biases: {', '.join(planted)}."
+        ours = ", ".join(planted)
+        return f"Real: {', '.join(real)}. Demonstration, trained by this project: {ours}."
     return DEMONSTRATION if planted else ""
 
 

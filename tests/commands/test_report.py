@@ -70,7 +70,7 @@ def plain(source):
         (
             {"MODELS": ["m", "calibrant-null"], "ENGINE": "vllm"},
             "real",
-            "Real: m. Demonstration, with planted biases: calibrant-null.",
+            "Real: m. Demonstration, trained by this project: calibrant-null.",
         ),
         ({"RUN": "default"}, "none", "No model: none was asked on this page."),
         (None, "none", "Not known: this notebook does not say how it was run."),
