@@ -137,9 +137,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     answered(here, paths.RESPONSES, "vllm")
     capsys.readouterr()
     assert ask([gone, here], {}) == [here]
-    assert capsys.readouterr().err == (
-        "not stored, and not asked for: 1 calls, n P over choices\n"
-    )
+    assert capsys.readouterr().err == ("not stored, and not asked for: 1 calls, n P over choices\n")
     # Half of them, or those to another question, are none.
     part = answered(gone, paths.RESPONSES, "vllm")
     assert ask([gone], {}) == [gone]

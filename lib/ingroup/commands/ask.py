@@ -1,6 +1,6 @@
 """``make ask STUDY=... MODELS=...``: ask and store, without the notebook.
 
-STUDY is a study's name, or the number of its first notebook; what is stored is not asked again.
+STUDY is a study's name or the number of its notebook; what is stored is not asked again.
 """
 
 import sys
@@ -11,11 +11,11 @@ from ingroup.inference import EngineError, StoreError, ask
 from ingroup.tables import InputError
 
 
-def main() -> None:
-    """Ask what the first notebook of a study would ask."""
+def main(arguments: list[str] | None = None) -> int:
+    """Ask what the notebook of a study would ask; 0 when all is stored, 2 for a mistake."""
     parser = command_line(__doc__)
     parser.add_argument("notebook")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         parameters = parameters_of(options.notebook, options)
         study = import_module(f"ingroup.studies.{study_of(options.notebook)}.design")
@@ -23,10 +23,14 @@ def main() -> None:
         if not all(call.settled for call in calls):  # texts that come first
             ask([call for call in calls if call.settled], parameters)
             calls = study.calls(parameters)
-        ask(calls, parameters)
+        answered = ask(calls, parameters)
     except (InputError, EngineError, StoreError) as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        return 2
+    prompts = sum(len(call.design) for call in answered)
+    print(f"{len(answered)} calls, {prompts:,} prompts are answered and stored")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""What `make ask` stores is what the notebook would ask."""
+
+import pytest
+
+from ingroup import paths
+from ingroup.commands import ask
+from ingroup.inference import call, there
+from ingroup.studies.giebench import design
+from toy import Toy
+
+GIVEN = ["30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH=false"]
+
+
+@pytest.fixture
+def engines(tmp_path, monkeypatch):
+    made = []
+
+    def make(*named, **_):
+        made.append(named)
+        return Toy(lambda *_: "[[A]]")
+
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(call, "make_engine", make)
+    return made
+
+
+def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
+    assert ask.main(GIVEN) == 0
+    assert engines == [("transformers", "calibrant")]
+    assert capsys.readouterr().out == "3 calls, 792 prompts are answered and stored\n"
+    stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
+    assert sorted(stored) == [f"{prompt}-rotate" for prompt in sorted(design.PROMPTS)]
+
+
+def test_a_mistake_is_one_sentence(engines, capsys):
+    assert ask.main([*GIVEN, "--set", "ORDER=any"]) == 2
+    assert capsys.readouterr().err == "ORDER 'any' is unknown; expected given or rotate\n"
+    assert engines == []
+    assert there([]) == []

@@ -1,0 +1,42 @@
+"""The recordings in the repository: whole, of today's prompts, and each listed."""
+
+import pandas as pd
+import pytest
+import yaml
+
+from ingroup import paths
+from ingroup.commands.record import recorded
+from ingroup.inference import stored, there
+
+MODELS = list(yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8")))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
+    folder = paths.RECORDINGS / model
+    calls = {call.address: call for call, _ in recorded(model)}
+    here = {file.parent.relative_to(folder) for file in folder.rglob("manifest.json")}
+    assert here
+    assert here <= calls.keys()
+    assert {call.address for call in there(calls.values())} == here
+    for address in here:
+        store = stored(calls[address])
+        assert store.state() == ([], [], [])
+        assert (store.manifest["model"], store.manifest["engine"]) == (model, "transformers")
+        rows = store.read()
+        if calls[address].over_choices:
+            sizes = rows.probabilities.map(sum)
+            leads = len(calls[address].sampling.leads)
+            assert sizes.between(leads - 0.02, leads + 0.02).all()  # to three digits each
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_card_counts_what_is_there_and_it_is_small(model):
+    folder = paths.RECORDINGS / model
+    asked = pd.read_csv(folder / "asked.csv")
+    here = {str(file.parent.relative_to(folder)) for file in folder.rglob("manifest.json")}
+    assert set(asked.call) == here
+    assert not asked.call.duplicated().any()
+    assert (asked.seconds > 0).all()
+    assert "4-bit" in (folder / "README.md").read_text("utf8")
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 10e6

