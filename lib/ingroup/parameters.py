@@ -77,8 +77,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if self.MODELS is None:
             return self
         asked = models.asked(self.model_dump())
-        names = [model.name for model in asked]
-        for name in {name for name in names if names.count(name) > 1}:
+        names = [models.label(model.name) for model in asked]
+        for name in (name for name in names if names.count(name) > 1):
             raise InputError(f"MODELS names {name!r} twice: one engine of a model to a run")
         writer = getattr(self, "REWRITER", None)
         named = [(m.name, m.engine) for m in asked]
@@ -93,7 +93,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             if model.over_choices and model.engine in SERVED:
                 raise InputError(
                     "RATING=expected needs the probabilities of all admissible answers, which "
-                    f"{model.engine} does not give"
+                    f"{model.engine} does not give: set RATING=greedy"
                 )
         self._options_fit(named)
         return self

@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands import parameters, report, run
 from ingroup.studies.empathy_gap import design as empathy_gap
 from ingroup.studies.stereomap import design as stereomap
@@ -331,7 +331,7 @@ def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factor
                 turns = {turn["role"]: turn["content"] for turn in design[number].messages}
                 text = reply(number, design[number].condition)
                 rows.writerow((turns.get("system", ""), turns["user"], text))
-    given |= {"MODEL": PICTURE, "ENGINE": "replay", "CONTROL": "", "RECORDINGS": str(file)}
+    given |= {"MODELS": PICTURE, "ENGINE": "replay", "RECORDINGS": str(file)}
     remove(run_name)
     try:
         for name in notebooks:
@@ -344,7 +344,7 @@ def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factor
     visitor = Visitor(browser, moved, DESKTOP)
     visitor.open("index.html")
     said = visitor.page.locator(".banner").text_content()
-    assert f"Recorded answers: those of {PICTURE};" in said
+    assert f"Real: {models.label(PICTURE)} (recorded answers)." in said
     harmless(visitor)
     texts = []
     for name in notebooks:
@@ -356,7 +356,7 @@ def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factor
 def test_hostile_replies_of_the_first_study_stay_text(browser, tmp_path, tmp_path_factory):
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200", "CORPUS": "sample"}
     name = "10_empathy_gap"
-    calls = empathy_gap.calls(parameters.merged(name, "demo", given | {"CONTROL": ""}))
+    calls = empathy_gap.calls(parameters.merged(name, "demo", given | {"MODELS": "calibrant"}))
     (text,) = replayed(
         [name], "test-report-10", calls, lambda number, _: f"{17 * number % 101} {ALL}", tmp_path,
         browser, tmp_path_factory, **given,
@@ -386,8 +386,8 @@ def test_hostile_replies_of_the_fourth_study_stay_text(browser, tmp_path, tmp_pa
 
     given = {"GROUPS": ";".join(groups), "ROUNDS": "2", "ABLATION_ROUNDS": "1", "N_RESAMPLES": "5"}
     names = ["40_stereomap", "41_stereomap_keywords"]
-    calls = stereomap.calls(parameters.merged(names[0], "demo", given | {"CONTROL": ""}))
+    calls = stereomap.calls(parameters.merged(names[0], "demo", given | {"MODELS": "calibrant"}))
     texts = replayed(
         names, "test-report-40", calls, reply, tmp_path, browser, tmp_path_factory, **given
     )
-    assert sum(text.count(reply) for text in texts for reply in kinds) >= 10
+    assert sum(text.count(reply) for text in texts for reply in kinds) >= 5

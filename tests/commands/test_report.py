@@ -56,6 +56,13 @@ def plain(source):
 # ---- what was real -------------------------------------------------------------------------------
 
 
+def test_only_models_that_answered_are_on_the_banner():
+    three = {"MODELS": ["calibrant", "calibrant-null", "m"], "ENGINE": ""}
+    assert report.banner(three, {"calibrant", "calibrant-null"}).kind == "demonstration"
+    assert report.banner(three, {"m", "all"}) == report.Banner("real", "Real:", "m (transformers).")
+    assert report.banner(three).kind == "real"
+
+
 @pytest.mark.parametrize(
     ("parameters", "kind", "said"),
     [

@@ -108,13 +108,14 @@ def test_what_is_stored_is_read_again_and_a_failed_call_has_no_number(tmp_path):
 
 def test_several_leads_are_columns(tmp_path):
     told = Reply("1 5", "stop", probabilities=(1, 0, 0, 0, 0.5, 0.5), mass=(1, 1))
-    mean = expected(kept(tmp_path, [told, told]), "135")
+    mean = expected(kept(tmp_path, [told, told]), "135", leads=2)
     assert mean.to_numpy().tolist() == [[1, 4], [1, 4]]
 
 
 def test_where_every_call_failed_there_is_no_number(tmp_path):
     responses = kept(tmp_path, [Reply(None, "failed", error="too long")] * 2)
     assert np.isnan(probabilities(responses, "135")).all()
+    assert probabilities(responses, "135", leads=2).shape == (2, 2, 3)
 
 
 def test_agreement_counts_free_answers_and_how_many_are_the_chosen():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands.parameters import command_line, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.call import STORED
@@ -57,6 +57,8 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
         return "with ENGINE=openai the server makes the tokens"
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
+    if models.folder(model) is None and model in models.carried():
+        return f"the weights of {model} are not here, make model makes them"
     from transformers import AutoTokenizer  # seconds, which only those wait who need it
 
     from ingroup.inference.weights import Weights

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import shutil
 import sys
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,13 +34,14 @@ class Banner(NamedTuple):
     text: str
 
 
-def banner(parameters: dict[str, Any] | None) -> Banner:
-    """What a notebook that was run with these parameters shows: a calibrant is a demonstration."""
+def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
+    """What a notebook shows that ran with these parameters: of its models those that answered."""
     if parameters is None:
         return Banner("none", "Not known:", "this notebook does not say how it was run.")
     if not parameters.get("MODELS"):
         return Banner("none", "No model:", "none was asked on this page.")
     named = [models.split(entry, parameters.get("ENGINE", "")) for entry in parameters["MODELS"]]
+    named = [one for one in named if answered is None or one[0] in answered]
     if note := whose([model for model, _ in named]):
         head, _, text = note.partition(": ")
         kind = "demonstration" if note == DEMONSTRATION else "real"
@@ -48,11 +50,15 @@ def banner(parameters: dict[str, Any] | None) -> Banner:
     return Banner("real", "Real:", f"{', '.join(listed)}.")
 
 
-def _set_banners(pages: list[Page]) -> None:
+def _set_banners(pages: list[Page], tables: Path) -> None:
     """A page without a model of its own that shows what a calibrant answered says so too."""
+    demonstrated = False
     for page in pages:
-        page.banner = banner(page.parameters)
-    demonstrated = any(page.banner.kind == "demonstration" for page in pages)
+        used = tables / page.study / "usage.csv"
+        answered = {*read_table(used.parent, "usage").model} if used.exists() else None
+        page.banner = banner(page.parameters, answered)
+        entries = (page.parameters or {}).get("MODELS", ())
+        demonstrated |= any(models.is_calibrant(models.split(entry)[0]) for entry in entries)
     for page in pages if demonstrated else ():
         sources = "\n".join(cell.source for cell in page.notebook.cells)
         if page.banner.kind == "none" and any(name in sources for name in models.calibrants()):
@@ -115,7 +121,8 @@ def compared(tables: Path) -> list[dict[str, Any]]:
         if study in ("shares", "options") or table.empty:
             continue
         every = table.groupby(["claim", "model"], sort=False)
-        first, stands = every.first(), 100 * every.stands.mean()
+        first = every.nth(0).set_index(["claim", "model"])  # and not the first that is no NaN
+        stands = 100 * every.stands.mean()
         cells = [
             f"{row.estimate:.2g} ({row.low:.2g} to {row.high:.2g}); {stands[key]:.0f} %"
             if row.estimate == row.estimate
@@ -177,7 +184,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         where = folder / "notebooks"
         raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
     every = list(pages.values())
-    _set_banners(every)
+    _set_banners(every, folder / "tables")
     for before, after in pairwise(every):
         before.after, after.before = after, before
 

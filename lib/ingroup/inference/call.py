@@ -164,6 +164,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         return False
     there = read_manifest(file)
     asked = pinned(call.design, call.sampling, there.get("shard_size"))
+    options = call.options if call.engine == STORED else options  # those of others, else
     known = {name: options[name] for name in ("system", "bos", "dtype") if name in options}
     known = {k: v for k, v in known.items() if there.get(k, v) != v and v != "auto"}
     if paths.RECORDINGS not in file.parents and (folder := models.folder(call.model)):

@@ -34,7 +34,8 @@ def make(name: str) -> Path:
         file = _taken_out(about, Path(place))
         made = Path(place) / "made"
         _convert(file, made)
-        os.replace(made, folder)
+        if not (folder / "config.json").is_file():  # by another run, meanwhile
+            os.replace(made, folder)
     return folder
 
 

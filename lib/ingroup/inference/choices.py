@@ -14,17 +14,22 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
 
-def probabilities(responses: pd.DataFrame, choices: Sequence[str]) -> NDArray[np.float64]:
-    """Stored probabilities, (responses, leads, choices); NaN where a call failed."""
+def probabilities(
+    responses: pd.DataFrame, choices: Sequence[str], leads: int = 1
+) -> NDArray[np.float64]:
+    """Stored probabilities, (responses, leads, choices); NaN where a call failed.
+
+    They are stored to three digits, so each distribution is divided by its sum again.
+    """
     lists = responses.probabilities.array._pa_array.combine_chunks()
     sizes = lists.value_lengths().to_numpy()
-    leads = max(sizes.max() // len(choices), 1)
     found = np.full((len(responses), leads * len(choices)), np.nan)
     found[sizes > 0] = lists.flatten().to_numpy().reshape(-1, found.shape[1])
-    return found.reshape(len(responses), leads, len(choices))
+    found = found.reshape(len(responses), leads, len(choices))
+    return found / found.sum(axis=2, keepdims=True)
 
 
-def expected(responses: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
+def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> pd.DataFrame:
     r"""Mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`, a column a lead.
 
     `choices` are the numbers :math:`v_k` as text, `responses` the rows of a store that was asked
@@ -32,7 +37,7 @@ def expected(responses: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
     greedy.
     """
     numbers = np.array([float(choice) for choice in choices])
-    return pd.DataFrame(probabilities(responses, choices) @ numbers, responses.index)
+    return pd.DataFrame(probabilities(responses, choices, leads) @ numbers, responses.index)
 
 
 def agreement(

@@ -23,7 +23,7 @@ def load(call: Call) -> pd.DataFrame:
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     means = [None] * len(table)
     if call.over_choices:
-        means = expected(table, call.sampling.choices).to_numpy()
+        means = expected(table, call.sampling.choices, len(call.sampling.leads)).to_numpy()
     told = block.factors["inquiry"], table.text, table.finish_reason, means
     for asked, text, end, mean in zip(*told, strict=True):
         words, n = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
@@ -50,7 +50,7 @@ def weighed(call: Call) -> pd.DataFrame:
     gives to first tokens of admissible answers. NaN where the call failed.
     """
     (block,), table, numbers = call.design.blocks, stored(call).read(), call.sampling.choices
-    found = probabilities(table, numbers)
+    found = probabilities(table, numbers, len(call.sampling.leads))
     index = [
         (asked.group, asked.prompt.split("/")[1], word)
         for asked in block.factors["inquiry"]
