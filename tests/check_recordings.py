@@ -9,17 +9,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
-import yaml
 
-from ingroup import paths
-from ingroup.commands.record import recorded
+from ingroup.commands.record import listed, recorded
 from ingroup.inference import make_engine, stored
 from ingroup.inference.call import there
 from ingroup.inference.engines import find_model
 from ingroup.inference.weights import Weights
 
 ENGINE = "vllm" if find_spec("vllm") else "transformers"
-MODELS = list(yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8")))
+MODELS = list(listed())
 LEAST = 100  # prompts asked again, of each model
 TIE = 1e-3  # two tokens whose logits are nearer than this may change places
 

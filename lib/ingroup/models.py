@@ -17,7 +17,8 @@ import yaml
 from ingroup import paths
 from ingroup.tables import InputError, at, read_table, wrong
 
-ENGINES = ("transformers", "vllm", "openai", "replay", "stored")
+STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
+ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
 # A version's tail, which may fall away: -latest, -preview, -002, -2024-08-06, -20241022, -0613.
 _TAIL = r"-(latest|preview|00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4})$"
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
@@ -124,7 +125,7 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     if not mark or "/" in given:  # a folder's name may hold the mark
         name, known = text.strip(), find(text)
         given = known.engine if known else ENGINES[0]
-        given = engine if engine and given != "stored" else given
+        given = engine if engine and given != STORED else given
     if not name or given not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")

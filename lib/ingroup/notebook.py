@@ -12,6 +12,7 @@ from pandas.io.formats.style import Styler
 from ingroup import figures, paths
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.engine import FAILED
+from ingroup.inference.generate import TOKENS
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def took(
     used, failed = [], []
     for call in calls:
         about = {"model": call.model, "asked": call.way, **call.labels}
-        for part in parts(stored(call)):
+        for part in parts(stored(call), columns=[*TOKENS, "error", "model"]):
             used.append(usage(part, price_in, price_out, call.model).assign(**about))
             for row in part[part.finish_reason == FAILED].itertuples():
                 told = call.design[row.trial].condition

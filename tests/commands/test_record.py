@@ -2,13 +2,12 @@
 
 import pandas as pd
 import pytest
-import yaml
 
 from ingroup import paths
-from ingroup.commands.record import recorded
+from ingroup.commands.record import listed, recorded
 from ingroup.inference import stored, there
 
-MODELS = list(yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8")))
+MODELS = list(listed())
 
 
 @pytest.mark.parametrize("model", MODELS)

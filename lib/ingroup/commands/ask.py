@@ -4,9 +4,8 @@ STUDY is a study's name or the number of its notebook; what is stored is not ask
 """
 
 import sys
-from importlib import import_module
 
-from ingroup.commands.parameters import command_line, parameters_of, study_of
+from ingroup.commands.parameters import calls_of, command_line, parameters_of
 from ingroup.inference import EngineError, StoreError, ask
 from ingroup.tables import InputError
 
@@ -18,17 +17,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         parameters = parameters_of(options.notebook, options)
-        study = import_module(f"ingroup.studies.{study_of(options.notebook)}.design")
-        calls = study.calls(parameters)
+        calls = calls_of(options.notebook, parameters)
         if not all(call.settled for call in calls):  # texts that come first
             ask([call for call in calls if call.settled], parameters)
-            calls = study.calls(parameters)
+            calls = calls_of(options.notebook, parameters)
         answered = ask(calls, parameters)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
-    prompts = sum(len(call.design) for call in answered)
-    print(f"{len(answered)} calls, {prompts:,} prompts are answered and stored")
+    sizes = [len(call.design) for call in answered]
+    print(f"{len(sizes)} calls, {sum(sizes):,} prompts are answered and stored")
     return 0
 
 

@@ -14,6 +14,7 @@ import yaml
 from pydantic import ValidationError, create_model
 
 from ingroup import parameters, paths, studies
+from ingroup.inference import Call
 from ingroup.tables import InputError
 
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -50,6 +51,11 @@ def study_of(notebook: str) -> str | None:
     name = notebook.partition("_")[2]
     names = (module.name for module in pkgutil.iter_modules(studies.__path__))
     return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
+
+
+def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
+    """What a study's notebook asks with these parameters: the ``calls`` of the study's design."""
+    return import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters)
 
 
 def _file(what: str, folder: Path, name: str) -> Path:

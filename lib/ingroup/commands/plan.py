@@ -8,16 +8,14 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ingroup import models, paths
-from ingroup.commands.parameters import command_line, parameters_of, study_of
+from ingroup.commands.parameters import calls_of, command_line, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
-from ingroup.inference.call import STORED
 from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prompts import BLOCK_SIZE, Prompter, tokens
 from ingroup.inference.store import read_manifest
@@ -36,8 +34,8 @@ def plannable() -> list[str]:
 def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
     """What a notebook asks, by model, way and design, under the names of a plan's lines."""
     alike: dict[tuple[str, str, int], list[Call]] = {}
-    for call in import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters):
-        if call.engine != STORED:  # of stored answers nothing is asked
+    for call in calls_of(notebook, parameters):
+        if call.engine != models.STORED:  # of stored answers nothing is asked
             alike.setdefault((call.model, call.way, id(call.design)), []).append(call)
     lines = {}
     for (model, way, _), calls in alike.items():

@@ -8,36 +8,38 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import pandas as pd
 import yaml
 
 from ingroup import paths
-from ingroup.commands.parameters import merged, study_of
+from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Call, EngineError, StoreError, ask
 from ingroup.tables import InputError
 
 
+def listed() -> dict[str, dict[str, Any]]:
+    """What ``recordings.yaml`` says of each model."""
+    return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
+
+
 def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
     """The calls that are recorded of a model, each with its notebook's parameters."""
-    told = yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))[model]
+    told = listed()[model]
     for entry in told["asked"]:
         given = {"MODELS": f"{model}@{told['engine']}", **entry["parameters"]}
         given = {name: str(value) for name, value in given.items()}
         parameters = merged(entry["notebook"], "demo", given)
-        study = import_module(f"ingroup.studies.{study_of(entry['notebook'])}.design")
-        for call in study.calls(parameters):
+        for call in calls_of(entry["notebook"], parameters):
             if call.way in entry["ways"]:
                 yield replace(call, root=paths.RECORDINGS / model), parameters
 
 
 def main() -> int:
     """Record, call by call; 1 where an engine or a store gives up, with its sentence."""
-    told = yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
     try:
-        for model in told:
+        for model in listed():
             file = paths.RECORDINGS / model / "asked.csv"
             for call, parameters in recorded(model):
                 before, started = {*call.folder.glob("part-*")}, time.monotonic()
@@ -45,8 +47,8 @@ def main() -> int:
                 if {*call.folder.glob("part-*")} > before:
                     took = round(time.monotonic() - started)
                     spent = {"call": call.address, "prompts": len(call.design), "seconds": took}
-                    row = pd.DataFrame([spent])
-                    row.to_csv(file, mode="a", header=not file.exists(), index=False)
+                    head = not file.exists()
+                    pd.DataFrame([spent]).to_csv(file, mode="a", header=head, index=False)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -22,7 +22,7 @@ from ingroup import models, paths
 from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION, read_table, whose
 
-WAYS = {"stored": "stored answers", "replay": "recorded answers"}
+WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 

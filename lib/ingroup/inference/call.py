@@ -20,11 +20,11 @@ from ingroup.inference.engine import Sampling
 from ingroup.inference.engines import make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
+from ingroup.models import STORED
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 OPTIONS["workers"] = "ENGINE_WORKERS"
-STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 
 
 @dataclass(frozen=True, eq=False)

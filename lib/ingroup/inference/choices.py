@@ -17,15 +17,13 @@ from scipy.special import log_softmax, logsumexp
 def probabilities(
     responses: pd.DataFrame, choices: Sequence[str], leads: int = 1
 ) -> NDArray[np.float64]:
-    """Stored probabilities, (responses, leads, choices); NaN where a call failed.
-
-    They are stored to three digits, so each distribution is divided by its sum again.
-    """
+    """Stored probabilities, (responses, leads, choices), NaN where a call failed; sums are 1."""
     lists = responses.probabilities.array._pa_array.combine_chunks()
     sizes = lists.value_lengths().to_numpy()
     found = np.full((len(responses), leads * len(choices)), np.nan)
     found[sizes > 0] = lists.flatten().to_numpy().reshape(-1, found.shape[1])
     found = found.reshape(len(responses), leads, len(choices))
+    # They are stored to three digits.
     return found / found.sum(axis=2, keepdims=True)
 
 
@@ -33,8 +31,7 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
     r"""Mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`, a column a lead.
 
     `choices` are the numbers :math:`v_k` as text, `responses` the rows of a store that was asked
-    over them, whose index is kept; NaN where a call failed. Not in the papers, whose ratings are
-    greedy.
+    over them, whose index is kept; NaN where a call failed. The papers' ratings are greedy.
     """
     numbers = np.array([float(choice) for choice in choices])
     return pd.DataFrame(probabilities(responses, choices, leads) @ numbers, responses.index)

@@ -1,6 +1,7 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -107,13 +108,12 @@ class Weighed(NamedTuple):
     cached_tokens: int = 0  # of the prompt, that did not have to be computed again
 
 
-class LocalEngine:
+class LocalEngine(ABC):
     """An engine that loads a model, a folder or a name on the hub, here and when first asked.
 
-    A subclass has ``_written``, ``_weighed`` and ``_longest``. ``about`` is engine, version and
-    what else of it can change a reply; for ``system`` and ``bos`` see
-    :class:`ingroup.inference.prompts.Prompter`.
-    EngineError where the model cannot be found or its chat template does not fit.
+    ``about`` is engine, version and what else of it can change a reply; ``system`` and ``bos`` are
+    a :class:`ingroup.inference.prompts.Prompter`'s. EngineError where the model cannot be found or
+    its chat template does not fit.
     """
 
     asks_again = False
@@ -148,17 +148,17 @@ class LocalEngine:
             for ids, one in zip(prompts, found, strict=True)
         ]
 
+    @abstractmethod
     def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | str]:
         """How probable each answer is behind each prompt, or why that cannot be said."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _longest(self) -> float:
         """Tokens that a prompt may have, so that one more can follow."""
-        raise NotImplementedError
 
     def _fitting(
         self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Any]]

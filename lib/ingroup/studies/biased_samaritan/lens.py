@@ -101,10 +101,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
-    """The calls that the study rates this model by, in one run or in all, a call a category.
-
-    Those whose answers are here; all of them where none are, so that `load` says so.
-    """
+    """What this model is rated by, in one run or all: what is stored, else all (`load` tells)."""
     calls = rated(call for call in design.calls(parameters) if call.model == model)
     return [c for c in there(calls) or calls if run in (None, c.labels["run"])]
 

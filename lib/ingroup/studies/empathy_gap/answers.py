@@ -43,7 +43,8 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
-        found = [expected(part, call.sampling.choices) for part in parts(store)]
+        read = parts(store, columns=["probabilities"])
+        found = [expected(part, call.sampling.choices) for part in read]
         values = pd.concat(found).to_numpy().reshape(block.shape)
         status = np.where(np.isnan(values), STATUSES.index(FAILED), STATUSES.index(OK))
         return Ratings(values, status.astype(np.int8))

@@ -18,7 +18,6 @@ import pandas as pd
 from ingroup import models
 from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
-from ingroup.inference.call import STORED
 from ingroup.inference.engine import FAILED, LENGTH
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError, at, read_table, wrong
@@ -34,7 +33,7 @@ def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     A calibrant has learnt no such prompt, and a model with stored answers only is not asked.
     """
     named = (models.split(entry, parameters["ENGINE"]) for entry in parameters["MODELS"])
-    able = (one for one in named if one[1] != STORED and not models.is_calibrant(one[0]))
+    able = (one for one in named if one[1] != models.STORED and not models.is_calibrant(one[0]))
     return next(able, None)
 
 
