@@ -99,6 +99,12 @@ def test_compare():
     assert published.compare(pd.Series(["0.3"]), 0.25)["verdict"].iloc[0] != "differs"
 
 
+def test_chance_is_named_where_rounding_alone_does_not_explain_a_difference():
+    table = published.compare(pd.Series(["1.70", "1.70", "1.70"]), [1.704, 1.72, 1.74], 0.02)
+    assert table.verdict.str.split().str[-1].tolist() == ["rounding", "chance", "differs"]
+    assert table.tolerance.tolist() == pytest.approx([0.025] * 3)
+
+
 def test_printed_numbers_stand_beside_those_of_a_run():
     """Tables with the runs of a group in two rows, with one row a group, and of a 'source'."""
     printed = published.load("biased_samaritan", 14)

@@ -27,6 +27,19 @@ class PermutationTest(NamedTuple):
         low, high = np.percentile(self.null_distribution, [2.5, 97.5])
         return float(low), float(high)
 
+    def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
+        """How far each end of `null_interval` may lie from that of somebody else's draws.
+
+        Three standard errors of a share p, of the difference of two nulls of `n_resamples` random
+        arrangements each, 3 (2 p (1 - p) / n)^(1/2), read off the null to both sides of the end.
+        """
+        error = 300 * math.sqrt(2 * 0.025 * 0.975 / n_resamples)
+        shares = [2.5 - error, 2.5 + error, 97.5 - error, 97.5 + error]
+        ends = np.percentile(self.null_distribution, np.clip(shares, 0, 100), method="inverted_cdf")
+        here = np.repeat(self.null_interval, 2)
+        low, high = np.abs(ends - here).reshape(2, 2).max(axis=1)
+        return float(low), float(high)
+
 
 def permutation_test(
     matrix: ArrayLike, same: ArrayLike, n_resamples: int = 10_000,

@@ -97,7 +97,8 @@ def test_claims_are_of_the_categories_that_have_answers():
 
 OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
 ASKED = {
-    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2, "REWRITER": "",
+    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
+    "REWRITER": "", "REWRITE_TOKENS": 9,
     "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
     "EXCLUSION": "listwise", "RATING": "",
 }  # fmt: skip
