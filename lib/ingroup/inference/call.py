@@ -117,6 +117,12 @@ def rated(calls: Iterable[Call]) -> list[Call]:
     return [call for call in calls if call.over_choices or call.model not in over_choices]
 
 
+def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
+    """What this model is rated by, of the calls that are stored; of all, where none is."""
+    own = [call for call in calls if call.model == model]
+    return rated(there(own) or own)
+
+
 def there(calls: Iterable[Call]) -> list[Call]:
     """The calls whose answers are stored, all of them and to these prompts."""
     found = []

@@ -119,7 +119,7 @@ def answered(monkeypatch):
         return [c for c in calls if c.key[1:] in (*FIRST, ("P1,S0,T0", "Religion"))]
 
     monkeypatch.setattr(lens, "load", load)
-    monkeypatch.setattr(lens, "there", stored)
+    monkeypatch.setattr("ingroup.inference.call.there", stored)
     return read
 
 

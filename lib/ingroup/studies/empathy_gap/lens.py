@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, rated, there
+from ingroup.inference import Call, rated_by
 from ingroup.stats.effects import bootstrap_interval, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
@@ -119,7 +119,6 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model's ratings are read from, a call a setting and category: what is stored."""
-    asked = [call for call in design.calls(parameters) if call.model == model]
-    calls = rated(call for call in asked if call.labels["setting"] != "rewrite")
-    return there(calls) or calls
+    """What this model's ratings are read from, a call a setting and category."""
+    calls = design.calls(parameters)
+    return rated_by(model, (call for call in calls if call.labels["setting"] != "rewrite"))
