@@ -140,8 +140,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     calls are done; none is made where nothing is missing. Returns the calls that are answered:
     those of the engine "stored" whose answers are not here, and rounds of which recordings hold
     nothing, are left out, and named in a line. EngineError where an engine cannot start or gives
-    up; the stores keep what they have. StoreError where a store answers something else or cannot be
-    written, ValueError where a call is not settled.
+    up; the stores keep what they have. StoreError where all are left out, a store answers something
+    else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
@@ -163,7 +163,10 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                 fill(call.design, engine, store, call.sampling, call.title)
     if absent:
         titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
-        print(f"not stored, and not asked for: {len(absent)} calls, {titles}", file=sys.stderr)
+        told = f"not stored, and not asked for: {len(absent)} calls, {titles}"
+        if len(absent) == len(calls):
+            raise StoreError(told)
+        print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
 
 
