@@ -20,6 +20,7 @@ class PermutationTest(NamedTuple):
     pvalue: float
     pvalue_greater: float
     null_distribution: NDArray[np.float64]
+    least: float
 
     @property
     def null_interval(self) -> tuple[float, float]:
@@ -64,6 +65,7 @@ def permutation_test(
       taken, b / their number. Two-sided, extreme is far from 0, exactly the mean of the null.
     - ``null_distribution``: delta of each arrangement. The paper prints its ``null_interval`` as a
       confidence interval, but it says nothing on the precision of delta.
+    - ``least``: the smallest p that so many arrangements can give, whatever the matrix.
     """
     matrix, same = checked(matrix, same)
     rng = np.random.default_rng(rng)
@@ -91,7 +93,7 @@ def permutation_test(
     tie = 1e-12 * float(np.abs(centred).max())
     extreme = np.abs(null) >= abs(delta) - tie, null >= delta - tie
     pvalues = (int(np.count_nonzero(b) + own) / (len(null) + own) for b in extreme)
-    return PermutationTest(delta, *pvalues, null)
+    return PermutationTest(delta, *pvalues, null, 1 / (len(null) + own))
 
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:

@@ -1,5 +1,7 @@
 """From ratings to matrices and the gap: by hand on 2 x 2 x 3, against loops, NumPy and SciPy."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,6 +16,7 @@ from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
     band,
+    by_group,
     cell_means,
     cells,
     delta,
@@ -143,6 +146,30 @@ def test_same_group_of_race_has_the_86_cells_of_the_paper():
     np.testing.assert_array_equal(same_group(["x", "y", "x"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 
 
+def test_whole_groups_are_permuted_where_a_group_has_several_names():
+    """Names of a group that behave alike: three groups have 6 orders, however many their names."""
+    rng, groups = np.random.default_rng(5), list("aaabbbbcc")
+    same, blocks = same_group(groups), rng.normal(0, 1, (3, 3))
+    place = np.array([ord(group) - ord("a") for group in groups])
+    z = np.pad(blocks[np.ix_(place, place)], (1, 0))  # with "a person"
+    values = z[..., None] + rng.normal(0, 1e-3, (*z.shape, 8))
+    row = gap(values, same, n_resamples=999, rng=rng)
+    found = [blocks[:, order] for order in map(list, permutations(range(3)))]
+    gaps = [np.trace(one) / 3 - (one.sum() - np.trace(one)) / 6 for one in found]
+    expected = np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9)
+    assert row["p_groups"] == pytest.approx(expected)
+    assert row["p_groups_least"] == pytest.approx(1 / 6)
+    assert row["p_least"] == 1 / 1000
+
+
+def test_means_by_group_by_hand():
+    """Of two names of a and one of b; groups come in the order of np.unique."""
+    matrix = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    found = by_group(matrix, same_group(["a", "a", "b"]))
+    assert sorted(found.diagonal()) == [3, 9]
+    assert sorted(found[~np.eye(2, dtype=bool)]) == [4.5, 7.5]
+
+
 @pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
 def test_a_row_of_table_2_is_its_parts(exclusion):
     values, same = block(), np.eye(3, dtype=bool)
@@ -159,7 +186,8 @@ def test_a_row_of_table_2_is_its_parts(exclusion):
         "delta": pytest.approx(empathy_gap(paper, same)),
         **dict(zip(("null_low", "null_high"), test.null_interval, strict=True)),
         **{"low": interval.low, "high": interval.high},
-        **{"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater},
+        **{"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater, "p_least": 1 / 6},
+        **{"p_groups": test.pvalue, "p_groups_least": 1 / 6},  # each name is a group
         "delta_released": pytest.approx(empathy_gap(matrix, same)),
         **{
             f"null_{e}_{n}": x

@@ -112,6 +112,16 @@ def same_group(groups: Sequence[str]) -> np.ndarray:
     return groups[:, None] == groups
 
 
+def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Mean of the cells of each pair of groups, (groups, groups), in-group cells on the diagonal.
+
+    `same` is from `same_group`; the order of the groups is that of no list.
+    """
+    members = np.unique(same, axis=0).astype(float)
+    members /= members.sum(axis=1, keepdims=True)
+    return members @ matrix @ members.T
+
+
 def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
     """delta = mean(matrix[same]) - mean(matrix[~same]) (section 3.4), in the unit of the matrix.
 
@@ -155,7 +165,10 @@ def gap(
     dict
         ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
         (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``,
-        ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`).
+        ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`) and
+        ``p_least``, the smallest that p can be. That test takes names of one group as unrelated:
+        where they behave alike it finds gaps that are none. ``p_groups`` and ``p_groups_least`` are
+        of the same test on the matrix `by_group`, with whole groups in random order.
         ``delta_released``, ``null_low_released`` and ``null_high_released`` are those of the
         released way, which Table 2 prints; draws of others may move the ends by ``null_low_spread``
         and ``null_high_spread``.
@@ -164,11 +177,15 @@ def gap(
     row = {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
     if row["flat"]:
         return row
-    test = permutation_test(gap_matrix(values, exclusion), same, n_resamples, rng)
+    matrix = gap_matrix(values, exclusion)
+    test = permutation_test(matrix, same, n_resamples, rng)
     interval = bootstrap_interval(left, same, rng=rng)
     row |= {"delta": test.statistic, "low": interval.low, "high": interval.high}
     row |= dict(zip(("null_low", "null_high"), test.null_interval, strict=True))
-    row |= {"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater}
+    row |= {"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater, "p_least": test.least}
+    if len(groups := by_group(matrix, same)) < len(matrix):  # else a group is a name
+        test = permutation_test(groups, np.eye(len(groups)), n_resamples, rng)
+    row |= {"p_groups": test.pvalue, "p_groups_least": test.least}
     matrix = gap_matrix(values, exclusion, **RELEASED)
     test = permutation_test(matrix, same, n_resamples, rng)
     row["delta_released"] = test.statistic
