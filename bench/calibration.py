@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from ingroup import figures, notebook
+from ingroup import figures, notebook, paths
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import statistics, stimuli
@@ -72,7 +72,7 @@ def main() -> None:
             for row in simulate(rng):
                 actual, draws = np.mean(row.pop("inside")), DRAWS
                 rows.append(row | {"study": study, "actual": actual, "draws": draws})
-    out = notebook.Output("calibration", "calibration")
+    out = notebook.Output("calibration", paths.DEFAULT_RUN)
     columns = ["what", "study", "n", "claimed", "actual", "draws"]
     table = out.write(pd.DataFrame(rows)[columns], "coverage")
     print(table.to_string(index=False))

@@ -125,8 +125,8 @@ def bootstrap_interval(
     mean.
 
     ``statistic`` is delta of the events as they are, ``low`` to ``high`` its interval, ``draws``
-    delta of each draw, without those that met a cell without any rating, or cells that were all
-    equal. ValueError for fewer than 2 events, a cell without ratings (the sentence names it), the
+    delta of each draw: 0 where all cells were equal, without those that met a cell without any
+    rating. ValueError for fewer than 2 events, a cell without ratings (the sentence names it), the
     same mean in all cells, and where no draw is defined.
     """
     ratings, rng = np.asarray(ratings, dtype=float), np.random.default_rng(rng)
@@ -139,14 +139,15 @@ def bootstrap_interval(
     inside, outside = np.pad(same, before).ravel(), np.pad(~same, before).ravel()
     cells = ratings.reshape(-1, n_events).T
     (gap,), (spread,) = _gaps(nan_mean(cells)[None], inside, outside)
-    if np.isnan(spread):
+    if spread == 0:
         raise ValueError("all cells have the same mean, expected several: there is no gap")
     drawn = _drawn_means(cells, n_resamples, rng)
     gaps, spreads = np.concatenate([_gaps(means, inside, outside) for means in drawn], axis=1)
     gaps, spreads = gaps[~np.isnan(spreads)], spreads[~np.isnan(spreads)]
     if not gaps.size:
         raise ValueError(f"none of {n_resamples} draws has a rating in every cell, expected some")
-    draws = gaps / spreads * (spreads.mean() / spread)
+    draws = np.divide(gaps, spreads, out=np.zeros_like(gaps), where=spreads > 0)
+    draws *= spreads.mean() / spread
     ends = np.quantile(draws, expanded(n_events))
     return BootstrapInterval(float(gap / spread), *ends.tolist(), draws)
 
@@ -203,11 +204,10 @@ def _drawn_means(
 
 
 def _gaps(means: NDArray, inside: NDArray, outside: NDArray) -> NDArray[np.float64]:
-    """Gap and spread of cell means, (draw, cell): shape (2, draw)."""
+    """Gap and spread of cell means, (draw, cell): shape (2, draw); NaN without a mean."""
     gap = means[:, inside].mean(axis=1) - means[:, outside].mean(axis=1)
     spread = means.std(axis=1)
-    # Equal cells may differ by rounding; a cell without ratings is NaN, which compares as false.
-    spread[~(spread > 1e-12 * np.abs(means).max(axis=1))] = np.nan
+    spread[spread <= 1e-12 * np.abs(means).max(axis=1)] = 0.0  # equal, but for rounding
     return np.stack([gap, spread])
 
 
