@@ -88,12 +88,12 @@ def prompts() -> tuple[str, ...]:
     return tuple(templates()["prompts"])
 
 
-def tuples() -> pd.DataFrame:
+def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
     """Identity tuples of section 4.2: those of table 7, then what table 3 has besides.
 
     ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` are as in identities.csv.
     """
-    printed = pd.concat([published.load("giebench", table) for table in (7, 3)], ignore_index=True)
+    printed = pd.concat([published.load("giebench", n) for n in tables], ignore_index=True)
     one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
     sides = {"category": one.str[0], "identity_i": one.str[1], "identity_j": other.str[1]}
     again = pd.Series(map(frozenset, zip(one, other, strict=True))).duplicated()
