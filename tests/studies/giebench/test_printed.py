@@ -93,9 +93,7 @@ def printed_as(right):
         def count(row):
             inside = [i for i in ITEMS if row["category"] in (i.category, "Overall")]
             names = {"Raw": "Raw", "after": PROMPT[table]}
-            return str(
-                sum(right(i, names[first]) and not right(i, names[second]) for i in inside)
-            )
+            return str(sum(right(i, names[first]) and not right(i, names[second]) for i in inside))
 
         return count
 
