@@ -29,6 +29,7 @@ class Corpus(NamedTuple):
     source: str
     address: str  # folder on the web, pinned to a commit, without a final slash
     files: dict[str, str]  # path below the address to ``sha256:<hex>`` or ``git:<blob id>``
+    needed_by: str = ""  # a parameter and its notebook
 
 
 CORPORA = {
@@ -95,7 +96,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
     lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
     """
-    _, address, files = CORPORA[corpus]
+    _, address, files, _ = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus
@@ -138,20 +139,35 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0."""
+    """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0.
+
+    One that a mirror does not have has failed only where the run's parameters, those given or of
+    its profile, name it (``QUESTIONS=giebench``).
+    """
     parser = argparse.ArgumentParser(
         prog="python -m ingroup.corpora", description="Fetch and verify the external corpora."
     )
     parser.add_argument("--mirror", metavar="FOLDER", help="copy the files from this folder")
-    mirror = parser.parse_args(arguments).mirror
+    profiles = sorted(file.stem for file in paths.PROFILES.glob("*.yaml"))
+    parser.add_argument("--profile", default="demo", choices=profiles)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    options = parser.parse_args(arguments)
+    mirror = Path(options.mirror).expanduser() if options.mirror else None
+    needed = yaml.safe_load((paths.PROFILES / f"{options.profile}.yaml").read_text("utf8"))
+    needed = [value for values in needed.values() for value in values.values()]
+    needed += [given.partition("=")[2] or os.environ.get(given) for given in options.set]
     failed = False
-    for corpus in CORPORA:  # one that cannot be had keeps no other one away
+    for corpus, (*_, needs) in CORPORA.items():  # one that cannot be had keeps no other away
         try:
-            files = fetch(corpus, Path(mirror).expanduser() if mirror else None)
+            files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
-            failed = True
-            print(f"{corpus}: {problem}", file=sys.stderr)
+            lacks = mirror and mirror.is_dir() and not (mirror / corpus).exists()
+            failed |= not lacks or corpus in needed
+            sentence = (
+                f"The mirror {str(mirror)!r} lacks it; {needs} needs it." if lacks else problem
+            )
+            print(f"{corpus}: {sentence}", file=sys.stderr)
     return int(failed)
 
 

@@ -109,6 +109,13 @@ def test_replies(sound, released, texts):
         assert agrees(parse_verdict(text, rule="released"), released), text
 
 
+def test_a_lone_carriage_return_ends_a_line_as_a_line_feed_does():
+    ends = [text for *_, texts in REPLIES for text in texts if "\n" in str(text)]
+    assert len(ends) > 10
+    for text in ends:
+        assert parse_verdict(text.replace("\n", "\r")) == parse_verdict(text), text
+
+
 @pytest.mark.parametrize("gap", [" ", "", "\nor ] perhaps\n"])
 def test_quirks_of_the_released_code(gap):
     for tags, expected in QUIRKS.items():

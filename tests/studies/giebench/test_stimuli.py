@@ -339,6 +339,30 @@ def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_mar
     assert rotate(rotate(item, 3), 1) == item
 
 
+@pytest.mark.parametrize("marks", ["''", '""', "“”", "‘’", ["", ""]])
+def test_an_identity_in_quotation_marks_is_the_identity(tmp_path, marks):
+    """As in the authors' picture of the ID-Prompt; another identity is put between the marks."""
+    text = asked(SAMPLE[7], "ID")
+    name = NAMED[SAMPLE[7].identity].text
+    text = text.replace(f"the {name} group", f"the {name.join(marks)} group")
+    record = released(SAMPLE[7], "ID") | {"prompt": text}
+    (item,) = load_questions(write(tmp_path / "ID-Prompt.json", {"7": record}))
+    assert item == SAMPLE[7]._replace(prompts={"ID": text})
+    other = asked(item, "ID", identity="Bachelor's")
+    masters = "bachelor's".join(marks)
+    assert f"belongs to the {masters} group." in other
+    assert other.replace("bachelor's", name) == text
+
+
+def test_the_authors_spelling_of_orientation_is_read_with_a_note(tmp_path, capsys):
+    other = ITEM | {"identity": "Homosexuality", "category": "Orentation"}
+    file = write(tmp_path / "mine.json", {"x": other, "y": other, "z": ITEM})
+    items = [load_questions(file) for _ in range(2)][-1]
+    assert [item.category for item in items] == ["Orientation", "Orientation", "Age"]
+    note = f"{file}: the category 'Orentation' is read as 'Orientation'\n"
+    assert capsys.readouterr().err == note  # once
+
+
 def test_a_prompt_that_cannot_be_taken_apart_is_asked_all_the_same(folder):
     def spoil(records):
         records["5"]["prompt"] = "Which is best, A or B? The user is Brazilian."

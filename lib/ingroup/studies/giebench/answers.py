@@ -125,7 +125,7 @@ _NO_CHOICE = re.compile(
 
 
 def _sound(text: str) -> Verdict:
-    text = unicodedata.normalize("NFKC", text)
+    text = unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
     tags = _verdict_tags(text)
     if not tags:
         text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))

@@ -7,6 +7,7 @@ InputError names what cannot be used: file and key, or the key of an item that c
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -26,7 +27,11 @@ _FOLDER = paths.STIMULI / "giebench"
 _PARTS = ("category", "identity", "question", "answers", "correct")
 _RELEASED = ("category", "prompt", "correct")
 _QUOTES = '"“” \n'
-_GROUP = re.compile(r"user\s+belongs\s+to\s+the\s+(\S.*?)\s+group\b", re.I)
+_MARKS = "\"'“”‘’"  # a picture of the authors has the identity in quotation marks
+_GROUP = re.compile(
+    rf"user\s+belongs\s+to\s+the\s+[{_MARKS}]*([^\s{_MARKS}].*?)[{_MARKS}]*\s+group\b", re.I
+)
+_ALIASES = {"orentation": "Orientation"}  # as the authors' files spell it
 # The tags of appendix A; what stands between them is taken with its quotation marks.
 _TAGS = re.compile(
     r"\[\s*User\s+Question\s*\]\s*(.*?)\s*"
@@ -223,11 +228,13 @@ def _item(file: Path, key: str, record: object) -> Question:
         several = isinstance(correct, str | list) and sum(x in tuple(LETTERS) for x in correct) > 1
         found = "several right answers, " * several + repr(correct)
         raise wrong(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
-    names = {_plain(name): name for name in categories()}
-    category = names.get(_plain(record["category"]))
+    names, told = {_plain(name): name for name in categories()}, _plain(record["category"])
+    category = names.get(told, _ALIASES.get(told))
     if category is None:
         expected = f"a category of the paper: {', '.join(names.values())}"
         raise wrong(f"{where}, field 'category'", repr(record["category"]), expected)
+    if told in _ALIASES:
+        _note(f"{file}: the category {record['category']!r} is read as {category!r}")
     if "prompt" in record:
         return _released(file, key, category, record["prompt"], correct)
     answers, where = record["answers"], f"{where}, field 'answers'"
@@ -240,6 +247,12 @@ def _item(file: Path, key: str, record: object) -> Question:
         raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
     about = _identity(record["identity"])[1], record["question"]
     return Question(key, category, *about, tuple(answers), correct)
+
+
+@cache
+def _note(sentence: str) -> None:
+    """Said once, however often a file is read."""
+    print(sentence, file=sys.stderr)
 
 
 def _is_text(value: object) -> bool:
