@@ -42,6 +42,22 @@ def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
         )
 
 
+def test_plain_text_has_no_template_and_one_bos(tokenizer, monkeypatch):
+    """A model without a template can be asked so; the identity says that none was used."""
+    prompter = Prompter(tokenizer, "plain")
+    system, user = (message["content"] for message in CHAT)
+    ids = tokenizer(f"{system}\n{user}")["input_ids"]
+    assert prompter.ids(CHAT) == ids
+    assert (ids[0], ids.count(tokenizer.bos_token_id)) == (tokenizer.bos_token_id, 1)
+    assert prompter.batch([CHAT, CHAT[1:]])[1] == tokenizer(user)["input_ids"]
+    assert prompter.batch([]) == []
+    used, none = Prompter(tokenizer, "fold").identity(), prompter.identity()
+    assert used["chat_template"] != none["chat_template"]
+    assert none["system"] == "plain"
+    monkeypatch.setattr(tokenizer, "chat_template", None)
+    assert Prompter(tokenizer, "plain").ids(CHAT) == ids
+
+
 def test_turns_are_remembered_and_a_tokenizer_that_marks_the_first_word_is_found_out(tokenizer):
     """Metaspace with "first" puts its mark before the first word of a text alone, so a turn by
     itself has another first token than behind a special token."""

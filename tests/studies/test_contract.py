@@ -24,7 +24,7 @@ SMALL = {
     },
 }  # fmt: skip
 STATUSES = {
-    "ok", "refused", "unparsable", "failed", "missing", "no verdict", "several verdicts",
+    "ok", "refused", "unparsable", "failed", "missing", "no verdict", "several verdicts", "cut",
     "incomplete", "too few", "too many",
 }  # fmt: skip
 HOSTILE = [

@@ -22,7 +22,7 @@ from ingroup.inference.engine import EngineError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-SystemRole = Literal["keep", "fold"]
+SystemRole = Literal["keep", "fold", "plain"]
 Bos = Literal["template", "released"]
 
 BLOCK_SIZE = 16  # tokens that a prefix cache keeps or forgets together: vLLM's default on a GPU
@@ -65,6 +65,8 @@ class _Turn:
 class Prompter:
     """Renders chats for one tokenizer, the system turn kept or put away by :func:`fold_system`.
 
+    "plain" takes no chat template at all: the turns, one to a line, with the tokenizer's own
+    special tokens (a BOS, where it adds one), as the released script of Wang et al. asked models.
     ``bos`` "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
     text and lets the tokenizer add its special tokens once more, as the released script of Hou et
     al. did: models with a BOS token then get it twice. EngineError without a chat template, where
@@ -83,6 +85,9 @@ class Prompter:
         whole = bos == "released" or not special
         self._special = None if whole else re.compile("|".join(special))
         self._frames: dict[tuple[str, ...], list[_Turn]] = {}
+        if system == "plain":
+            self._special = None
+            return
         if tokenizer.chat_template is None:
             raise EngineError(
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
@@ -135,6 +140,8 @@ class Prompter:
         return self._tokenized(self._rendered(conversations))
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+        if self.system == "plain":
+            return ["\n".join(turn["content"] for turn in chat) for chat in conversations]
         return self.tokenizer.apply_chat_template(
             list(conversations), add_generation_prompt=True, tokenize=False
         )
@@ -143,7 +150,7 @@ class Prompter:
         # The text of the template has its special tokens already; the authors' way adds them again.
         return self.tokenizer(
             texts,
-            add_special_tokens=self.bos == "released",
+            add_special_tokens=self.bos == "released" or self.system == "plain",
             return_attention_mask=False,
             return_token_type_ids=False,
         )["input_ids"]
@@ -234,7 +241,8 @@ class Prompter:
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""
-        template = hashlib.sha256(str(self.tokenizer.chat_template).encode()).hexdigest()
+        used = self.tokenizer.chat_template if self.system != "plain" else None
+        template = hashlib.sha256(str(used).encode()).hexdigest()
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
 
 

@@ -10,7 +10,7 @@ ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender"
 PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
 PARAMETERS |= {"QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.0}
-PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0, "WORDING": "straight", "TEMPLATE": "chat"}
 
 
 def test_a_rotated_design_begins_with_the_items_as_they_are():
@@ -37,7 +37,7 @@ def test_the_two_raw_prompts_are_two_designs():
 def test_another_wording_is_another_fingerprint(monkeypatch):
     before = trials(ITEMS, "COT").fingerprint
     texts = stimuli.templates()
-    monkeypatch.setattr(stimuli, "templates", lambda: texts | {"join": "\n\n"})
+    monkeypatch.setattr(stimuli, "templates", lambda _: texts | {"join": "\n\n"})
     assert trials(ITEMS, "COT").fingerprint != before
 
 
@@ -82,6 +82,27 @@ def test_a_run_asks_both_models_the_same_and_knows_where():
     calls = design.calls(one)
     assert [call.part for call in calls] == ["Raw-given-released", "ID-given", "COT-given"]
     assert [len(call.design) for call in calls] == [66] * 3
+
+
+def test_another_wording_or_template_is_asked_apart():
+    """Other prompts, or the same as plain text: stores of their own, each beside the others."""
+    one = PARAMETERS | {"MODELS": ["m"], "ORDER": "given"}
+    ways = {"": {}, "+paper": {"WORDING": "paper"}, "+released": {"WORDING": "released"}}
+    ways |= {"+plain": {"TEMPLATE": "none"}}
+    ways |= {"+released+plain": {"WORDING": "released", "TEMPLATE": "none"}}
+    prints = {}
+    for end, given in ways.items():
+        calls = design.calls(one | given)
+        assert all(call.part.endswith(end) for call in calls), end
+        assert len({call.part for call in calls}) == 5
+        system = "plain" if "plain" in end else "fold"
+        assert {call.options["system"] for call in calls} == {system}
+        prints[end] = [call.design.fingerprint for call in calls]
+    assert prints["+plain"] == prints[""]
+    assert prints["+released+plain"] == prints["+released"]
+    same = [a == b for a, b in zip(prints[""], prints["+paper"], strict=True)]
+    assert same == [True, True, False, False, True]  # the curved apostrophe is of the cue
+    assert not set(prints["+released"]) & set(prints[""])
 
 
 def test_over_choices_the_same_prompts_are_asked_freely_too():

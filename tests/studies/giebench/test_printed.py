@@ -14,7 +14,13 @@ from reprint import reprint
 MODEL = "gpt-4-turbo"
 PARAMETERS = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.9}
-PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "SEED": 0}
+PARAMETERS |= {
+    "TOP_P": 0.9,
+    "MAX_TOKENS": 512,
+    "SEED": 0,
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+}
 # What the released regular expression makes of a reply; several are no verdict by the sound rule.
 SAID = {"I take [[{}]].": "{}", "[[{}]] or [[D]]": "{}", "[[E]]": "E", "None.": "", "[[a]]": ""}
 

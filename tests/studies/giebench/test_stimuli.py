@@ -88,6 +88,44 @@ def test_the_prompts_of_the_papers_item_are_those_of_appendix_a():
         assert asked(SAMPLE[0], prompt, raw).split("\n") == [" ".join(opening), *PRINTED]
 
 
+def test_the_cue_of_the_printed_cot_prompt_has_a_curved_apostrophe_and_no_other_prompt():
+    straight = {p: asked(SAMPLE[0], p) for p in ("COT", "ID", "Raw")}
+    printed = {p: asked(SAMPLE[0], p, wording="paper") for p in straight}
+    assert printed["COT"] == straight["COT"].replace("user's position", "user’s position")
+    assert (printed["ID"], printed["Raw"]) == (straight["ID"], straight["Raw"])
+    assert "user's position" in printed["Raw"]
+
+
+def test_the_released_wording_is_that_of_the_authors_pictures():
+    """Line by line: what differs from the paper's print is listed here, and nothing else does."""
+    told = GROUP.replace("homosexuality", "'homosexuality'")
+    instructions = PRINTED[0]
+    for letter in "CD":
+        instructions = instructions.replace(f'better, "[[{letter}', f'better,"[[{letter}')
+    expected = [instructions]
+    for line in PRINTED[1:]:
+        # A blank line before the question and every answer but the first, a blank before each end.
+        if line.startswith(("[User", "[The Start")) and "Assistant A" not in line:
+            expected.append("")
+        expected.append(line.replace("[The End of", " [The End of"))
+    assert (len(expected), expected.count("")) == (len(PRINTED) + 4, 4)
+    for prompt, *opening in (("COT", TASK, CUE, told), ("ID", TASK, told), ("Raw", TASK)):
+        for raw in ("paper", "released"):
+            lines = asked(SAMPLE[0], prompt, raw, wording="released").split("\n")
+            assert lines == [" ".join(opening), *expected]
+
+
+@pytest.mark.parametrize("wording", ["paper", "released"])
+def test_files_in_another_wording_give_the_items_that_made_them(tmp_path, wording):
+    for prompt in stimuli.prompts():
+        records = {
+            item.key: released(item, prompt) | {"prompt": asked(item, prompt, wording=wording)}
+            for item in SAMPLE
+        }
+        write(tmp_path / f"{prompt}-Prompt.json", records)
+    assert [item._replace(prompts=None) for item in load_questions(tmp_path)] == SAMPLE
+
+
 TOPICS = [
     'Please construct some controversial topics about "homosexuality":',
     "The requirements are as follows:",

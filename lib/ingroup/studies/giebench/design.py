@@ -27,8 +27,9 @@ class Asked(NamedTuple):
 
 
 def trials(
-    items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper"
-) -> Design:
+    items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper",
+    wording: str = "straight",
+) -> Design:  # fmt: skip
     """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
 
     Order "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places;
@@ -37,10 +38,12 @@ def trials(
     """
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
     asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _asked(asked, {"prompt": prompt, "order": order}, raw)
+    return _asked(asked, {"prompt": prompt, "order": order}, raw, wording)
 
 
-def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> Design:
+def mismatched(
+    items: Sequence[Question], prompt: str, pairs: pd.DataFrame, wording: str = "straight"
+) -> Design:
     """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
 
     The paper's words are of one direction only; its shares of (Male, Female) are of the items of
@@ -54,13 +57,13 @@ def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> D
         if item.identity == own
     }
     asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"})
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "paper", wording)
 
 
-def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str = "paper") -> Design:
+def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str, wording: str) -> Design:
     def render(condition: Mapping[str, Any]) -> list[Message]:
         one = condition["asked"]
-        return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift)
+        return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift, wording)
 
     # An item that cannot be asked so is said before anything is asked; and the fingerprint is that
     # of the prompts themselves.
@@ -82,21 +85,28 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     them written, and the same prompts freely as well.
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
+    raw, wording = parameters["RAW"], parameters["WORDING"]
+    # No prompt has a system turn, so any template will do.
+    way, end = "fold", "" if wording == "straight" else f"+{wording}"
+    if parameters["TEMPLATE"] == "none":
+        way, end = "plain", f"{end}+plain"
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
     asked = {}
     for prompt in PROMPTS:
-        tail = "-released" if (prompt, parameters["RAW"]) == ("Raw", "released") else ""
-        asked[prompt] = f"{prompt}-{order}{tail}", trials(items, prompt, order, parameters["RAW"])
+        tail = "-released" if (prompt, raw) == ("Raw", "released") else ""
+        plan = trials(items, prompt, order, raw, wording)
+        asked[prompt] = f"{prompt}-{order}{tail}{end}", plan
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
     if len(pairs):
         for prompt in ("COT", "ID"):
-            asked[f"{prompt} mismatch"] = f"{prompt}-mismatch", mismatched(items, prompt, pairs)
+            plan = mismatched(items, prompt, pairs, wording)
+            asked[f"{prompt} mismatch"] = f"{prompt}-mismatch{end}", plan
     freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
     verdicts = Sampling(choices=VERDICTS)
     return [
         Call(
             "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
-            options={"system": "fold"},  # no prompt has a system turn: any template will do
+            options={"system": way},
         )
         for model in models.asked(parameters)
         for sampling in ([verdicts] if model.over_choices else []) + [freely]

@@ -127,19 +127,22 @@ def rotate(question: Question, shift: int) -> Question:
 
 def messages(
     question: Question, prompt: str, raw: str = "paper", identity: str | None = None,
-    shift: int = 0,
+    shift: int = 0, wording: str = "straight",
 ) -> list[Message]:  # fmt: skip
     """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
     Raw is "paper", the Raw-Prompt as appendix A prints it, with the cue, or "released", as the
-    authors released it, without; that of a released file stays as it is. An `identity` stands in
-    place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises
-    InputError for a prompt that a file does not hold, or that cannot be taken apart.
+    authors' picture shows it, without; `wording` is that of the three prompts in prompts.yaml:
+    "paper" as printed, "straight" with straight apostrophes, "released" in the pictures' layout,
+    whose Raw-Prompt never has the cue. Those of a released file stay as they are. An `identity`
+    stands in place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`.
+    Raises InputError for a prompt that a file does not hold, or that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
-        sentences = templates()["prompts"][prompt]
-        text = _made(question, sentences[raw] if prompt == "Raw" else sentences, identity)
+        texts = templates(wording)
+        sentences = texts["prompts"][prompt]
+        text = _made(texts, question, sentences[raw] if prompt == "Raw" else sentences, identity)
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -154,9 +157,8 @@ def messages(
     return [{"role": "user", "content": text}]
 
 
-def _made(question: Question, sentences: Sequence[str], identity: str | None) -> str:
+def _made(texts: dict, question: Question, sentences: Sequence[str], identity: str | None) -> str:
     """A prompt out of the parts of an item."""
-    texts = templates()
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
@@ -167,7 +169,7 @@ def _made(question: Question, sentences: Sequence[str], identity: str | None) ->
     ]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
         parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
-    return texts["join"].join(parts)
+    return texts["join"].join(parts).rstrip("\n")
 
 
 def _rotated(text: str, shift: int) -> str:
@@ -181,16 +183,23 @@ def _rotated(text: str, shift: int) -> str:
 
 
 @cache
-def templates() -> dict:
+def templates(wording: str = "straight") -> dict:
     """What the prompts are made of, as in ``prompts.yaml``."""
-    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+    texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+    for part, own in texts["wordings"][wording].items():
+        texts[part] = texts[part] | own if isinstance(own, dict) else own
+    return texts
+
+
+def identities() -> pd.DataFrame:
+    """Those of Tables 8 and 7: ``category``, ``identity``, its ``text`` in a prompt."""
+    return pd.read_csv(_FOLDER / "identities.csv", dtype=str)[["category", "identity", "text"]]
 
 
 @cache
 def _identities() -> dict[str, tuple[str, str, str]]:
     """Category, identity and its text in a prompt, by the plain name."""
-    table = pd.read_csv(_FOLDER / "identities.csv", dtype=str)
-    rows = table[["category", "identity", "text"]].itertuples(index=False, name=None)
+    rows = identities().itertuples(index=False, name=None)
     return {_plain(row[1]): row for row in rows}
 
 
