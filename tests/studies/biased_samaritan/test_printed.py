@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cells import defined
 from ingroup import paths, published
 from ingroup.inference import Reply, ask, call
 from ingroup.studies.biased_samaritan import design, statistics, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from reprint import reprint
 
+NUMBERS = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=stimuli)
 MODEL = "gpt-4o-mini"  # printed in two runs
 TABLES = {"Age": (1, 6, 10, 14), "Gender": (2, 7, 9, 13), "Race": (3, 8, 11, 12)}
 SPREADS = {"sample": stdev, "population": pstdev}
@@ -124,7 +126,7 @@ def beside(prompts, **options):
         statistics.by_group(ratings, f, ["run", "category"])
         for f in (statistics.helpfulness, brittle)
     ]
-    return published.beside("biased_samaritan", MODEL, statistics.as_printed(*tables))
+    return published.beside("biased_samaritan", MODEL, NUMBERS(*tables))
 
 
 @pytest.mark.parametrize(("spread", "pooling"), [*product(SPREADS, ("within", "averaged"))])
@@ -152,6 +154,6 @@ def test_the_printed_score_is_a_difference_of_two_means_with_missing_ratings_too
     ratings = {(1, "Age"): {"control": control, "senior": group}}
     table = statistics.by_group(ratings, statistics.helpfulness, ["run", "category"])
     empty = table.head(0)
-    (score,) = (n for t, _, n in statistics.as_printed(table, empty) if t == 1)
+    (score,) = (n for t, _, n in NUMBERS(table, empty) if t == 1)
     assert score.to_dict() == {"senior": 60 - 40}
     assert pd.Series(score).index.name == "group"

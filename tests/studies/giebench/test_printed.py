@@ -6,14 +6,16 @@ from itertools import combinations
 import pandas as pd
 import pytest
 
+from cells import defined
 from ingroup import paths, published
 from ingroup.inference import Reply, ask, call
 from ingroup.studies.giebench import answers, design, statistics, stimuli
 from reprint import reprint
 
+NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
 MODEL = "gpt-4-turbo"
 PARAMETERS = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.9}
+PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
 PARAMETERS |= {
     "TOP_P": 0.9,
     "MAX_TOKENS": 512,
@@ -128,7 +130,7 @@ def beside(tables):
     pairs = design.pairs_of(ITEMS)[["identity_i", "identity_j"]].to_numpy().tolist()
     told = [once[once.prompt != "Raw"], tables["COT mismatch"], tables["ID mismatch"]]
     swapped = statistics.mismatch(pd.concat(told), pairs)
-    return published.beside("giebench", MODEL, statistics.as_printed(once, swapped))
+    return published.beside("giebench", MODEL, NUMBERS(once, swapped))
 
 
 def test_nothing_differs_from_what_the_same_answers_print(guessed, tmp_path, monkeypatch):

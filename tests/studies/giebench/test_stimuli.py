@@ -80,12 +80,12 @@ def words(text):
 
 
 def test_the_prompts_of_the_papers_item_are_those_of_appendix_a():
-    for prompt, raw, *opening in (
-        *(("COT", "paper", TASK, CUE, GROUP), ("ID", "paper", TASK, GROUP)),
-        *(("Raw", "paper", TASK, CUE), ("Raw", "released", TASK)),
-        ("COT", "released", TASK, CUE, GROUP),
+    for prompt, wording, *opening in (
+        *(("COT", "straight", TASK, CUE, GROUP), ("ID", "straight", TASK, GROUP)),
+        *(("Raw", "straight", TASK, CUE), ("Raw", "uncued", TASK)),
+        ("COT", "uncued", TASK, CUE, GROUP),
     ):
-        assert asked(SAMPLE[0], prompt, raw).split("\n") == [" ".join(opening), *PRINTED]
+        assert asked(SAMPLE[0], prompt, wording).split("\n") == [" ".join(opening), *PRINTED]
 
 
 def test_the_cue_of_the_printed_cot_prompt_has_a_curved_apostrophe_and_no_other_prompt():
@@ -110,9 +110,8 @@ def test_the_released_wording_is_that_of_the_authors_pictures():
         expected.append(line.replace("[The End of", " [The End of"))
     assert (len(expected), expected.count("")) == (len(PRINTED) + 4, 4)
     for prompt, *opening in (("COT", TASK, CUE, told), ("ID", TASK, told), ("Raw", TASK)):
-        for raw in ("paper", "released"):
-            lines = asked(SAMPLE[0], prompt, raw, wording="released").split("\n")
-            assert lines == [" ".join(opening), *expected]
+        lines = asked(SAMPLE[0], prompt, "released").split("\n")
+        assert lines == [" ".join(opening), *expected]
 
 
 @pytest.mark.parametrize("wording", ["paper", "released"])
@@ -162,9 +161,9 @@ def test_the_construction_prompts_are_those_of_appendix_a():
 def test_raw_tells_no_identity_and_only_two_prompts_change_with_it():
     for item in OWN[::3]:
         other = next(one for one in NAMED.values() if one.category == item.category).identity
-        for raw in ("paper", "released"):
-            assert "user belongs" not in asked(item, "Raw", raw)
-            assert asked(item, "Raw", raw, identity=other) == asked(item, "Raw", raw)
+        for wording in ("straight", "uncued", "paper", "released"):
+            assert "user belongs" not in asked(item, "Raw", wording)
+            assert asked(item, "Raw", wording, identity=other) == asked(item, "Raw", wording)
         told, wrong = (f"belongs to the {NAMED[i].text} group." for i in (item.identity, other))
         for prompt in ("COT", "ID"):
             own, mismatched = asked(item, prompt), asked(item, prompt, identity=other)

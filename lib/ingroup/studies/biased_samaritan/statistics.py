@@ -10,7 +10,7 @@ that take several groups name the one.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -20,11 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.regression.mixed_linear_model import MixedLM
 
 from ingroup.stats.paired import TINY, PairedTest, adjust, nan_mean, paired_test
-from ingroup.studies.biased_samaritan.stimuli import CONTROL
 
 Array = NDArray[np.float64]
-# Tables of a category: bias, helpfulness, brittleness, repeated runs.
-PRINTED_IN = {"Age": (1, 6, 10, 14), "Gender": (2, 7, 9, 13), "Race": (3, 8, 11, 12)}
 
 
 @dataclass(frozen=True)
@@ -130,10 +127,9 @@ def brittleness_between(
 ) -> pd.DataFrame:
     """Does brittleness vary between the cells (groups and control) of a category? Section 5.2.
 
-    Paired t-tests (:func:`ingroup.stats.paired.paired_test`) over scenarios of the standard
-    deviations that `brittleness` averages, of every two cells. One row a pair: ``one``, ``other``,
-    ``difference`` (one minus other), ``low`` to ``high``, ``p``, ``n`` and ``p_holm`` over the
-    pairs; NaN where the two share fewer than 2 scenarios.
+    Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
+    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``, ``n``
+    and ``p_holm`` over the pairs; NaN where the two share fewer than 2 scenarios.
     """
     spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
     pairs = list(combinations(spreads, 2))
@@ -211,42 +207,6 @@ def by_group(
     """
     tables = {key: _rows(groups, function) for key, groups in ratings.items()}
     return pd.concat(tables, names=names).reset_index()
-
-
-def as_printed(
-    helpful: pd.DataFrame, brittle: pd.DataFrame
-) -> Iterator[tuple[int, str, pd.Series]]:
-    """Table, column and one model's numbers as the paper prints them: `published.beside`'s sources.
-
-    Both are `by_group` tables with ``run`` and ``category``, of `helpfulness` and `brittleness`.
-    The score of Tables 1 to 3 is that of section 4.6, a difference of two helpfulness ratings; with
-    missing ratings that of `bias`, over what both have, is another.
-    """
-    for category, tables in PRINTED_IN.items():
-        parts = (table[table["category"] == category] for table in (helpful, brittle))
-        mean, sd = (part.set_index(["run", "group"])["mean"] for part in parts)
-        once, sd_once = (of[of.index.isin([1], "run")].droplevel("run") for of in (mean, sd))
-        score = once.drop(CONTROL, errors="ignore") - once.get(CONTROL, np.nan)
-        sd = sd if category == "Gender" else sd_once  # Table 9 alone has two runs
-        columns = ("score_difference", "mean_score", "mean_sd", "mean_score")
-        yield from zip(tables, columns, (score, once, sd, mean), strict=True)
-
-
-def over_models(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
-    """Figures 1 to 3: each group's mean over models, and the share of models in which it differs.
-
-    `table` has the columns of `bias_table`, ``model``, ``category`` and ``group``, a row each;
-    `shown` says in which display a model is: its models alone are averaged. Index ``shown``,
-    ``category`` and ``group``; ``models`` (how many), ``helpfulness`` and ``control`` (means, in
-    points) and ``share`` (0 to 1: those where the group is ``significant``).
-    """
-    rows = table.assign(shown=table.model.map(shown)).astype({"significant": float})
-    return rows.groupby(["shown", "category", "group"], sort=False).agg(
-        models=("model", "nunique"),
-        helpfulness=("helpfulness", "mean"),
-        control=("control", "mean"),
-        share=("significant", "mean"),
-    )
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:

@@ -27,9 +27,8 @@ class Asked(NamedTuple):
 
 
 def trials(
-    items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper",
-    wording: str = "straight",
-) -> Design:  # fmt: skip
+    items: Sequence[Question], prompt: str, order: str = "given", wording: str = "straight"
+) -> Design:
     """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
 
     Order "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places;
@@ -38,7 +37,7 @@ def trials(
     """
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
     asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _asked(asked, {"prompt": prompt, "order": order}, raw, wording)
+    return _asked(asked, {"prompt": prompt, "order": order}, wording)
 
 
 def mismatched(
@@ -57,13 +56,13 @@ def mismatched(
         if item.identity == own
     }
     asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, "paper", wording)
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, wording)
 
 
-def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str, wording: str) -> Design:
+def _asked(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> Design:
     def render(condition: Mapping[str, Any]) -> list[Message]:
         one = condition["asked"]
-        return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift, wording)
+        return stimuli.messages(one.question, one.prompt, wording, one.identity, one.shift)
 
     # An item that cannot be asked so is said before anything is asked; and the fingerprint is that
     # of the prompts themselves.
@@ -85,28 +84,25 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     them written, and the same prompts freely as well.
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
-    raw, wording = parameters["RAW"], parameters["WORDING"]
-    # No prompt has a system turn, so any template will do.
-    way, end = "fold", "" if wording == "straight" else f"+{wording}"
-    if parameters["TEMPLATE"] == "none":
-        way, end = "plain", f"{end}+plain"
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
-    asked = {}
-    for prompt in PROMPTS:
-        tail = "-released" if (prompt, raw) == ("Raw", "released") else ""
-        plan = trials(items, prompt, order, raw, wording)
-        asked[prompt] = f"{prompt}-{order}{tail}{end}", plan
+    wording, plain = parameters["WORDING"], parameters["TEMPLATE"] == "none"
+    own = stimuli.templates()["wordings"][wording]  # what it changes: the layout, or some prompts
+
+    def place(prompt: str, kind: str) -> str:
+        other = "question" in own or prompt in own.get("prompts", ())
+        return f"{prompt}-{kind}" + f"+{wording}" * other + "+plain" * plain
+
+    asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
-    if len(pairs):
-        for prompt in ("COT", "ID"):
-            plan = mismatched(items, prompt, pairs, wording)
-            asked[f"{prompt} mismatch"] = f"{prompt}-mismatch{end}", plan
+    for prompt in ("COT", "ID") if len(pairs) else ():
+        plan = mismatched(items, prompt, pairs, wording)
+        asked[f"{prompt} mismatch"] = place(prompt, "mismatch"), plan
     freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
     verdicts = Sampling(choices=VERDICTS)
     return [
         Call(
             "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
-            options={"system": way},
+            options={"system": "plain" if plain else "fold"},  # no prompt has a system turn
         )
         for model in models.asked(parameters)
         for sampling in ([verdicts] if model.over_choices else []) + [freely]

@@ -7,14 +7,14 @@ difference of two shares of the same items. Tables keep the order in which promp
 come; "Overall" is last. ValueError is for an item that was not asked as often as a function needs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom, friedmanchisquare
 
 from ingroup.stats.paired import adjust, paired_test, wilson
-from ingroup.studies.giebench.stimuli import LETTERS, tuples
+from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
 CHANCE = 1 / len(LETTERS)
@@ -183,32 +183,6 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     for name in ("cot", "id"):
         table[f"{name}_p_holm"] = adjust(table[f"{name}_p"], "holm")
     return table
-
-
-def as_printed(
-    answers: pd.DataFrame, swapped: pd.DataFrame | None = None
-) -> Iterator[tuple[int, str, pd.Series]]:
-    """Table, column and one model's numbers as the paper prints them: `published.beside`'s sources.
-
-    `answers` are to items asked once under the three prompts: accuracies with the denominators and
-    the rounding of the code released first (Tables 1, 2 and 6) and the changes of these rounded
-    ones (4 and 5). `swapped`, of `mismatch`, adds Tables 3 and 7, which are of one model; a tuple
-    is the same in either order.
-    """
-    shares = accuracy(answers, "released", 3).set_index(["prompt", "category"])["accuracy"]
-    for table, prompt in ((1, "COT"), (2, "ID"), (6, "Raw")):
-        yield table, "accuracy_pct", shares.loc[prompt]
-    for table, after in ((4, "COT"), (5, "ID")):
-        change = changes(answers, "Raw", after, "released", 3).set_index("category")
-        for column, name in (("delta_pct", "change"), ("gained", "gained"), ("lost", "lost")):
-            yield table, column, change[name]
-    sides = ["identity_i", "identity_j"]
-    conditions = ["cot_prompt_mismatch", "id_prompt_mismatch", "no_mismatch"]
-    for table in (3, 7) if swapped is not None else ():
-        told = swapped.set_index(swapped[sides].agg(frozenset, axis=1))[conditions]
-        printed = tuples((table,)).set_index("identity_tuple")[sides].agg(frozenset, axis=1)
-        here = told.reindex(printed).set_index(printed.index).rename_axis(columns="condition")
-        yield table, "accuracy_pct", here.stack().dropna()
 
 
 def _right(answers: pd.DataFrame) -> pd.DataFrame:

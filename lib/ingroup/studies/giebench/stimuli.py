@@ -31,6 +31,7 @@ _MARKS = "\"'“”‘’"  # a picture of the authors has the identity in quota
 _GROUP = re.compile(
     rf"user\s+belongs\s+to\s+the\s+[{_MARKS}]*([^\s{_MARKS}].*?)[{_MARKS}]*\s+group\b", re.I
 )
+_note = cache(lambda sentence: print(sentence, file=sys.stderr))  # once, however often it is read
 _ALIASES = {"orentation": "Orientation"}  # as the authors' files spell it
 # The tags of appendix A; what stands between them is taken with its quotation marks.
 _TAGS = re.compile(
@@ -126,23 +127,20 @@ def rotate(question: Question, shift: int) -> Question:
 
 
 def messages(
-    question: Question, prompt: str, raw: str = "paper", identity: str | None = None,
-    shift: int = 0, wording: str = "straight",
+    question: Question, prompt: str, wording: str = "straight", identity: str | None = None,
+    shift: int = 0,
 ) -> list[Message]:  # fmt: skip
     """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
-    Raw is "paper", the Raw-Prompt as appendix A prints it, with the cue, or "released", as the
-    authors' picture shows it, without; `wording` is that of the three prompts in prompts.yaml:
-    "paper" as printed, "straight" with straight apostrophes, "released" in the pictures' layout,
-    whose Raw-Prompt never has the cue. Those of a released file stay as they are. An `identity`
-    stands in place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`.
-    Raises InputError for a prompt that a file does not hold, or that cannot be taken apart.
+    `wording` is one of prompts.yaml: "paper" as appendix A prints them, "straight" the same with
+    straight apostrophes, "uncued" that without the cue in Raw, "released" as the authors' pictures
+    show them; those of a released file stay as they are. An `identity` stands in place of the
+    item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError for a
+    prompt that a file does not hold, or that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
-        texts = templates(wording)
-        sentences = texts["prompts"][prompt]
-        text = _made(texts, question, sentences[raw] if prompt == "Raw" else sentences, identity)
+        text = _made(templates(wording), question, prompt, identity)
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -157,8 +155,9 @@ def messages(
     return [{"role": "user", "content": text}]
 
 
-def _made(texts: dict, question: Question, sentences: Sequence[str], identity: str | None) -> str:
+def _made(texts: dict, question: Question, prompt: str, identity: str | None) -> str:
     """A prompt out of the parts of an item."""
+    sentences = texts["prompts"][prompt]
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
@@ -191,15 +190,11 @@ def templates(wording: str = "straight") -> dict:
     return texts
 
 
-def identities() -> pd.DataFrame:
-    """Those of Tables 8 and 7: ``category``, ``identity``, its ``text`` in a prompt."""
-    return pd.read_csv(_FOLDER / "identities.csv", dtype=str)[["category", "identity", "text"]]
-
-
 @cache
 def _identities() -> dict[str, tuple[str, str, str]]:
     """Category, identity and its text in a prompt, by the plain name."""
-    rows = identities().itertuples(index=False, name=None)
+    table = pd.read_csv(_FOLDER / "identities.csv", dtype=str)
+    rows = table[["category", "identity", "text"]].itertuples(index=False, name=None)
     return {_plain(row[1]): row for row in rows}
 
 
@@ -256,12 +251,6 @@ def _item(file: Path, key: str, record: object) -> Question:
         raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
     about = _identity(record["identity"])[1], record["question"]
     return Question(key, category, *about, tuple(answers), correct)
-
-
-@cache
-def _note(sentence: str) -> None:
-    """Said once, however often a file is read."""
-    print(sentence, file=sys.stderr)
 
 
 def _is_text(value: object) -> bool:
