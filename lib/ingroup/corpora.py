@@ -141,15 +141,13 @@ def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) ->
 def main(arguments: list[str] | None = None) -> int:
     """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0.
 
-    One that a mirror does not have has failed only if the run's parameters (in the environment, as
-    make gives them, or of its profile) name it: ``QUESTIONS=giebench``.
+    One that a mirror lacks has failed only if the run's parameters name it (QUESTIONS=giebench): in
+    the environment, as make gives them, or in its profile.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m ingroup.corpora", description="Fetch and verify the external corpora."
-    )
-    parser.add_argument("--mirror", metavar="FOLDER", help="copy the files from this folder")
+    parser = argparse.ArgumentParser("ingroup.corpora", description=__doc__.splitlines()[0])
+    folder = {"metavar": "FOLDER", "type": lambda place: Path(place).expanduser()}
+    parser.add_argument("--mirror", help="copy the files from this folder", **folder)
     mirror = parser.parse_args(arguments).mirror
-    mirror = Path(mirror).expanduser() if mirror else None
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
     given = profile.read_text("utf8") if profile.exists() else ""
     failed = False

@@ -52,10 +52,9 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
     """A table of texts, each row under the number of the line on which it begins, from 1.
 
     The first line names the columns, of which `columns` have to be there; blank lines are passed
-    over. Cells are as written (str, "" where empty). A lone carriage return ends a line only where
-    one ends the first line; else it belongs to a text, quoted or not (pandas does not quote it).
-    InputError as :func:`decoded`, for a file without columns or rows; a column missing or twice; a
-    row too long or short; an open quote.
+    over. Cells are as written (str, "" where empty), a carriage return in one, quoted or not, too,
+    unless one ends the first line. InputError as :func:`decoded`, for a file without columns or
+    rows; a column missing or twice; a row too long or short; an open quote.
     """
     text, mark = decoded(file), "\r"
     if (end := _LINE_END.search(text)) and end[0].endswith("\n"):
@@ -110,8 +109,7 @@ def read_json(file: Path) -> Any:
         return made
 
     try:
-        # int raises beyond 4,300 digits.
-        whole = lambda digits: int(digits) if len(digits) <= 4300 else float(digits)  # noqa: E731
+        whole = lambda n: int(n) if len(n) <= 4300 else float(n)  # noqa: E731 (more, int refuses)
         return json.loads(text, object_pairs_hook=once, parse_int=whole)
     except json.JSONDecodeError as problem:
         where = f"{at(file, problem.lineno)}, column {problem.colno}"

@@ -82,11 +82,10 @@ class Prompter:
         self.tokenizer, self.system, self.bos = tokenizer, system, bos
         special = sorted(map(re.escape, tokenizer.get_added_vocab()), key=len, reverse=True)
         # With the authors' second BOS a text is not the sum of its turns.
-        whole = bos == "released" or not special
+        whole = bos == "released" or system == "plain" or not special
         self._special = None if whole else re.compile("|".join(special))
         self._frames: dict[tuple[str, ...], list[_Turn]] = {}
         if system == "plain":
-            self._special = None
             return
         if tokenizer.chat_template is None:
             raise EngineError(

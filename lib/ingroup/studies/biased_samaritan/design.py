@@ -87,9 +87,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     def designs(few: bool) -> tuple[str, dict[str, Design]]:
         asked = tenth if few else table
         source = f"{Path(p['SCENARIOS']).stem}-{asked.scenario.nunique()}"
-        names = stimuli.categories()
-        options = p["CROSSING"], p["LATINO"], p["REQUEST"]
-        return source, {c: trials(asked, c, *options) for c in names}
+        how = p["CROSSING"], p["LATINO"], p["REQUEST"]
+        return source, {c: trials(asked, c, *how) for c in stimuli.categories()}
 
     found = []
     for model in models.asked(p):

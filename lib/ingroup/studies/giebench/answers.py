@@ -33,10 +33,9 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
-    ``letter`` and ``status`` by :func:`parse_verdict`, or "failed", or "cut" where a reply ended at
-    MAX_TOKENS before a verdict, ``identity`` (whose item it is), ``told`` (who stands in the
-    prompt) and ``reply``; ``p_right``, the probability of the right letter, NaN where the call is
-    not over choices.
+    ``letter`` and ``status`` by :func:`parse_verdict`, "failed", or "cut" (MAX_TOKENS came before a
+    verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
+    ``p_right``, the probability of the right letter, NaN where the call is not over choices.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)

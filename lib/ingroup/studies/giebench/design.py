@@ -94,9 +94,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
-    for prompt in ("COT", "ID") if len(pairs) else ():
-        plan = mismatched(items, prompt, pairs, wording)
-        asked[f"{prompt} mismatch"] = place(prompt, "mismatch"), plan
+    for q in ("COT", "ID") if len(pairs) else ():
+        asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
     freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
     verdicts = Sampling(choices=VERDICTS)
     return [

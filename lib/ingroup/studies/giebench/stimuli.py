@@ -132,15 +132,15 @@ def messages(
 ) -> list[Message]:  # fmt: skip
     """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
-    `wording` is one of prompts.yaml: "paper" as appendix A prints them, "straight" the same with
-    straight apostrophes, "uncued" that without the cue in Raw, "released" as the authors' pictures
-    show them; those of a released file stay as they are. An `identity` stands in place of the
-    item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError for a
-    prompt that a file does not hold, or that cannot be taken apart.
+    `wording` is one of prompts.yaml ("uncued": no cue in Raw; "released": as the authors' pictures
+    show them); the prompts of a released file stay as they are. An `identity` stands in place of
+    the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError
+    for a prompt that a file does not hold, or that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
-        text = _made(templates(wording), question, prompt, identity)
+        texts = templates(wording)
+        text = _made(texts, question, texts["prompts"][prompt], identity)
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -155,9 +155,8 @@ def messages(
     return [{"role": "user", "content": text}]
 
 
-def _made(texts: dict, question: Question, prompt: str, identity: str | None) -> str:
+def _made(texts: dict, question: Question, sentences: Sequence[str], identity: str | None) -> str:
     """A prompt out of the parts of an item."""
-    sentences = texts["prompts"][prompt]
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
