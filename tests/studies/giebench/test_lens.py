@@ -101,7 +101,6 @@ class Says:
 RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
 RUN |= {
     "ORDER": "given",
-    "RAW": "paper",
     "WORDING": "straight",
     "TEMPLATE": "chat",
     "MISMATCH": False,
