@@ -149,16 +149,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mirror", help="copy the files from this folder", **folder)
     mirror = parser.parse_args(arguments).mirror
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
-    given = profile.read_text("utf8") if profile.exists() else ""
-    failed = False
-    for corpus, (*_, needs) in CORPORA.items():  # one that cannot be had keeps no other one away
+    given, failed = profile.read_text("utf8") if profile.exists() else "", False
+    for corpus, (*_, names, needs) in CORPORA.items():  # one that fails keeps no other away
         try:
             files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
-            name, sentence = needs.partition("=")[0], str(problem)
-            needed = os.environ.get(name) == corpus or f"{name}: {corpus}\n" in given
-            if lacking := mirror and mirror.is_dir() and not (mirror / corpus).exists():
+            parameter, sentence = needs.partition("=")[0], str(problem)
+            needed = os.environ.get(parameter) == corpus or f"{parameter}: {corpus}\n" in given
+            held = mirror and any((mirror / corpus / name).exists() for name in names)
+            if lacking := mirror and mirror.is_dir() and not held:
                 sentence = f"The mirror {str(mirror)!r} lacks it; {needs} needs it."
             failed |= needed or not lacking
             print(f"{corpus}: {sentence}", file=sys.stderr)
