@@ -100,7 +100,7 @@ _SIGNS |= dict.fromkeys("−–‐‑－", "-") | dict.fromkeys("／⁄", "/")
 
 def _sound(text: str, low: float, high: float) -> Parsed:
     text = text if text.isascii() else "".join(map(_plain, text))
-    text = _scale_mention(low, high).sub(" ", text)
+    text = _scale_mention(low, high).sub(" ", "\n".join(text.splitlines()))  # \r ends one, too
     answer = [line for line in text.splitlines() if _is_answer(line)]
     if not answer and _OPENS_WITH_REFUSAL.match(text):
         return Parsed(math.nan, REFUSED)

@@ -41,6 +41,22 @@ def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
         )
 
 
+def test_plain_text_has_no_template_and_one_bos(tokenizer, monkeypatch):
+    """A model without a template can be asked so; the identity says that none was used."""
+    prompter = Prompter(tokenizer, "plain")
+    system, user = (message["content"] for message in CHAT)
+    ids = tokenizer(f"{system}\n{user}")["input_ids"]
+    assert prompter.ids(CHAT) == ids
+    assert (ids[0], ids.count(tokenizer.bos_token_id)) == (tokenizer.bos_token_id, 1)
+    assert prompter.batch([CHAT, CHAT[1:]])[1] == tokenizer(user)["input_ids"]
+    assert prompter.batch([]) == []
+    used, none = Prompter(tokenizer, "fold").identity(), prompter.identity()
+    assert used["chat_template"] != none["chat_template"]
+    assert none["system"] == "plain"
+    monkeypatch.setattr(tokenizer, "chat_template", None)
+    assert Prompter(tokenizer, "plain").ids(CHAT) == ids
+
+
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
 REFUSES += "{{ m.content }}{% endfor %}"
 DROPS = "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}"

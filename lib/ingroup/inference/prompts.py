@@ -17,7 +17,7 @@ from ingroup.inference.engine import EngineError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-SystemRole = Literal["keep", "fold"]
+SystemRole = Literal["keep", "fold", "plain"]
 Bos = Literal["template", "released"]
 
 BLOCK_SIZE = 16  # tokens that a prefix cache keeps or forgets together: vLLM's default on a GPU
@@ -40,6 +40,8 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
 class Prompter:
     """Renders chats for one tokenizer, the system turn kept or put away by :func:`fold_system`.
 
+    "plain" takes no chat template at all: the turns, one to a line, with the tokenizer's own
+    special tokens (a BOS, where it adds one), as the released script of Wang et al. asked models.
     ``bos`` "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
     text and lets the tokenizer add its special tokens once more, as the released script of Hou et
     al. did: models with a BOS token then get it twice. EngineError without a chat template, where
@@ -53,6 +55,8 @@ class Prompter:
         bos: Bos = "template",
     ):
         self.tokenizer, self.system, self.bos = tokenizer, system, bos
+        if system == "plain":
+            return
         if tokenizer.chat_template is None:
             raise EngineError(
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
@@ -102,19 +106,22 @@ class Prompter:
         # The text of the template has its special tokens already; the authors' way adds them again.
         return self.tokenizer(
             self._rendered(conversations),
-            add_special_tokens=self.bos == "released",
+            add_special_tokens=self.bos == "released" or self.system == "plain",
             return_attention_mask=False,
             return_token_type_ids=False,
         )["input_ids"]
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+        if self.system == "plain":
+            return ["\n".join(turn["content"] for turn in chat) for chat in conversations]
         return self.tokenizer.apply_chat_template(
             list(conversations), add_generation_prompt=True, tokenize=False
         )
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""
-        template = hashlib.sha256(str(self.tokenizer.chat_template).encode()).hexdigest()
+        used = "" if self.system == "plain" else str(self.tokenizer.chat_template)
+        template = hashlib.sha256(used.encode()).hexdigest()
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
 
 

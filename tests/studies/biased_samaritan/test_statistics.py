@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from cells import defined
 from ingroup.stats.paired import adjust
 from ingroup.studies.biased_samaritan.statistics import (
     bias,
     bias_table,
     brittleness,
+    brittleness_between,
     by_group,
     excess_over_brittleness,
     helpfulness,
     mixed_model,
-    over_models,
     repeatability,
 )
 
@@ -156,6 +157,35 @@ def test_brittleness_against_numpy(phrasings, ddof):
     result = brittleness(ratings, ddof)
     interval = stats.ttest_1samp(spreads, 0).confidence_interval()
     np.testing.assert_allclose([result.mean, result.low, result.high], [spreads.mean(), *interval])
+
+
+@pytest.mark.parametrize("phrasings", ["within", "averaged"])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_brittleness_between_groups_against_scipy(phrasings, ddof):
+    """Two groups of one name, one of two names, one with hardly a rating: every pair by SciPy."""
+    one, other, *names = some_ratings(4)
+    cells = {"control": one, "a": other, "b": np.array(names), "c": np.full_like(one, np.nan)}
+    cells["c"][0] = 50
+    wide = one.mean(axis=1, keepdims=True) + 3 * (one - one.mean(axis=1, keepdims=True))
+    cells["wide"] = wide
+    table = brittleness_between(cells, ddof, phrasings).set_index(["one", "other"])
+    assert len(table) == 10
+    if phrasings == "within":
+        b = np.std(names, axis=2, ddof=ddof).mean(axis=0)
+    else:
+        b = np.std(np.mean(names, axis=0), axis=1, ddof=ddof)
+    slow = {"control": np.std(one, axis=1, ddof=ddof), "a": np.std(other, axis=1, ddof=ddof)}
+    slow |= {"b": b, "wide": np.std(wide, axis=1, ddof=ddof)}
+    for first, second in [("control", "a"), ("control", "b"), ("a", "b"), ("b", "wide")]:
+        row, test = table.loc[(first, second)], stats.ttest_rel(slow[first], slow[second])
+        assert (row.p, row.n) == (pytest.approx(test.pvalue), 20)
+        assert row.difference == pytest.approx(np.mean(slow[first] - slow[second]))
+        interval = test.confidence_interval(0.95)
+        assert (row.low, row.high) == pytest.approx(tuple(interval))
+    assert table.xs("c", level="other").p.isna().all()
+    tested = table.p.dropna()
+    np.testing.assert_allclose(table.p_holm.dropna(), adjust(tested, "holm"))
+    assert table.loc[("control", "wide"), "p_holm"] < 1e-6
 
 
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))
@@ -336,5 +366,5 @@ def test_groups_over_one_two_and_three_models(shown, expected):
     rows = [("a", 60.0, 50.0, True), ("b", 70.0, 52.0, False), ("c", 10.0, 11.0, False)]
     table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
     table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
-    found = over_models(table, shown).reset_index()
+    found = defined("20_biased_samaritan", "over_models")(table, shown).reset_index()
     assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected

@@ -12,6 +12,7 @@ that take several groups name the one.
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,23 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
     return _scenario_mean(_spreads(ratings, ddof, phrasings))
 
 
+def brittleness_between(
+    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within"
+) -> pd.DataFrame:
+    """Does brittleness vary between the cells (groups and control) of a category? Section 5.2.
+
+    Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
+    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``, ``n``
+    and ``p_holm`` over the pairs; NaN where the two share fewer than 2 scenarios.
+    """
+    spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
+    pairs = list(combinations(spreads, 2))
+    test = paired_test(*([spreads[pair[side]] for pair in pairs] for side in (0, 1)))
+    table = pd.DataFrame(pairs, columns=["one", "other"]).assign(difference=test.difference)
+    table = table.assign(low=test.low, high=test.high, p=test.pvalue, n=test.n)
+    return table.assign(p_holm=adjust(test.pvalue, "holm"))
+
+
 def excess_over_brittleness(
     group: ArrayLike, control: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
@@ -189,23 +207,6 @@ def by_group(
     """
     tables = {key: _rows(groups, function) for key, groups in ratings.items()}
     return pd.concat(tables, names=names).reset_index()
-
-
-def over_models(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
-    """Figures 1 to 3: each group's mean over models, and the share of models in which it differs.
-
-    `table` has the columns of `bias_table`, ``model``, ``category`` and ``group``, a row each;
-    `shown` says in which display a model is: its models alone are averaged. Index ``shown``,
-    ``category`` and ``group``; ``models`` (how many), ``helpfulness`` and ``control`` (means, in
-    points) and ``share`` (0 to 1: those where the group is ``significant``).
-    """
-    rows = table.assign(shown=table.model.map(shown)).astype({"significant": float})
-    return rows.groupby(["shown", "category", "group"], sort=False).agg(
-        models=("model", "nunique"),
-        helpfulness=("helpfulness", "mean"),
-        control=("control", "mean"),
-        share=("significant", "mean"),
-    )
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
