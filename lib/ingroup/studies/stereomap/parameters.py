@@ -27,6 +27,7 @@ class Parameters(parameters.Parameters):
     ROUNDS: Count
     ABLATION_ROUNDS: CountOrNone
     FORM: Literal["released", "grammatical"]
+    WORDING: Literal["paper", "released"]
     CALLS: Literal["together", "separate"]
     TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
     INCOMPLETE: Literal["drop", "mean"]
