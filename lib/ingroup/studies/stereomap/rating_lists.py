@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE
+from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE, Rule
 
 INCOMPLETE = "incomplete"
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
@@ -29,9 +29,11 @@ class Ratings(NamedTuple):
 
 
 def parse_ratings(
-    text: str | None, words: Sequence[str], low: float = 1, high: float = 5
+    text: str | None, words: Sequence[str], low: float = 1, high: float = 5, rule: Rule = "sound"
 ) -> Ratings:
     r"""Read a rating for each of several words.
+
+    Rule "sound":
 
     1. A word is found whatever its case, with a hyphen or a space ("High status"). The word
        "Rating" is that of a rating without a word: "Overall: 4", "I would rate nurses as a 4".
@@ -44,10 +46,21 @@ def parse_ratings(
     5. Of a reply that opens with a refusal only labels are read.
     6. A range, two different numbers, one outside the scale or out of anything but `high` are none.
 
+    Rule "released" is that of the authors' code: of the lines from the first word up to an overall
+    rating, "word: 4", with a bullet or a number before it or not (their reader of gpt-3.5-turbo;
+    they have one a model); a rating alone is taken from the first line with a number, the first
+    that one of `_ALONE` finds. So "3-4" is 3, "4 = often" 4, "Overall: 4/5" 5, "3 or 4 out of 5"
+    none. Values may be outside the scale; without any a reply is "refused".
+
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
+    if rule == "released":
+        found = _released(str(text or ""), words)
+        values = {word: found.get(word, math.nan) for word in words}
+        missing = {word: NOT_RATED for word in words if word not in found}
+        return Ratings(values, INCOMPLETE if missing else OK if found else REFUSED, missing)
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
     for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
@@ -64,6 +77,47 @@ def parse_ratings(
     if len(missing) == len(words):
         return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, missing)
     return Ratings(values, INCOMPLETE if missing else OK, missing)
+
+
+_DECIMAL = r"(?<![\d.])(\d+(?:\.\d+)?)"
+_RATED = [rf"{start}:\s+{_DECIMAL}" for start in (r"-\s+(.*)", r"-(.*)", r"\d.\s+(.*)", "(.*)")]
+_OUT, _ON = r"\s+out of 5", r"\s+on a 5-point scale"
+_ALONE = [
+    *(rf".*{_DECIMAL}\s+{to}\s.*{_DECIMAL}{of}" for of in (_OUT, _ON) for to in ("or", "to")),
+    *(rf"(?<=The rating).*{_DECIMAL}{of}" for of in (_OUT, "/", r"\s+on the 5-point scale", _ON)),
+    rf"(?<=The rating).*{_DECIMAL}\s+\(out of 5\)",
+    rf"Rating:\s+{_DECIMAL}", rf"Rating:{_DECIMAL}", rf"(?<=The rating).*{_DECIMAL}",
+    rf".*{_DECIMAL}{_ON}", *(rf"rate.*(?<=as).*{_DECIMAL}{of}" for of in (r"\sout of 5", "/", "")),
+    rf"^{_DECIMAL}", rf"{_DECIMAL}/", rf".*{_DECIMAL}{_OUT}", _DECIMAL,
+]  # fmt: skip
+_FIRST = {"Friendly": "Friendly:", "Help": rf"Help.*:\s+{_DECIMAL}"}
+_ALIASES = {
+    "status": "High-status", "Admiration": "Admire", "Pride": "Proud", "Envy": "Envious",
+    "Jealousy": "Jealous",
+}  # fmt: skip
+
+
+def _released(text: str, words: Sequence[str]) -> dict[str, float]:
+    """Ratings by word, as the authors' code reads them."""
+    lines = [line for line in text.split("\n") if line]
+    if len(words) == 1:
+        hits = (re.search(pattern, line) for line in lines for pattern in _ALONE)
+        hit = next(filter(None, hits), None)
+        return {words[0]: float(hit[1])} if hit and hit.lastindex == 1 else {}
+    overall = next(
+        (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line)), None
+    )
+    begins = _FIRST.get(words[0], words[0])
+    first = next((k for k, line in enumerate(lines) if re.search(begins, line)), len(lines))
+    found = {}
+    for line in lines[first:overall]:
+        if hit := next(filter(None, (re.search(pattern, line) for pattern in _RATED)), None):
+            name = hit[1].strip()
+            found[name.split(" ")[0] if words[0] == "Help" else name] = hit[2]  # "Help nurses: 4"
+    found |= {_ALIASES[name]: found[name] for name in _ALIASES if name in found}
+    if overall is not None and (hit := re.search(rf"Overall.*:.*{_DECIMAL}", lines[overall])):
+        found["Rating"] = hit[1]
+    return {word: float(found[word]) for word in words if word in found}
 
 
 class _Span(NamedTuple):
