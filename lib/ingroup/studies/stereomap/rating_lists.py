@@ -5,7 +5,6 @@ As in `ingroup.parsing` no reply raises.
 
 import math
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,10 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE, Rule
+import yaml
+
+from ingroup import paths
+from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE, Rule, plain
 
 INCOMPLETE = "incomplete"
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
@@ -49,7 +51,7 @@ def parse_ratings(
     Rule "released" is that of the authors' code: of the lines from the first word up to an overall
     rating, "word: 4", with a bullet or a number before it or not (their reader of gpt-3.5-turbo;
     they have one a model); a rating alone is taken from the first line with a number, the first
-    that one of `_ALONE` finds. So "3-4" is 3, "4 = often" 4, "Overall: 4/5" 5, "3 or 4 out of 5"
+    that a list of patterns finds. So "3-4" is 3, "4 = often" 4, "Overall: 4/5" 5, "3 or 4 out of 5"
     none. Values may be outside the scale; without any a reply is "refused".
 
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
@@ -60,13 +62,13 @@ def parse_ratings(
         found = _released(str(text or ""), words)
         values = {word: found.get(word, math.nan) for word in words}
         missing = {word: NOT_RATED for word in words if word not in found}
-        return Ratings(values, INCOMPLETE if missing else OK if found else REFUSED, missing)
+        return Ratings(values, (INCOMPLETE if missing else OK) if found else REFUSED, missing)
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
     for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
         found[word][tier].add(read)
     values, missing = dict.fromkeys(words, math.nan), {}
-    told = 1 if _OPENS_WITH_REFUSAL.match(text) else 3
+    told = 1 if OPENS_WITH_REFUSAL.match(text) else 3
     for word, tiers in found.items():
         reads = next(filter(None, tiers[:told]), {NOT_RATED})
         read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
@@ -79,42 +81,31 @@ def parse_ratings(
     return Ratings(values, INCOMPLETE if missing else OK, missing)
 
 
-_DECIMAL = r"(?<![\d.])(\d+(?:\.\d+)?)"
-_RATED = [rf"{start}:\s+{_DECIMAL}" for start in (r"-\s+(.*)", r"-(.*)", r"\d.\s+(.*)", "(.*)")]
-_OUT, _ON = r"\s+out of 5", r"\s+on a 5-point scale"
-_ALONE = [
-    *(rf".*{_DECIMAL}\s+{to}\s.*{_DECIMAL}{of}" for of in (_OUT, _ON) for to in ("or", "to")),
-    *(rf"(?<=The rating).*{_DECIMAL}{of}" for of in (_OUT, "/", r"\s+on the 5-point scale", _ON)),
-    rf"(?<=The rating).*{_DECIMAL}\s+\(out of 5\)",
-    rf"Rating:\s+{_DECIMAL}", rf"Rating:{_DECIMAL}", rf"(?<=The rating).*{_DECIMAL}",
-    rf".*{_DECIMAL}{_ON}", *(rf"rate.*(?<=as).*{_DECIMAL}{of}" for of in (r"\sout of 5", "/", "")),
-    rf"^{_DECIMAL}", rf"{_DECIMAL}/", rf".*{_DECIMAL}{_OUT}", _DECIMAL,
-]  # fmt: skip
-_FIRST = {"Friendly": "Friendly:", "Help": rf"Help.*:\s+{_DECIMAL}"}
-_ALIASES = {
-    "status": "High-status", "Admiration": "Admire", "Pride": "Proud", "Envy": "Envious",
-    "Jealousy": "Jealous",
-}  # fmt: skip
+_CODE = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
+_DECIMAL = yaml.safe_load(_CODE)["number"]
+_CODE = yaml.safe_load(_CODE.replace("<n>", _DECIMAL))
 
 
 def _released(text: str, words: Sequence[str]) -> dict[str, float]:
     """Ratings by word, as the authors' code reads them."""
     lines = [line for line in text.split("\n") if line]
     if len(words) == 1:
-        hits = (re.search(pattern, line) for line in lines for pattern in _ALONE)
+        hits = (re.search(pattern, line) for line in lines for pattern in _CODE["alone"])
         hit = next(filter(None, hits), None)
         return {words[0]: float(hit[1])} if hit and hit.lastindex == 1 else {}
     overall = next(
         (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line)), None
     )
-    begins = _FIRST.get(words[0], words[0])
+    begins, names = _CODE["begins"].get(words[0], words[0]), _CODE["names"]
     first = next((k for k, line in enumerate(lines) if re.search(begins, line)), len(lines))
     found = {}
     for line in lines[first:overall]:
-        if hit := next(filter(None, (re.search(pattern, line) for pattern in _RATED)), None):
+        if hit := next(
+            filter(None, (re.search(pattern, line) for pattern in _CODE["rated"])), None
+        ):
             name = hit[1].strip()
             found[name.split(" ")[0] if words[0] == "Help" else name] = hit[2]  # "Help nurses: 4"
-    found |= {_ALIASES[name]: found[name] for name in _ALIASES if name in found}
+    found |= {own: found[name] for name, own in names.items() if name in found}
     if overall is not None and (hit := re.search(rf"Overall.*:.*{_DECIMAL}", lines[overall])):
         found["Rating"] = hit[1]
     return {word: float(found[word]) for word in words if word in found}
@@ -132,30 +123,14 @@ _Pair = tuple[str, int, str | float]  # a word, a tier, and what was read
 
 _NO_CLAIM = (OUTSIDE, OTHER_SCALE)  # in a sentence or beside a rating these tell of something else
 
-_SIGNS = (
-    dict.fromkeys(APOSTROPHES, "'")
-    | dict.fromkeys("−–—‐‑－", "-")
-    | dict.fromkeys("／⁄", "/")
-    | dict.fromkeys('*`_#"“”\\', "")
-    | {"．": ".", "：": ":", "｜": "|", "│": "|", "（": "(", "）": ")", "％": "%"}
+_MARKS = str.maketrans(
+    dict.fromkeys('*`_#"“”\\', "") | dict(zip("—：｜│（）", "-:||()", strict=True))
 )
 
 
-class _Plain(dict):
-    """For str.translate, filled as characters come: signs and the digits of any script in ASCII."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        other = char if unicodedata.numeric(char, None) is None else "x"  # spoils its number
-        self[code] = str(unicodedata.decimal(char, other))
-        return self[code]
-
-
-_PLAIN = _Plain(str.maketrans(_SIGNS))
-
-
 def _plain(text: str | None) -> str:
-    return text.translate(_PLAIN) if isinstance(text, str) else ""
+    text = text.translate(_MARKS) if isinstance(text, str) else ""
+    return text if text.isascii() else "".join(map(plain, text))
 
 
 @lru_cache(maxsize=16)
@@ -191,9 +166,6 @@ _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
 _BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
 _COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
-_OPENS_WITH_REFUSAL = re.compile(
-    rf"(?i)\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})"
-)
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
 
