@@ -37,6 +37,7 @@ class Parameters(parameters.Parameters):
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
     MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
     DOCUMENTS: Literal["sound", "released"]
+    LOOKUP: Literal["sound", "paper"]
     LEMMAS: Literal["sound", "paper"]
     KEYBERT: Literal["package", "hub"]
     SHEETS: Annotated[Texts, readable(lambda files: files and human_evaluation.score(files))]
