@@ -15,8 +15,8 @@ from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
-    Over choices a word's value is the mean of its distribution, and there are no keywords. `rule`
-    is that of `parse_ratings`.
+    Over choices a word's value is the mean of its distribution, without keywords; `rule` is as of
+    `parse_ratings`.
 
     ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
     ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and

@@ -80,7 +80,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
             labels = {"version": version, "ablation": ablation}
             if model.over_choices and rounds:
-                for words, same in _by_words(prompts).items():
+                alike: dict[tuple[str, ...], list[str]] = {}  # prompts by the words that they rate
+                for prompt in prompts:
+                    alike.setdefault(stimuli.expected(prompt).words, []).append(prompt)
+                for words, same in alike.items():
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
                     design = trials(groups, same, ablation, how[0], "together", how[2])
                     sampling = over_choices(words)
@@ -92,14 +95,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                 part = f"{name}-round{turn}"
                 found.append(Call(*at, part, design, sampling, labels | {"round": turn}))
     return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
-
-
-def _by_words(prompts: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
-    """Prompts by the words that they rate."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for prompt in prompts:
-        found.setdefault(stimuli.expected(prompt).words, []).append(prompt)
-    return found
 
 
 def over_choices(words: Sequence[str]) -> Sampling:

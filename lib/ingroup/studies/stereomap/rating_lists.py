@@ -35,8 +35,6 @@ def parse_ratings(
 ) -> Ratings:
     r"""Read a rating for each of several words.
 
-    Rule "sound":
-
     1. A word is found whatever its case, with a hyphen or a space ("High status"). The word
        "Rating" is that of a rating without a word: "Overall: 4", "I would rate nurses as a 4".
     2. Set aside are mentions of the scale ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
@@ -48,11 +46,10 @@ def parse_ratings(
     5. Of a reply that opens with a refusal only labels are read.
     6. A range, two different numbers, one outside the scale or out of anything but `high` are none.
 
-    Rule "released" is that of the authors' code: of the lines from the first word up to an overall
-    rating, "word: 4", with a bullet or a number before it or not (their reader of gpt-3.5-turbo;
-    they have one a model); a rating alone is taken from the first line with a number, the first
-    that a list of patterns finds. So "3-4" is 3, "4 = often" 4, "Overall: 4/5" 5, "3 or 4 out of 5"
-    none. Values may be outside the scale; without any a reply is "refused".
+    Rule "released" is that of the authors' code: of the lines from the first word to an overall
+    rating "word: 4", whatever is before it (their reader of gpt-3.5-turbo; each model has one); a
+    rating alone from the first line with a number, by a list of patterns. "3-4" is 3, "4 = often"
+    4, "Overall: 4/5" 5, "3 or 4 out of 5" none, 85 stays; without any a reply is "refused".
 
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".

@@ -132,10 +132,9 @@ def messages(
 ) -> list[Message]:  # fmt: skip
     """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
 
-    The paper does not print the three reduced texts; ``prompts.yaml`` says what is left out.
-    ORIGINAL has no chain of thought to leave out. `wording` "released" is what the authors' code
-    sends, to the blank; reduced prompts and ORIGINAL are the paper's. Checked against the text of
-    Tables 6 and 7, and the 686 (separate: 1,078) prompts of the code.
+    ``prompts.yaml`` says what the three reduced texts, not printed, leave out; in ORIGINAL there is
+    no chain of thought. `wording` "released" is what the authors' code sends; reduced prompts and
+    ORIGINAL are the paper's. Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
     parts = _parts(group, prompt, ablation, form, "together", wording)
     return [{"role": "user", "content": _TEXTS["join"].join(parts.values())}]
