@@ -12,7 +12,7 @@ ASKED = {
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 2, "ABLATION_ROUNDS": 0, "FORM": "released",
     "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
     "MAX_TOKENS": 400, "SEED": 0,
-    "INCOMPLETE": "drop", "CLUSTERS": 2, "ALPHA": 0.05,
+    "INCOMPLETE": "drop", "PARSING": "sound", "CLUSTERS": 2, "ALPHA": 0.05,
 }  # fmt: skip
 NUMBERS = np.arange(1, 6)
 
