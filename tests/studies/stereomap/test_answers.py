@@ -109,7 +109,7 @@ def test_what_is_not_stored_is_left_out_and_a_model_without_answers_named(asked)
     gone = next(one for one in calls if one.over_choices).folder
     (gone / "manifest.json").unlink()
     assert len(there(design.calls(stored))) == len(calls) - 1
-    with pytest.raises(StoreError, match="nobody@stored.* holds no answers"):
+    with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
         lens._ratings(ASKED | {"MODELS": ["nobody@stored"]}, "nobody")
 
 

@@ -9,7 +9,6 @@ Student's t unless said. Every function raises ValueError for fewer than 2 units
 that take several groups name the one.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,9 +16,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.regression.mixed_linear_model import MixedLM
 
-from ingroup.stats.paired import TINY, PairedTest, adjust, nan_mean, paired_test
+from ingroup.stats.paired import PairedTest, adjust, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 
@@ -156,45 +154,6 @@ def excess_over_brittleness(
     d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
     sign = -1 if d[~np.isnan(d - s)].sum() < 0 else 1
     return _scenario_mean(sign * d - s)
-
-
-def mixed_model(groups: Mapping[str, ArrayLike], control: ArrayLike) -> pd.DataFrame:
-    """All groups of a category in one linear mixed model (REML): a check of `bias_table`.
-
-    The rating of a prompt is the effect of its group (the control's is 0), plus random effects of
-    the scenario, of the wording and of the group within the scenario, plus a residual. By
-    statsmodels' MixedLM with Powell's method: its default stops early where an effect is near 0.
-    Without missing ratings the bias is that of `bias`; its standard error, the same for all groups,
-    is checked against the analysis of variance. ValueError for 1 wording.
-
-    One row a group: ``bias``, ``se``, ``low`` to ``high`` (normal), ``statistic`` (z), ``p``; and
-    in every row whether the fit ``converged`` and the ``messages`` it gave. Without a fit, or
-    without a residual (equal answers), the numbers are NaN.
-    """
-    _rows(groups, lambda ratings: bias(ratings, control))
-    prompts = np.array([_prompts(ratings) for ratings in (control, *groups.values())])
-    if prompts.shape[2] < 2:
-        raise ValueError("there is 1 wording, expected at least 2 for a mixed model")
-    names = ["group", "scenario", "wording"]
-    places = pd.MultiIndex.from_product(map(range, prompts.shape), names=names)
-    rows = pd.Series(prompts.ravel(), places, name="rating").dropna().reset_index()
-    within = {"group": "0 + C(group)", "wording": "0 + C(wording)"}
-    options = {"groups": "scenario", "re_formula": "1", "vc_formula": within}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            fit = MixedLM.from_formula("rating ~ C(group)", rows, **options).fit(method="powell")
-            if fit.scale < TINY:
-                raise np.linalg.LinAlgError("no residual")
-            numbers = fit.params, fit.bse, *fit.conf_int().to_numpy().T, fit.tvalues, fit.pvalues
-            numbers, converged = np.array(numbers).T[1 : len(groups) + 1], fit.converged
-        except np.linalg.LinAlgError as error:
-            warnings.warn(f"no fit: {error}", stacklevel=1)
-            numbers, converged = np.nan, False
-    columns = ["bias", "se", "low", "high", "statistic", "p"]
-    table = pd.DataFrame(numbers, pd.Index(groups, name="group"), columns)
-    messages = "; ".join(str(warning.message) for warning in caught)
-    return table.assign(converged=bool(converged), messages=messages)
 
 
 def by_group(
