@@ -1,10 +1,10 @@
-# Ingroup: `make all` runs the studies, `make test` the tests; each makes the environment it needs.
+# Ingroup: `make all` runs the studies, `make test` the tests; each makes the environment it needs, and
 # `make help` lists the rest. A parameter of a notebook can be set on the command line.
 
 PYTHON  ?= python3
 PROFILE ?= demo
 VENV := .venv
-VLLM := .venv-vllm
+VLLM := $(VENV)-vllm
 PY   := $(VENV)/bin/python
 PIP  := -m pip install --quiet --disable-pip-version-check
 UV   := $(VENV)/bin/uv pip install --quiet --no-deps --compile-bytecode --python
@@ -56,8 +56,7 @@ DONE  := $(OUT)/notebooks
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: help all notebooks ask model record check-recordings plan figures report data lab test test-report test-vllm test-ray \
-	test-fire test-training bench bench-scale bench-gpu calibrant lock lint clean again $(NUMBERS)
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) notebooks again $(NUMBERS)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -191,10 +190,11 @@ bench-scale: $(READY)  ## from 37 million stored answers to tables: time and mem
 	@$(PY) bench/scale.py
 bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
 	@$(RUN_PY) bench/gpu.py
+calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated (minutes)
+	@$(PY) bench/calibration.py
 calibrant: $(READY)  ## train both calibrants anew, an hour and a half on two cores
 	@$(PY) data/models/training/train.py calibrant & $(PY) data/models/training/train.py calibrant-null & wait
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/report build/runs build/bench .pytest_cache .ruff_cache .hypothesis
-	@if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi
+	@rm -rf build/notebooks build/tables build/report build/runs build/bench .pytest_cache .ruff_cache .hypothesis; if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi

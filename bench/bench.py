@@ -28,8 +28,6 @@ WANTED = {
     "dictionary": 4,
     "store_write": 1,
     "store_size": 20,
-    "render": 1.5,
-    "render_rate": 1,
     "ray_scaling": 3.5,
     "engine_overhead": 1 / 1.1,  # at most 10 % slower than vLLM alone
     "choices": 20,

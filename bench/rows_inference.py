@@ -1,7 +1,6 @@
 """Store, prompts, many engines on Ray, and what the pipeline adds to vLLM."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -12,15 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from transformers import AutoTokenizer
 
 import scale
 from bench import HERE, row, seconds
-from ingroup import models, paths
+from ingroup import models
 from ingroup.design import Block, Design
 from ingroup.inference import Reply, Sampling, generate, make_engine, open_store
 from ingroup.inference.cluster import Cluster
-from ingroup.inference.prompts import Prompter
 from ingroup.inference.transformers_engine import LEAST, batches
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
@@ -51,31 +48,6 @@ def bench_store() -> Iterator[dict]:
         size = sum(part.stat().st_size for part in store.folder.glob("part-*")) / 1e6
         tsv = f"that TSV file, {number:,} trials"
         yield row("store_size", size, file.stat().st_size / 1e6, tsv, "MB")
-
-
-def bench_render() -> Iterator[dict]:
-    """From a number of the design to token ids, on one core, nothing remembered from before."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    design = trials(stimuli.load_events("sample", 36), [SETTING])
-    tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / models.calibrants()[0])
-    chats = [trial.messages for trial in design]
-    texts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, tokenize=False)
-    starts = range(0, len(design), SHARD)
-
-    def bare() -> list[list[int]]:
-        batches = (texts[start : start + SHARD] for start in starts)
-        return [x for b in batches for x in tokenizer(b, add_special_tokens=False)["input_ids"]]
-
-    def ours() -> list[list[int]]:
-        prompter = Prompter(tokenizer)
-        parts = (range(start, min(start + SHARD, len(design))) for start in starts)
-        return [x for p in parts for x in prompter.batch([design[n].messages for n in p])]
-
-    assert ours() == bare()
-    took = seconds(ours)
-    baseline = f"the bare tokenizer on the same {len(design):,} prompts"
-    yield row("render", took, seconds(bare), baseline)
-    yield row("render_rate", took, len(design) / 50_000, "50,000 prompts a second")
 
 
 class Sleeper:

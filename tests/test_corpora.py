@@ -34,7 +34,10 @@ def register(monkeypatch, address: str) -> None:
     """Two corpora, one known by SHA-256 and one by git's ids."""
     tiny = {name: f"sha256:{hash_}" for name, hash_ in SHA256.items()}
     blobs = {name: f"git:{id_}" for name, id_ in IDS.items()}
-    registry = {"tiny": Corpus("nobody", address, tiny), "blobs": Corpus("git", address, blobs)}
+    registry = {
+        "tiny": Corpus("nobody", address, tiny, "CORPUS=tiny (notebook 10)"),
+        "blobs": Corpus("git", address, blobs),
+    }
     monkeypatch.setattr(corpora, "CORPORA", registry)
 
 
@@ -220,7 +223,7 @@ def test_the_command_prints_a_line_a_corpus(mirror, tmp_path, monkeypatch, capsy
 
 def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
-    shutil.rmtree(mirror / "tiny")
+    (mirror / "tiny" / "one.tsv").unlink()
     assert corpora.main(["--mirror", str(mirror)]) == 1
     assert capsys.readouterr() == (
         f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n",
@@ -231,3 +234,36 @@ def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, tmp_path, monkeypat
     assert out.startswith("blobs: 3 files verified")
     sentence = "tiny: http://127.0.0.1:1/one.tsv could not be fetched .*DATA_MIRROR=<folder>.*\n"
     assert re.fullmatch(sentence, err)  # no net: it names the other way
+
+
+def test_a_mirror_may_lack_a_corpus_that_the_run_does_not_need(
+    mirror, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    for name in CONTENTS:
+        (mirror / "tiny" / name).unlink()  # a folder with other files is as good as none
+    (mirror / "tiny" / "notes.txt").write_text("mine")
+    lacking = ["--mirror", str(mirror)]
+    assert corpora.main(lacking) == 0
+    sentence = f"tiny: The mirror '{mirror}' lacks it; CORPUS=tiny (notebook 10) needs it.\n"
+    fetched = f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n"
+    assert capsys.readouterr() == (fetched, sentence)
+    for corpus, failed in (("tiny", 1), ("sample", 0)):  # as make gives it
+        monkeypatch.setenv("CORPUS", corpus)
+        assert corpora.main(lacking) == failed
+    monkeypatch.setattr(paths, "PROFILES", tmp_path)
+    for name, corpus in (("demo", "sample"), ("full", "tiny")):
+        (tmp_path / f"{name}.yaml").write_text(f"10_empathy_gap:\n  CORPUS: {corpus}\n  N: 3\n")
+    assert corpora.main(lacking) == 0
+    monkeypatch.setenv("PROFILE", "full")
+    assert corpora.main(lacking) == 1
+    assert capsys.readouterr() == (fetched * 4, sentence * 4)
+
+
+def test_every_corpus_says_what_needs_it():
+    """A parameter that a notebook takes, with the name of the corpus."""
+    for name, corpus in CORPORA.items():
+        parameter, notebook = re.fullmatch(rf"([A-Z]+)={name} \(notebook (\d\d)\)",
+                                           corpus.needed_by).groups()  # fmt: skip
+        (file,) = paths.NOTEBOOKS.glob(f"{notebook}_*.ipynb")
+        assert re.search(rf"\"{parameter} = ", file.read_text("utf8"))

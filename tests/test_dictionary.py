@@ -250,6 +250,24 @@ def test_a_keyword_is_found_at_its_step(toy, step):
     assert found == [(word, step) for word in FOUND[step].values()]
 
 
+def test_the_three_stages_of_the_paper_and_none_of_ours(toy):
+    """Letter by letter, then the lemma of a keyword without a space, then by hand."""
+    stages = {
+        "Caring": ("caring", "exact"), " RISK taker ": ("risk taker", "exact"),
+        "nurses": ("nurse", "lemma"), "risk-takers": None, "risk takers": None,
+        "head-nurses": None, "open-nurses": ("open-nurse", "lemma"), "hard-working": None,
+        "low income": ("poor", "by hand"), "**caring**": None, "very friendly": None,
+        "friendly-": None, "": None,
+    }  # fmt: skip
+    words = pd.Index([*toy.words, "open-nurse"], name="word")
+    found = find([*stages], toy._replace(words=words), lemmas, {"low income": "poor"}, way="paper")
+    rows = zip(found.word, found.step, strict=True)
+    assert [None if pd.isna(word) else (word, step) for word, step in rows] == [*stages.values()]
+    reached = coverage(found.assign(model="one"), "model").set_index("printed_stage").coverage_pct
+    names = ["Initial Coverage", "+Lemmatization Coverage", "+Coverage"]
+    assert reached[names].tolist() == pytest.approx([200 / 13, 400 / 13, 500 / 13])
+
+
 def test_a_keyword_that_no_rule_may_take_is_missing(toy):
     """Two of them have a mapping, to a word that this dictionary lacks."""
     given = "not friendly,low income,friendly off,quite very friendly,god-friendly,head nurses,rich"

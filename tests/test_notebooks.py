@@ -12,6 +12,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import parameters, redraw, run
+from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.giebench import stimuli
 
@@ -145,6 +146,41 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     asked = both[both.significant_holm & ~both.exceeds].group
     shown = answer_to("20_biased_samaritan")
     assert [group for group in bias.group if f" {group} " in shown] == asked.tolist()
+
+
+def test_a_model_with_hardly_a_rating_is_named_and_left_out(tmp_path):
+    """Two scenarios: one rating of seniors and of every race, none of a gender."""
+    told = scenarios.load_scenarios()
+    told[told.scenario <= 2].to_csv(tmp_path / "two.csv", index=False)
+    said = {}
+    for category in scenarios.categories():
+        asked = samaritan.trials(scenarios.load_scenarios(tmp_path / "two.csv"), category)
+        for place, trial in enumerate(asked):
+            prompt, second = trial.condition["prompt"], trial.condition["prompt"].scenario == 2
+            few = {"Gender": True, "Race": second, "Age": second and prompt.group == "senior"}
+            silent = few[category] and prompt.group != scenarios.CONTROL
+            said[trial.messages[0]["content"]] = "No idea." if silent else str(40 + place % 17)
+    recorded = pd.DataFrame(said.items(), columns=["prompt", "response"])
+    recorded.to_csv(tmp_path / "said.csv", index=False)
+    given = {"MODELS": "somebody@replay", "RECORDINGS": str(tmp_path / "said.csv")}
+    given |= {"SCENARIOS": str(tmp_path / "two.csv"), "RUNS": "1", "POOLING": "averaged"}
+    target = run.execute(
+        "20_biased_samaritan", parameters.merged("20_biased_samaritan", "demo", given, run="few")
+    )
+    texts = [
+        "".join(output.get("text", []))
+        for cell in json.loads(target.read_text("utf8"))["cells"]
+        for output in cell.get("outputs", [])
+    ]
+    few = "\n".join(texts)
+    assert "somebody, 1, Age: senior is left out, 1 scenario(s) with what is compared, exp" in few
+    assert "somebody, 1, Race: white is left out, 1 scenario(s)" in few
+    assert "somebody, 1, Gender: male is left out, 0 scenario(s)" in few
+    bias = pd.read_csv(
+        paths.BUILD / "runs" / "few" / "tables" / "biased_samaritan" / "table01_02_03_bias.csv"
+    )
+    assert set(bias.category) == {"Age"}
+    assert set(bias.group) == {"teenager", "young_adult", "middle_aged"}
 
 
 def test_giebench_runs_from_prompt_to_figure(ran):

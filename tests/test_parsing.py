@@ -205,3 +205,11 @@ def test_the_label_of_a_number_is_found_as_by_the_slow_search(line):
     bare = re.sub(_LABEL, "", line, count=1, flags=re.IGNORECASE)
     rest, found = parsing._RATED.subn(lambda match: match["glue"] or "", bare)
     assert parsing._is_answer(line) == (found > 0 and not re.search(r"\w", rest))
+
+
+def test_a_lone_carriage_return_ends_a_line_as_a_line_feed_does():
+    for _, _, replies in SOUND:
+        for reply in (text for text in replies if isinstance(text, str) and "\n" in text):
+            for end in ("\r", "\r\n"):
+                other = parse_rating(reply.replace("\n", end), 0, 100)
+                assert repr(other) == repr(parse_rating(reply, 0, 100)), reply

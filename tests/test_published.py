@@ -19,7 +19,7 @@ ROWS = {
                                                 16, 20], strict=True)),
     "giebench": {1: 276, 2: 276, 3: 15, 4: 276, 5: 276, 6: 276, 7: 111, 8: 87},
     "stereomap": {2: 96, 3: 43, 4: 24, 5: 99, 8: 96, 9: 240, 10: 219, 12: 9, 13: 6, 14: 32, 15: 9,
-                  "appendix_b": 98},
+                  "appendix_b": 98, "appendix_l": 3},
 }  # fmt: skip
 
 
@@ -97,6 +97,12 @@ def test_compare():
     assert table["verdict"].to_list() == verdicts
     # Half a unit is within.
     assert published.compare(pd.Series(["0.3"]), 0.25)["verdict"].iloc[0] != "differs"
+
+
+def test_chance_is_named_where_rounding_alone_does_not_explain_a_difference():
+    table = published.compare(pd.Series(["1.70", "1.70", "1.70"]), [1.704, 1.72, 1.74], 0.02)
+    assert table.verdict.str.split().str[-1].tolist() == ["rounding", "chance", "differs"]
+    assert table.tolerance.tolist() == pytest.approx([0.025] * 3)
 
 
 def test_printed_numbers_stand_beside_those_of_a_run():

@@ -60,6 +60,30 @@ def test_a_table_that_is_wrong_is_one_sentence(tmp_path, content):
     assert str(caught.value).startswith(f"{file}, {WRONG[content]}")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_lone_carriage_return_is_part_of_a_text(tmp_path, end):
+    """As pandas writes it, without quotes; between quotes; several; and one at the very end."""
+    file = tmp_path / "a.tsv"
+    lines = ["name\ttext", "a\tone\rtwo", 'b\t"three\r\rfour"', "c\r\tfive", "d\tsix\r"]
+    file.write_bytes(end.join(lines).encode())
+    table = read_table(file, (), "\t")
+    assert table.index.tolist() == [2, 3, 4, 5]
+    assert table.text.tolist() == ["one\rtwo", "three\r\rfour", "five", "six\r"]
+    assert table.name.tolist() == ["a", "b", "c\r", "d"]
+
+
+def test_a_file_whose_lines_end_in_carriage_returns_is_a_table(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_bytes(b'name,text\ra,"two\nlines"\rb,\r')
+    assert read_table(file).to_numpy().tolist() == [["a", "two\nlines"], ["b", ""]]
+
+
+def test_a_number_of_5000_digits_in_json_is_a_number(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(f'{{"a": {"9" * 4300}, "b": {"9" * 5000}, "c": -12}}', "utf8")
+    assert read_json(file) == {"a": int("9" * 4300), "b": float("inf"), "c": -12}
+
+
 def test_a_cell_may_be_long(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a,b\n1," + "x" * 200_000 + "\n", "utf8")

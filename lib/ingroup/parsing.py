@@ -90,7 +90,7 @@ _RATED = re.compile(
 _LABEL_WORD = re.compile(r"\b(?:intensity|rating|score|answer)\b", re.IGNORECASE)
 _LABEL = re.compile(rf"[a-z' ]{{0,60}}{_LABEL_WORD.pattern}(?: is\b)?", re.IGNORECASE)
 
-_OPENS_WITH_REFUSAL = re.compile(
+OPENS_WITH_REFUSAL = re.compile(
     rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
 )
 
@@ -99,10 +99,10 @@ _SIGNS |= dict.fromkeys("−–‐‑－", "-") | dict.fromkeys("／⁄", "/")
 
 
 def _sound(text: str, low: float, high: float) -> Parsed:
-    text = text if text.isascii() else "".join(map(_plain, text))
-    text = _scale_mention(low, high).sub(" ", text)
+    text = text if text.isascii() else "".join(map(plain, text))
+    text = _scale_mention(low, high).sub(" ", "\n".join(text.splitlines()))  # \r ends one, too
     answer = [line for line in text.splitlines() if _is_answer(line)]
-    if not answer and _OPENS_WITH_REFUSAL.match(text):
+    if not answer and OPENS_WITH_REFUSAL.match(text):
         return Parsed(math.nan, REFUSED)
     numbers = {number for part in answer or [text] for number in _numbers(part, high)}
     if len(numbers) == 1 and low <= (value := numbers.pop()) <= high:
@@ -110,7 +110,7 @@ def _sound(text: str, low: float, high: float) -> Parsed:
     return Parsed(math.nan, REFUSED if REFUSAL.search(text) else UNPARSABLE)
 
 
-def _plain(char: str) -> str:
+def plain(char: str) -> str:
     """One character as ASCII if it is a digit or a sign; any other numeral spoils its number."""
     digit = unicodedata.decimal(char, None)
     if digit is not None:

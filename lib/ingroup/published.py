@@ -77,36 +77,41 @@ def tolerance(printed: pd.Series) -> pd.Series:
     return (0.5 * 10.0**-digits).where(texts.ne(""))
 
 
-def compare(printed: pd.Series, here: ArrayLike) -> pd.DataFrame:
+def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.DataFrame:
     """Printed numbers against numbers computed here.
 
     `printed` are n texts (a ``_printed`` column of :func:`load`), whose index is kept; `here` n
-    numbers, or one, in the same order and unit. Columns printed, here, difference (here minus
-    printed), :func:`tolerance` and verdict; where one of the two is missing it says so.
+    numbers, or one, in the same order and unit, and `spread` by how much chance may move them.
+    Columns printed, here, difference (here minus printed), tolerance (:func:`tolerance` and the
+    spread) and verdict; where one of the two is missing it says so.
     """
     table = pd.DataFrame({"printed": pd.to_numeric(printed.mask(printed.eq("")))})
     table["here"] = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
     table["difference"] = table["here"] - table["printed"]
-    table["tolerance"] = tolerance(printed)
-    agrees = table["difference"].abs() <= table["tolerance"] + FLOAT_ERROR
-    table["verdict"] = np.where(agrees, "agrees within rounding", "differs")
+    rounding = tolerance(printed)
+    table["tolerance"] = rounding + np.asarray(spread, dtype=float)
+    near = [table["difference"].abs() <= t + FLOAT_ERROR for t in (rounding, table["tolerance"])]
+    table["verdict"] = np.select(
+        near, ["agrees within rounding", "agrees within chance"], "differs"
+    )
     table.loc[table["difference"].isna(), "verdict"] = "nothing to compare"
     return table
 
 
 def beside(
-    study: str, model: str | None, sources: Iterable[tuple[int | str, str, pd.Series]]
+    study: str, model: str | None, sources: Iterable[tuple[int | str, str, *tuple[pd.Series, ...]]]
 ) -> pd.DataFrame:
     """Printed numbers of one model, of one or several tables, beside those of this run.
 
     `model` is as of :func:`model_of`. A source is a table as in :func:`load`, its column of numbers
     and the numbers of this run, their index named as the columns that tell the table's rows apart,
-    e.g. ``run`` and ``group``; printed rows that are not in it are left out. Columns ``table``,
+    e.g. ``run`` and ``group``; printed rows that are not in it are left out. A fourth item is the
+    spread of :func:`compare`, with the same index. Columns ``table``,
     ``number`` (the column), ``row`` (the index, joined by commas), then those of :func:`compare`.
     InputError for a column that the table has not, or a row that the table or the run has twice.
     """
     blocks = [pd.DataFrame(columns=_BESIDE.split())]
-    for table, column, here in sources if model else ():
+    for table, column, here, *spread in sources if model else ():
         rows = load(study, table)
         whose = "source" if "source" in rows else "model"
         rows = rows[rows[whose] == model] if whose in rows else rows
@@ -119,7 +124,8 @@ def beside(
         for frame, where in ((own, "this run"), (rows, "the table")):
             for name in frame.index[frame.index.duplicated()]:
                 raise wrong(f"{study}, table {table}", f"{name!r} twice in {where}", "it once")
-        compared = compare(rows[f"{column}_printed"], own.reindex(rows.index))
+        numbers = [given.set_axis(own.index).reindex(rows.index) for given in (here, *spread)]
+        compared = compare(rows[f"{column}_printed"], *numbers)
         block = compared.rename_axis("row").reset_index().assign(table=table, number=column)
         blocks.append(block[blocks[0].columns])
     return pd.concat(blocks[1:] or blocks, ignore_index=True)

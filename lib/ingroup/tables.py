@@ -6,6 +6,7 @@ A sentence names the file, the line or key, the column, what was found and what 
 import csv
 import io
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
+_LINE_END = re.compile(r"\r++\n?|\n")
 
 
 class InputError(ValueError):
@@ -50,10 +52,15 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
     """A table of texts, each row under the number of the line on which it begins, from 1.
 
     The first line names the columns, of which `columns` have to be there; blank lines are passed
-    over. Cells are as written (str, "" where empty). InputError as :func:`decoded`, for a file
-    without columns or rows; a column missing or twice; a row too long or short; an open quote.
+    over. Cells are as written (str, "" where empty), a carriage return in one, quoted or not, too,
+    unless one ends the first line. InputError as :func:`decoded`, for a file without columns or
+    rows; a column missing or twice; a row too long or short; an open quote.
     """
-    reader = csv.reader(io.StringIO(decoded(file), newline=""), delimiter=delimiter, strict=True)
+    text, mark = decoded(file), "\r"
+    if (end := _LINE_END.search(text)) and end[0].endswith("\n"):
+        mark = next(c for c in map(chr, range(0xE000, 0xF900)) if c not in text)
+        text = _LINE_END.sub(lambda e: e[0] if e[0][-1] == "\n" else mark * len(e[0]), text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     rows: dict[int, list[str]] = {}
     line = 1
@@ -65,7 +72,7 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
                 if len(cells) != len(header):
                     expected = f"{len(header)}; a text that holds the delimiter has to be in quotes"
                     raise wrong(at(file, line), f"{len(cells)} fields", expected)
-                rows[line] = cells
+                rows[line] = [cell.replace(mark, "\r") for cell in cells]
             line = reader.line_num + 1
     except csv.Error as problem:
         found = "a quote that does not close at the end of its field"
@@ -102,7 +109,8 @@ def read_json(file: Path) -> Any:
         return made
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        whole = lambda n: int(n) if len(n) <= 4300 else float(n)  # noqa: E731 (more, int refuses)
+        return json.loads(text, object_pairs_hook=once, parse_int=whole)
     except json.JSONDecodeError as problem:
         where = f"{at(file, problem.lineno)}, column {problem.colno}"
         raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem

@@ -72,6 +72,15 @@ def test_the_engine_stored_finds_the_answers_of_any(plan):
     assert odd.folder == made
 
 
+def test_of_several_stores_the_one_with_most_shards_is_read(plan):
+    one = called(plan, engine="stored")
+    broken = answered(one, paths.RESPONSES, "transformers")
+    whole = answered(one, paths.RESPONSES, "vllm")
+    assert one.folder == broken  # the first by name, of equals
+    next(broken.glob("part-*")).unlink()
+    assert one.folder == whole
+
+
 def test_where_nothing_is_missing_no_engine_is_made(plan):
     one = called(plan)
     answered(one, paths.RESPONSES, "vllm", revision="a", bos="template", dtype="float32")
@@ -143,10 +152,10 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     assert ask([gone], {}) == [gone]
     manifest = json.loads((part / "manifest.json").read_text())
     (part / "manifest.json").write_text(json.dumps(manifest | {"sampling_choices": ["0", "2"]}))
-    assert ask([gone], {}) == []
-    capsys.readouterr()
+    assert ask([gone, here], {}) == [here]
     next(here.folder.glob("part-00000*")).unlink()
-    assert ask([here], {}) == []
+    with pytest.raises(StoreError, match="not stored, and not asked for: 2 calls, n P over ch"):
+        ask([gone, here], {})
 
 
 def test_one_that_was_asked_over_choices_is_analysed_by_that(plan):

@@ -10,10 +10,12 @@ from ingroup.inference import ask, make_engine, parts, stored
 from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
+from ingroup.studies.biased_samaritan.design import calls as biased_samaritan
 from ingroup.studies.empathy_gap import answers, stimuli
 from ingroup.studies.empathy_gap.design import calls
 
 KEY = "sk-planted-0123456789abcdefghij"
+RECORDED = {"RECORDINGS": str(paths.DATA)}  # a place that is there
 FIRST = stimuli.load_events("sample", 2).generated_text[0]
 
 
@@ -76,18 +78,34 @@ def test_what_it_took_is_told_and_the_key_is_in_no_file(served):
     assert any(b"[key]" in file.read_bytes() for file in files if file.suffix == ".parquet")
 
 
-def test_recorded_answers_give_the_same_responses(served):
-    """Of the other engine's store, whose failed calls have no text."""
-    recorded = served[1]
-    folder = recorded[0].folder.parent
-    replayed = asked(ENGINE="replay", RECORDINGS=str(folder))
-    assert replayed[0].folder.parent != folder
-    first, again = (
-        pd.concat(part for call in done for part in parts(stored(call)))
-        for done in (recorded, replayed)
-    )
+def test_recorded_answers_give_the_same_responses(served, tmp_path):
+    """Of the other engine's texts in a table; what had failed there is not recorded."""
+    first, rows = pd.concat(part for call in served[1] for part in parts(stored(call))), []
+    trials = (trial for call in served[1] for trial in call.design)
+    for trial, text in zip(trials, first.text, strict=True):
+        turns = [message["content"] for message in trial.messages]
+        rows += [(*turns, text)] if isinstance(text, str) else []
+    file = tmp_path / "recorded.csv"
+    pd.DataFrame(rows, columns=["system", "prompt", "response"]).to_csv(file, index=False)
+    replayed = asked(ENGINE="replay", RECORDINGS=str(file))
+    again = pd.concat(part for call in replayed for part in parts(stored(call)))
     assert again.text.astype(object).equals(first.text.astype(object))
     assert (again.finish_reason == "failed").sum() == 6
+
+
+def test_a_round_without_recordings_is_left_out(tmp_path, monkeypatch, capsys):
+    """Of two rounds one is recorded: the other is not asked, and no answer is given twice."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    values = {"MODELS": "m", "ENGINE": "replay", "RUNS": "2"}
+    every = biased_samaritan(merged("20_biased_samaritan", "demo", values | RECORDED))
+    rows = [(trial.messages[-1]["content"], "7") for trial in every[0].design]
+    file = tmp_path / "recorded.csv"
+    pd.DataFrame(rows, columns=["prompt", "response"]).to_csv(file, index=False)
+    done = ask(every, values | {"RECORDINGS": str(file)})
+    assert {call.round for call in every} == {1, 2}
+    assert {call.round for call in done} == {1}
+    assert "not stored, and not asked for: 3 calls, m 2" in capsys.readouterr().err
+    assert set(stored(done[0]).read().text) == {"7"}
 
 
 def test_a_name_makes_its_engine(tmp_path, monkeypatch):

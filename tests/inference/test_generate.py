@@ -70,7 +70,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     with pytest.raises(StoreError, match="holds no answers; run the study again"):
         stored(asked[0])
     ask(asked, {"SYSTEM": "fold", "ENGINE_WORKERS": 1, "MODELS": "a;b", "RUN": "x"})
-    options = {"system": "fold", "workers": 1, "designs": [short]}
+    options = {"system": "fold", "workers": 1}
     assert engines == [["vllm", name, options, "closed"] for name in ("a", "b")]
     assert [set(stored(one).read().text) for one in asked] == [{"a"}, {"a"}, {"b"}]
     other = called(Few(plan, 0, 21), "a")
@@ -81,10 +81,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     assert engines[-1][-1] == "closed"
 
 
-def test_recordings_belong_to_one_design_and_what_is_not_settled_is_not_asked(plan, engines):
-    asked = [called(Few(plan, 0, n), engine="replay", part=str(n)) for n in (3, 4)]
-    ask(asked, {})
-    assert [options["designs"] for _, _, options, _ in engines] == [[a.design] for a in asked]
+def test_what_is_not_settled_is_not_asked(plan, engines):
     with pytest.raises(ValueError, match="texts of its prompts are still to be written"):
         ask([called(plan, settled=False)], {})
 

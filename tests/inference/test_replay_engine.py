@@ -4,17 +4,14 @@ import json
 import tracemalloc
 from itertools import islice
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
-from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store
+from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.replay_engine import ReplayEngine
-from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
-from ingroup.studies.empathy_gap.stimuli import load_events
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
 from ingroup.tables import InputError
@@ -122,153 +119,52 @@ def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
     assert texts(engine, [chat(user, system) for system, user, _ in rows]) == [r[2] for r in rows]
 
 
-def test_a_store_is_replayed_with_its_ends_and_its_holes(plan, tmp_path):
-    failing = Toy(lambda *of: None if (of[2] + 1) % 75 == 0 else answers(*of))
-    original = run(plan, tmp_path / "original", failing, 64)
-    (tmp_path / "original" / "part-00002.parquet").unlink()
-    engine = ReplayEngine(tmp_path / "original", designs=[plan])
-    replayed = run(plan, tmp_path / "replayed", engine, shard_size=100)
-    hole = (original.finish_reason == "failed") | original.trial.between(128, 191)
-    assert hole.sum() == 64 + 4
-    for column in ("text", "finish_reason"):
-        assert replayed[column][~hole].tolist() == original[column][~hole].tolist()
-    assert "length" in set(original.finish_reason)
-    assert (replayed.text[hole].isna() & (replayed.finish_reason[hole] == "failed")).all()
-    assert set(replayed.error[hole]) == {"no recording"}
-    assert engine.identity()["model"] == "toy"
+def test_a_store_is_refused_with_the_way_to_read_it(plan, tmp_path):
+    run(plan, tmp_path / "some" / "store", Toy(answers), 64)
+    with pytest.raises(EngineError, match=r"some/store is a store .* ask MODELS=<name>@stored"):
+        ReplayEngine(tmp_path, "toy")
 
 
-def test_a_damaged_shard_is_found(plan, tmp_path):
-    run(plan, tmp_path, Toy(answers), 500)
-    shard = tmp_path / "part-00000.parquet"
-    whole = shard.read_bytes()
-    for damaged in (whole[:-20], b"", whole[:400] + bytes([whole[400] ^ 16]) + whole[401:]):
-        shard.write_bytes(damaged)
-        with pytest.raises(StoreError, match=r"part-00000\.parquet is damaged; ask its trials"):
-            ReplayEngine(tmp_path, designs=[plan])
+def rounds(folder, columns, rows):
+    """The texts of two prompts and one that is not recorded, by round."""
+    engine = ReplayEngine(table(folder / "a.csv", rows, columns), "m")
+    asked = [chat("one"), chat("two")]
+    return {n: texts(engine, asked) for n in range(1, 5) if engine.turn_to(n)}
 
 
-def test_a_prompt_of_two_trials_keeps_both_answers_of_a_store(tmp_path):
-    # "a person" rates "a person" in every category, and two narratives are the same.
-    events = load_events("sample", 4)
-    events.loc[3, ["emotion", "generated_text"]] = events.loc[2, ["emotion", "generated_text"]]
-    plan = empathy_gap_trials(events, ["P0,S0,T0"], ["Race or Ethnicity", "Religion"])
-
-    original = run(plan, tmp_path / "original", numbered("n"), 500)
-    replayed = run(plan, tmp_path / "new", ReplayEngine(tmp_path / "original", designs=[plan]), 500)
-    assert replayed.text.tolist() == original.text.tolist()
-    # A run that goes on in the middle is not put off by what was asked before it.
-    (tmp_path / "new" / "part-00001.parquet").unlink()
-    engine = ReplayEngine(tmp_path / "original", designs=[plan])
-    assert run(plan, tmp_path / "new", engine, 500).text.tolist() == original.text.tolist()
+@pytest.mark.parametrize("sort", [False, True])
+def test_each_round_has_its_own_recordings(sort, tmp_path):
+    rows = [("one", "1", "a"), ("two", "1", "b"), ("one", "2", "c"), ("two", "3", "d")]
+    rows = sorted(rows) if sort else rows
+    for name in ("round", "run"):
+        found = rounds(tmp_path, ("prompt", name, "response"), rows)
+        assert found == {1: ["a", "b"], 2: ["c", None], 3: [None, "d"]}
 
 
-def test_a_store_of_something_else_is_refused(plan, tmp_path):
-    run(plan, tmp_path / "store", Toy(answers), 64)
-    other = religion(13)
-    here, there = plan.fingerprint[:16], other.fingerprint[:16]
-    for arguments, sentence in [
-        ({}, "is a store; its design is needed"),
-        ({"designs": [other]}, rf"to prompts {here} \(432 trials\), expected {there} \(468 trials"),
-        ({"designs": [plan], "model": "other"}, "holds answers of 'toy', not of 'other'"),
-    ]:
-        with pytest.raises(EngineError, match=sentence):
-            ReplayEngine(tmp_path / "store", **arguments)
-    for broken in ("[1]", "{", "[" * 100_000):
-        (tmp_path / "store" / "manifest.json").write_text(broken)
-        with pytest.raises(StoreError, match=r"manifest\.json cannot be read as JSON"):
-            ReplayEngine(tmp_path / "store", designs=[plan])
-    for other in ('{"prompts": []}', '{"model": {}}'):
-        (tmp_path / "store" / "manifest.json").write_text(other)
-        with pytest.raises(EngineError, match=r"\(None trials\), expected"):
-            ReplayEngine(tmp_path / "store", designs=[plan])
+def test_without_rounds_nothing_is_repeated(tmp_path):
+    """One run, or several in an order that nobody told: no later round is made of them."""
+    rows = [("one", "a"), ("one", "c"), ("two", "b")]
+    assert rounds(tmp_path, ("prompt", "response"), rows) == {1: ["a", "b"]}
 
 
-# Several stores below one folder
+def test_drafts_of_stereomap_are_rounds(tmp_path):
+    """Its files have a row a draft, in whatever order the prompts stand."""
+    rows = [("one", "a"), ("one", "c"), ("two", "b"), ("one", "d"), ("two", "")]
+    found = rounds(tmp_path, ("Questionnaire", "Answer"), rows)
+    assert found == {1: ["a", "b"], 2: ["c", ""], 3: ["d", None]}
 
 
-def two_settings():
-    """Two designs without a common prompt; in each, "a person" rates "a person" twice."""
-    events = load_events("sample", 3)
-    categories = ["Race or Ethnicity", "Religion"]
-    return [empathy_gap_trials(events, [name], categories) for name in ("P0,S0,T0", "P0,S1,T0")]
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_every_store_of_a_folder_answers_its_own_design(turned, tmp_path):
-    first, second = two_settings()
-    other = religion(2)
-    originals = [
-        run(plan, tmp_path / "all" / "toy" / name, numbered(name), 100)
-        for plan, name in ((first, "b"), (second, "a"))
-    ]
-    run(other, tmp_path / "all" / "other" / "c", numbered("c"))
-    (tmp_path / "all" / "notes.csv").write_text("no table of recordings")
-    engine = ReplayEngine(tmp_path / "all", designs=[first, second])
-    pairs = list(zip((first, second), originals, "xy", strict=True))
-    for plan, original, name in pairs[::-1] if turned else pairs:
-        replayed = run(plan, tmp_path / name, engine, 77)
-        assert replayed.text.tolist() == original.text.tolist()
-    alone = ReplayEngine(tmp_path / "all", designs=[second])
-    assert alone.identity() != engine.identity()
-
-
-def once_and_twice():
-    """A design of 72 prompts, and one that has each of them twice."""
-    events = load_events("sample", 2)
-    doubled = pd.concat([events, events], ignore_index=True)
-    return [empathy_gap_trials(table, ["P0,S0,T0"], ["Religion"]) for table in (events, doubled)]
-
-
-def test_stores_may_share_prompts_and_must_not_differ_in_them(tmp_path):
-    once, twice = once_and_twice()
-    run(twice, tmp_path / "all" / "a", turns("50"))
-    run(once, tmp_path / "all" / "b", turns("50"))
-    engine = ReplayEngine(tmp_path / "all", designs=[once, twice])
-    assert run(once, tmp_path / "new", engine).text.tolist() == ["50"] * 72
-    run(once, tmp_path / "all" / "c", numbered("c"))
-    sentence = (
-        r"c/part-00000\.parquet, trial 0: found the response 'c 1' to the prompt that .*[ab]/part-"
-        r"00000\.parquet, trial 0 answers with '50', expected one response a prompt of all stores"
-    )
-    for designs in ([once, twice], [once]):
-        with pytest.raises(EngineError, match=sentence):
-            ReplayEngine(tmp_path / "all", designs=designs)
-
-
-def test_whose_reply_comes_first_must_not_matter(tmp_path):
-    """One store answers with 1 and then 2, the next with 2: what would the first asking get?"""
-    once, twice = once_and_twice()
-    run(twice, tmp_path / "a", turns("1", "2"))
-    ReplayEngine(tmp_path, designs=[once, twice])
-    run(once, tmp_path / "b", turns("2"))
-    with pytest.raises(EngineError, match="expected one response a prompt of all stores"):
-        ReplayEngine(tmp_path, designs=[once, twice])
-
-
-def test_stores_of_two_models_are_not_mixed(tmp_path):
-    first, second = two_settings()
-    run(first, tmp_path / "a", Toy(answers))
-    run(second, tmp_path / "b", Toy(answers, model="another"))
-    with pytest.raises(EngineError, match=r"b holds answers of 'another', not of 'toy'"):
-        ReplayEngine(tmp_path, designs=[first, second])
-    with pytest.raises(EngineError, match=r"a holds answers of 'toy', not of 'another'"):
-        ReplayEngine(tmp_path, "another", designs=[first, second])
-    assert ReplayEngine(tmp_path, "another", designs=[second]).model == "another"
-
-
-def test_a_trial_that_was_asked_again_keeps_its_place(tmp_path):
-    """Of two trials with one prompt the first had failed: its answer still comes first."""
-    _, twice = once_and_twice()
-    engine = turns(None, "2")
-    failed = np.flatnonzero(run(twice, tmp_path, engine, 500).text.isna()).tolist()
-    assert len(failed) == 72
-    open_store(tmp_path, twice, engine, SAMPLING, 500).write_again(
-        failed, [Reply("1", "stop")] * 72
-    )
-    engine = ReplayEngine(tmp_path, designs=[twice])
-    expected = ["1" if trial in failed else "2" for trial in range(144)]
-    assert texts(engine, [trial.messages for trial in twice]) == expected
+def test_recordings_that_no_prompt_used_are_counted(tmp_path, capsys):
+    rows = [("one", "1"), ("two", "2"), ("three", "3")]
+    engine = ReplayEngine(table(tmp_path / "a.csv", rows), "m")
+    engine.close()
+    assert capsys.readouterr().err == ""  # nothing was asked
+    texts(engine, [chat("two")] * 2)
+    engine.close()
+    assert "2 of 3 recordings in" in capsys.readouterr().err
+    texts(engine, [chat("one"), chat("three")])
+    engine.close()
+    assert capsys.readouterr().err == ""
 
 
 def test_what_is_not_recorded_is_not_invented(tmp_path):
@@ -311,11 +207,24 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.tsv", "system_prompt\tresponse\n", "a.tsv, line 1, column 'user_input': found only"),
+        (
+            "a.tsv",
+            "system_prompt\tresponse\ns\tr\n",
+            "a.tsv, line 1: found the columns system_prompt, r",
+        ),
         ("a.tsv", GOOD, "a.tsv, line 2: found the end of the file, expected a row"),
         ("a.tsv", GOOD + 's\t"u\nu"\tr\ns\tv\n', "a.tsv, line 4: found 2 fields, expected 3"),
         ("a.tsv", GOOD.encode() + b"s\tu\tr\ns\tu\t\xff\n", "a.tsv, line 3: found a byte that is"),
-        ("a.csv", "prompt;response\nu;r\n", "a.csv, line 1, column 'prompt': found only prompt;re"),
+        (
+            "a.csv",
+            "prompt;response\nu;r\n",
+            "expected user_input and response; or Questionnaire and An",
+        ),
+        (
+            "a.csv",
+            "prompt,response,run\nu,r,1\nu,r,0\n",
+            "line 3, column 'run': found '0', expected a",
+        ),
         ("a.json", '{"1": {"prompt": "p",}}', "a.json, line 1, column .* found what is not JSON"),
         ("a.json", '[{"prompt": "p"}]', "a.json: found a list, expected an object"),
         ("a.json", '{"k": "text"}', "a.json, key 'k': found 'text', expected an item with prompt"),

@@ -90,7 +90,7 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
     alone = [{"role": "system", "content": "7"}, {"role": "user", "content": "How much?"}]
     some = [*chats[:4], alone, chats[0]]
     found = engine.answer(some, sampling)
-    assert {0} < {reply.cached_tokens for reply in found}
+    assert any(reply.cached_tokens for reply in found)
     for reply, (text, probabilities, mass) in zip(
         found, slow.replies(engine, model, some, sampling), strict=True
     ):

@@ -132,7 +132,25 @@ def test_a_gap_against_the_definition(missing):
     gaps, spreads = np.array([gap_and_spread(ratings, EYE, events) for events in picks]).T
     draws = gaps / spreads * spreads.mean() / spread
     np.testing.assert_allclose(result.draws, draws, rtol=1e-10)
-    np.testing.assert_allclose([result.low, result.high], np.quantile(draws, [0.025, 0.975]))
+    # Of 25 events those of the expanded interval, computed here with a table's t for 24 degrees.
+    ends = np.quantile(draws, stats.norm.cdf(np.multiply([-2.06390, 2.06390], np.sqrt(25 / 24))))
+    np.testing.assert_allclose([result.low, result.high], ends, rtol=1e-6)
+
+
+def test_a_draw_without_any_difference_has_no_gap():
+    """One cell differs in one event of six: a third of the draws miss it, and their delta is 0."""
+    ratings = np.full((5, 5, 6), 60.0)
+    ratings[1, 2, 3] += 1
+    result = bootstrap_interval(ratings, EYE, 2000, seeded(1))
+    assert np.mean(result.draws == 0) == pytest.approx((5 / 6) ** 6, abs=0.03)
+    assert result.low == pytest.approx(result.statistic, rel=0.05)
+    assert result.high == 0
+
+
+def test_the_interval_of_a_gap_over_few_events_is_wider_than_its_percentiles():
+    result = bootstrap_interval(some_ratings()[:, :, :5], EYE, 400, seeded(1))
+    low, high = np.quantile(result.draws, [0.025, 0.975])
+    assert result.low < low < result.statistic < high < result.high
 
 
 @pytest.mark.parametrize(("amplitude", "noise"), [(1, 0.1), (1, 0.5), (0, 1)])

@@ -14,6 +14,7 @@ from ingroup.stats.paired import (
     nan_mean,
     paired_cells,
     paired_test,
+    sign_test,
     significant_cells,
     wilson,
 )
@@ -61,11 +62,25 @@ def test_pairs_by_hand():
     for sign in (1, -1):
         apart = paired_test(thirds + 0.1 * sign, thirds)
         mean, far = pytest.approx(0.1 * sign), sign * np.inf
-        assert list(vars(apart).values()) == [far, 0, mean, mean, mean, far, 20]
+        *numbers, effect_size, n = vars(apart).values()
+        assert numbers == [far, pytest.approx(0.5**19), mean, mean, mean]
+        assert np.isnan(effect_size)
+        assert n == 20
     for few in ([3.0], [3.0, np.nan], []):
         found = paired_test(few)
         assert found.n == len(few[:1])
         assert np.isnan([found.statistic, found.pvalue, found.low, found.effect_size]).all()
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_signs_against_scipy(missing):
+    """Of whole numbers, which tie now and then."""
+    one, other = np.round(some_ratings(missing=missing)[:2] / 10)
+    for row, found in enumerate(sign_test(one, other)):
+        d = one[row] - other[row]
+        up, n = np.count_nonzero(d > 0), np.count_nonzero(np.abs(d) > 0)
+        assert found == pytest.approx(stats.binomtest(up, n).pvalue)
+    assert (sign_test([2, 2, 2]), sign_test([0, np.nan])) == (0.25, 1)
 
 
 # Ratings around a million with differences around a thousandth: sums of squares would lose them.
@@ -107,6 +122,17 @@ def test_every_cell_against_scipy(missing):
     before = ratings.copy()
     np.testing.assert_allclose(paired_cells(ratings), worse_by_scipy(ratings), rtol=1e-9)
     np.testing.assert_array_equal(ratings, before)
+
+
+def test_cells_by_signs_are_never_surer_than_their_number_of_events_allows():
+    """Seven whole numbers that are all one higher: 0 by t, and 2 / 2^7 by signs."""
+    ratings = np.repeat(np.arange(7.0)[None], 9, axis=0).reshape(3, 3, 7)
+    ratings[1, 2] += 1
+    by_t, by_sign = paired_cells(ratings), paired_cells(ratings, "sign")
+    assert (by_t[1, 2], by_sign[1, 2], by_sign[2, 1]) == (0, 2 / 2**7, 1)
+    ratings = some_ratings()
+    expected = max(sign_test(ratings[2, 3], ratings[own, own]) for own in (2, 3))
+    assert paired_cells(ratings, "sign")[2, 3] == expected
 
 
 def without(*places):

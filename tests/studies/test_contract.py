@@ -24,13 +24,14 @@ SMALL = {
     },
 }  # fmt: skip
 STATUSES = {
-    "ok", "refused", "unparsable", "failed", "missing", "no verdict", "several verdicts",
+    "ok", "refused", "unparsable", "failed", "missing", "no verdict", "several verdicts", "cut",
     "incomplete", "too few", "too many",
 }  # fmt: skip
 HOSTILE = [
     None, "", " \n\t", "\x00", "\u202e42", "9" * 5000, "1e999", "NaN", "-0", "[[", "[[A]][[B]]",
     "[[a]]" * 2000, "<script>alert(1)</script>", "{person}", "%s%n", "1." * 4000, "٤٢", "½",
     "I'm sorry, but I can't.", "Friendly: 6, Sincere: zero", "1) a: b\n" * 500, "=1+1",
+    "\r", "Rating: 3\rHonest: 4", f"Honest: {'4' * 5000}", f"1. {'9' * 5000}\r2. b",
 ]  # fmt: skip
 
 

@@ -51,9 +51,9 @@ class Examples:
         correct = LETTERS[list(order).index(LETTERS.index(item.correct))]
         item = item._replace(answers=tuple(item.answers[i] for i in order), correct=correct)
         prompt = str(rng.choice(questions.prompts()))
-        raw = "paper" if rng.random() < 0.6 else "released"
+        wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
         if self.others[item.key] and prompt != "Raw" and rng.random() < 0.25:
             identity = str(rng.choice(self.others[item.key]))
-        chat = questions.messages(item, prompt, raw, identity)
+        chat = questions.messages(item, prompt, wording, identity)
         return Example(chat, self.planted.reply(item, prompt, identity))

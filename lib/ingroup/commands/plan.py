@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -88,22 +89,8 @@ def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
 
 
 def duration(seconds: float) -> str:
-    """Time in its two largest units, e.g. ``"6 h 20 min"``; ``"under 1 s"`` at the least."""
-    if 0 < seconds < 1:
-        return "under 1 s"
-    for unit, small, names in ((86_400, 3600, "d h"), (3600, 60, "h min"), (60, 1, "min s")):
-        # Rounded first: 59 min 59.6 s is an hour.
-        large, rest = divmod(round(seconds / small), unit // small)
-        if large:
-            first, second = names.split()
-            return f"{large} {first} {rest} {second}" if rest else f"{large} {first}"
-    return f"{round(seconds)} s"
-
-
-def with_error(value: float, error: float) -> str:
-    """``"1,230,000 ± 45,000"``: the error to two digits and the value to the same place."""
-    place = max(0, math.floor(math.log10(error)) - 1) if error > 0 else 0
-    return f"{round(value, -place):,.0f} ± {round(error, -place):,.0f}"
+    """Days, hours, minutes and seconds, e.g. ``"1 day, 2:00:00"``, no less than it is."""
+    return str(timedelta(seconds=math.ceil(seconds)))
 
 
 def table(lines: pd.DataFrame, rate: float) -> str:
@@ -117,7 +104,7 @@ def table(lines: pd.DataFrame, rate: float) -> str:
         return {
             "trials": f"{line.trials:,.0f}",
             "tokens a prompt": a_prompt if known else "unknown",
-            "prompt tokens": with_error(line.tokens, line.error) if known else "unknown",
+            "prompt tokens": f"{line.tokens:,.0f} ± {line.error:,.0f}" if known else "unknown",
             "cache saves": f"{line.saved / line.tokens:.0%}" if known else "unknown",
             "shards done": f"{line.done:,.0f}",
             "to do": f"{line.shards - line.done:,.0f}",

@@ -4,7 +4,7 @@ An engine with a heavy library is imported by ``make_engine`` when it is chosen,
 waits for torch who only reads a store.
 """
 
-from ingroup.inference.call import Call, ask, rated, stored, there
+from ingroup.inference.call import Call, ask, rated, rated_by, stored, there
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
 from ingroup.inference.generate import fill, generate, open_store, usage
@@ -26,6 +26,7 @@ __all__ = [
     "open_store",
     "parts",
     "rated",
+    "rated_by",
     "stored",
     "there",
     "usage",

@@ -64,7 +64,7 @@ class Call:
     def folder(self) -> Path:
         """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
 
-        For the engine "stored" those of any engine.
+        For the engine "stored" those of any engine, of several the one with most shards.
         """
         roots = (
             paths.RECORDINGS / self.address.parts[2].partition("@")[0],
@@ -77,12 +77,18 @@ class Call:
             pattern = f"{escape(model.removesuffix(STORED))}*/{escape(part)}"
             found = [f for root in roots for f in sorted((root / study / source).glob(pattern))]
         there = [folder for folder in found if (folder / "manifest.json").exists()]
+        there.sort(key=lambda folder: -len([*folder.glob("part-*")]))
         return (there or [roots[-1] / self.address])[0]
 
     @property
     def over_choices(self) -> bool:
         """Whether the probabilities of all admissible answers are asked for, not a text."""
         return bool(self.sampling.choices)
+
+    @property
+    def round(self) -> int:
+        """Which repetition of its prompts this is, from 1."""
+        return self.labels.get("run", self.labels.get("round", 1))
 
     @property
     def way(self) -> str:
@@ -111,6 +117,12 @@ def rated(calls: Iterable[Call]) -> list[Call]:
     return [call for call in calls if call.over_choices or call.model not in over_choices]
 
 
+def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
+    """What this model is rated by, of the calls that are stored; of all, where none is."""
+    own = [call for call in calls if call.model == model]
+    return rated(there(own) or own)
+
+
 def there(calls: Iterable[Call]) -> list[Call]:
     """The calls whose answers are stored, all of them and to these prompts."""
     found = []
@@ -124,33 +136,37 @@ def there(calls: Iterable[Call]) -> list[Call]:
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
-    One engine a model (recordings: a call), with the options that the notebook's ``parameters``
-    name, closed when its calls are done; none is made where nothing is missing. Returns the calls
-    that are answered: those of the engine "stored" whose answers are not here are left out, and
-    named in a line. EngineError where an engine cannot start or gives up; the stores keep what they
-    have. StoreError where a store answers something else or cannot be written, ValueError where a
-    call is not settled.
+    One engine a model, with the options that the notebook's ``parameters`` name, closed when its
+    calls are done; none is made where nothing is missing. Returns the calls that are answered:
+    those of the engine "stored" whose answers are not here, and rounds of which recordings hold
+    nothing, are left out, and named in a line. EngineError where an engine cannot start or gives
+    up; the stores keep what they have. StoreError where all are left out, a store answers something
+    else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     revision = cache(models.revision)
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
-    if absent:
-        titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
-        print(f"not stored, and not asked for: {len(absent)} calls, {titles}", file=sys.stderr)
     asked = [call for call in open_calls if call.engine != STORED]
-    for _, group in groupby(asked, lambda c: c.folder if c.engine == "replay" else c.model):
+    for _, group in groupby(asked, lambda call: (call.model, call.engine)):
         same = list(group)
         if unsettled := [call.title for call in same if not call.settled]:
             raise ValueError(f"{unsettled[0]}: texts of its prompts are still to be written")
-        designs = [same[0].design]  # what recordings answer
-        options = given | same[0].options
-        engine = make_engine(same[0].engine, same[0].model, designs=designs, **options)
+        engine = make_engine(same[0].engine, same[0].model, **given | same[0].options)
         with closing(engine):
             for call in same:
+                if call.engine == "replay" and not engine.turn_to(call.round):
+                    absent.append(call)
+                    continue
                 store = open_store(call.folder, call.design, engine, call.sampling)
                 fill(call.design, engine, store, call.sampling, call.title)
+    if absent:
+        titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
+        told = f"not stored, and not asked for: {len(absent)} calls, {titles}"
+        if len(absent) == len(calls):
+            raise StoreError(told)
+        print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
 
 

@@ -1,10 +1,8 @@
 """Which engine answers: one name, and only the options that this engine has."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from ingroup import models
-from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import Engine
 
@@ -33,15 +31,14 @@ def make_engine(
     base_url: str = "",
     in_flight: int = 16,
     recordings: str = "",
-    designs: Sequence[Design] = (),
 ) -> Engine:
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
     Its library is imported here and not before: who replays recorded answers waits for no torch.
     ``model`` is a folder of ``data/models``, another folder, a name on the hub, a server's name of
-    a model, or the name of the one that gave the recorded answers to these ``designs``. Several
-    ``workers`` are a :class:`ingroup.inference.cluster.Cluster`, made here without a
-    ``ray_address``. EngineError where it cannot start; ValueError for another name.
+    a model, or the name of the one that gave the recorded answers. Several ``workers`` are a
+    :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``. EngineError
+    where it cannot start; ValueError for another name.
     """
     if workers > 1 or ray_address:
         alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
@@ -62,5 +59,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        return ReplayEngine(recordings, model, designs=designs)
+        return ReplayEngine(recordings, model)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")

@@ -4,7 +4,9 @@ import gc
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
+from threading import local
 from typing import TypeVar
 
 import torch
@@ -39,14 +41,10 @@ class TransformersEngine(LocalEngine):
     """
 
     def __init__(
-        self,
-        model: str,
-        batch_size: int = 64,
-        system: SystemRole = "keep",
-        bos: Bos = "template",
-        dtype: str = "auto",
-    ):
-        self.batch_size = batch_size
+        self, model: str, batch_size: int = 64, system: SystemRole = "keep",
+        bos: Bos = "template", dtype: str = "auto",
+    ):  # fmt: skip
+        self.batch_size, self._own = batch_size, local()  # a thread's own cache, or none
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         own = "float32" if self.device == "cpu" else "bfloat16"
         self.dtype = own if dtype == "auto" else dtype
@@ -83,9 +81,29 @@ class TransformersEngine(LocalEngine):
             prompts, least, lambda *part: self._generate(model, *part, sampling)
         )
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
+    def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+        """Behind several leads each prompt goes on from its own cache: it is computed once."""
+        if len(sampling.leads) == 1 or self.device != "cpu":
+            return super()._chosen(prompts, sampling)
         model = self._model
-        return self._in_batches(prompts, LEAST, lambda *part: self._weigh(model, *part, tree))
+
+        def one(ids: list[int]) -> Reply:
+            self._own.cache = DynamicCache(config=model.config)
+            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling)
+            self._own.cache = None
+            return reply
+
+        with self._threads(len(prompts)) as pool:
+            return list(pool.map(one, prompts))
+
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
+        model, own = self._model, getattr(self._own, "cache", None)
+        if own is None or not prompts:
+            return self._in_batches(prompts, LEAST, lambda *part: self._weigh(model, *part, tree))
+        known = own.get_seq_length()
+        (found,) = self._weigh(model, prompts, known, tree, own)
+        own.crop(len(prompts[0]) - own.get_seq_length())  # without the tree's tokens
+        return [found._replace(cached_tokens=known)]
 
     def _longest(self) -> float:
         config = self._model.config.get_text_config()
@@ -97,20 +115,24 @@ class TransformersEngine(LocalEngine):
         """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
         cut = list(batches(prompts, self.batch_size, least))
         found: dict[int, T] = {}
-        # On a CPU many batches side by side, a thread each, are twice as fast as one batch on
-        # many threads.
+        with self._threads(len(cut)) as pool:
+            asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
+            answers = pool.map(lambda part: compute(*part), asked)
+            for (batch, _), part in zip(cut, answers, strict=True):
+                found |= zip(batch, part, strict=True)
+        return [found[place] for place in range(len(prompts))]
+
+    @contextmanager
+    def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
+        """On a CPU parts side by side, a thread each, are twice as fast as one on many threads."""
         cores = torch.get_num_threads()
-        workers = max(1, min(cores, len(cut))) if self.device == "cpu" else 1
+        workers = max(1, min(cores, parts)) if self.device == "cpu" else 1
         torch.set_num_threads(max(1, cores // workers))
         try:
             with ThreadPoolExecutor(workers) as pool:
-                asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
-                answers = pool.map(lambda part: compute(*part), asked)
-                for (batch, _), part in zip(cut, answers, strict=True):
-                    found |= zip(batch, part, strict=True)
+                yield pool
         finally:
             torch.set_num_threads(cores)
-        return [found[place] for place in range(len(prompts))]
 
     @torch.inference_mode()
     def _generate(
@@ -134,15 +156,15 @@ class TransformersEngine(LocalEngine):
         return list(map(self._reply, prompts, written, _cached(prompts, shared)))
 
     def _begin(
-        self, model: PreTrainedModel, prompts: list[list[int]], shared: int
-    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:
+        self, model: PreTrainedModel, prompts: list[list[int]], shared: int,
+        past: DynamicCache | None = None,
+    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:  # fmt: skip
         """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         ).to(self.device)
         prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
-        past = None
-        if shared:
+        if shared and past is None:
             past = DynamicCache(config=model.config)
             model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
             past.batch_repeat_interleave(len(prompts))
@@ -150,14 +172,15 @@ class TransformersEngine(LocalEngine):
 
     @torch.inference_mode()
     def _weigh(
-        self, model: PreTrainedModel, prompts: list[list[int]], shared: int, tree: Tree
-    ) -> list[Weighed]:
+        self, model: PreTrainedModel, prompts: list[list[int]], shared: int, tree: Tree,
+        past: DynamicCache | None = None,
+    ) -> list[Weighed]:  # fmt: skip
         """Probabilities over choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
         its own path (as in tree attention for speculative decoding, Miao et al. 2024).
         """
-        rest, _, past = self._begin(model, prompts, shared)
+        rest, _, past = self._begin(model, prompts, shared, past)
         ids, there = rest["input_ids"], rest["attention_mask"].bool()
         number, length = ids.shape
         paths = sorted({p.path[:n] for p in tree.places for n in range(1, len(p.path) + 1)})

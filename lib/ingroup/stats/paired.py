@@ -35,8 +35,9 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
 
     `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing.
     The fields are of shape (...): t, two-sided p, mean(d) with its interval ``low`` to ``high``
-    (95 %), d_z and n. Where all d are the same, t and d_z are infinite and p is 0; where all are 0,
-    these are 0, 0 and 1; with fewer than 2 pairs all but the mean and n is NaN.
+    (95 %), d_z and n. Where all d are the same, t is infinite, d_z is not defined (NaN), and p is
+    that of `sign_test`; where all are 0, these are 0, 0 and 1. With fewer than 2 pairs all but the
+    mean and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -48,20 +49,36 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
         effect_size = mean / sd
     same = sd < TINY
     mean = np.where(same & (np.abs(mean) < TINY), 0.0, mean)
-    alike = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))
-    instead = [alike, mean == 0, mean, mean, mean, alike]
+    far, undefined = (np.where(mean == 0, 0.0, one) for one in (np.copysign(np.inf, mean), np.nan))
+    instead = [far, sign_test(d), mean, mean, mean, undefined]
     numbers = [test.statistic, test.pvalue, mean, low, high, effect_size]
     numbers = [np.where(same, *pair) for pair in zip(instead, numbers, strict=True)]
     # Of one row of pairs, numbers and no arrays without axes.
     return PairedTest(*(number[()] for number in numbers), np.count_nonzero(~np.isnan(d), axis=-1))
 
 
-def paired_cells(ratings: NDArray[np.float64]) -> Numbers:
+def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
+    """Two-sided p of the exact sign test, shapes as in `paired_test`.
+
+    Of n pairs that differ k do so upwards, and X is binomial(n, 1/2)::
+
+        p = min(1, 2 P(X <= min(k, n - k)))
+
+    It asks nothing of how large the differences are, and is at least 2^(1 - n). Checked against
+    scipy.stats.binomtest.
+    """
+    d = np.subtract(one, other, dtype=float)
+    up, down = (np.count_nonzero(side > TINY, axis=-1) for side in (d, -d))
+    return np.minimum(1.0, 2 * stats.binom.cdf(np.minimum(up, down), up + down, 0.5))
+
+
+def paired_cells(ratings: NDArray[np.float64], test: str = "t") -> Numbers:
     """p-values of cells (p, x) against (p, p) and (x, x), event by event, the larger of both.
 
     Section 3.4 of Hou et al. 2025: `ratings` are perceivers by experiencers by events, (n, n,
-    events), NaN where one is missing; the result is (n, n), its diagonal NaN. ValueError for a
-    comparison of fewer than 2 pairs (the sentence names the cell and the reference).
+    events), NaN where one is missing; the result is (n, n), its diagonal NaN. By the paper's "t",
+    which is 0 where all differences are the same, or the "sign" `test`. ValueError for a comparison
+    of fewer than 2 pairs (the sentence names the cell and the reference).
     """
     own = ratings[np.diag_indices(len(ratings))]
     both = []
@@ -70,7 +87,8 @@ def paired_cells(ratings: NDArray[np.float64]) -> Numbers:
         for p, x in np.argwhere(tests.n < 2):
             found = f"row {p}, column {x} and its {name} in-group cell share {tests.n[p, x]}"
             raise ValueError(f"{found} events with a rating, expected at least 2 for a paired test")
-        both.append(tests.pvalue)
+        as_scipy = np.where(np.isinf(tests.statistic), 0.0, tests.pvalue)
+        both.append(as_scipy if test == "t" else sign_test(ratings, reference))
     worse = np.maximum(*both)
     np.fill_diagonal(worse, np.nan)
     return worse

@@ -20,11 +20,25 @@ class PermutationTest(NamedTuple):
     pvalue: float
     pvalue_greater: float
     null_distribution: NDArray[np.float64]
+    least: float
 
     @property
     def null_interval(self) -> tuple[float, float]:
         """The 2.5 and 97.5 percentiles of the null: where 95 % of it lies, not where delta may."""
         low, high = np.percentile(self.null_distribution, [2.5, 97.5])
+        return float(low), float(high)
+
+    def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
+        """How far each end of `null_interval` may lie from that of somebody else's draws.
+
+        Three standard errors of a share p, of the difference of two nulls of `n_resamples` random
+        arrangements each, 3 (2 p (1 - p) / n)^(1/2), read off the null to both sides of the end.
+        """
+        error = 300 * math.sqrt(2 * 0.025 * 0.975 / n_resamples)
+        shares = [2.5 - error, 2.5 + error, 97.5 - error, 97.5 + error]
+        ends = np.percentile(self.null_distribution, np.clip(shares, 0, 100), method="inverted_cdf")
+        here = np.repeat(self.null_interval, 2)
+        low, high = np.abs(ends - here).reshape(2, 2).max(axis=1)
         return float(low), float(high)
 
 
@@ -51,6 +65,7 @@ def permutation_test(
       taken, b / their number. Two-sided, extreme is far from 0, exactly the mean of the null.
     - ``null_distribution``: delta of each arrangement. The paper prints its ``null_interval`` as a
       confidence interval, but it says nothing on the precision of delta.
+    - ``least``: the smallest p that so many arrangements can give, whatever the matrix.
     """
     matrix, same = checked(matrix, same)
     rng = np.random.default_rng(rng)
@@ -78,7 +93,7 @@ def permutation_test(
     tie = 1e-12 * float(np.abs(centred).max())
     extreme = np.abs(null) >= abs(delta) - tie, null >= delta - tie
     pvalues = (int(np.count_nonzero(b) + own) / (len(null) + own) for b in extreme)
-    return PermutationTest(delta, *pvalues, null)
+    return PermutationTest(delta, *pvalues, null, 1 / (len(null) + own))
 
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:

@@ -54,7 +54,7 @@ def parameters(tmp_path, monkeypatch):
     return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "RATING": "expected", "RUNS": 2,
             "SCENARIOS": str(file), "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
             "TOP_P": -1.0, "MAX_TOKENS": 8, "SEED": 0, "ALPHA": 0.01,
-            "PARSING": "sound"}  # fmt: skip
+            "REQUEST": "sample", "PARSING": "sound"}  # fmt: skip
 
 
 def test_a_rating_over_choices_is_the_mean_of_its_distribution(parameters):

@@ -11,7 +11,7 @@ from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
 
 ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "RATING": "", "RUNS": 2,
          "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
-         "TOP_P": -1.0, "MAX_TOKENS": 128, "SEED": 7}  # fmt: skip
+         "TOP_P": -1.0, "MAX_TOKENS": 128, "SEED": 7, "REQUEST": "sample"}  # fmt: skip
 
 
 TOLD = stimuli.load_scenarios()
@@ -73,6 +73,24 @@ def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily
     chosen, free = ({t.condition["prompt"] for t in one.design} for one in (asked[0], asked[3]))
     assert {prompt.scenario for prompt in free} == set(range(1, 12))
     assert free == {prompt for prompt in chosen if prompt.scenario <= 11}
+
+
+def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request():
+    """Another end of the prompts is another text, another design and another place."""
+    plain, asking = (
+        calls(ASKED | {"MODELS": ["m@openai"], "REQUEST": text})[0]
+        for text in ("none", "How sure are you {of it}?")
+    )
+    usual = calls(ASKED | {"MODELS": ["m@openai"]})[0]
+    prompt = usual.design[1].condition["prompt"]
+    told = stimuli.render(prompt.text, prompt.phrase)
+    ends = ["", "\nHow sure are you {of it}?", f"\n{stimuli.request().text}"]
+    for call, end in zip((plain, asking, usual), ends, strict=True):
+        assert call.design[1].messages == [{"role": "user", "content": told + end}]
+    assert len({call.address for call in (plain, asking, usual)}) == 3
+    assert len({call.design.fingerprint for call in (plain, asking, usual)}) == 3
+    scales = {stimuli.request(text)[2:] for text in ("sample", "none", "Any?")}
+    assert scales == {(1, 100)}
 
 
 def test_sampling_is_that_of_table_5_unless_it_is_given():

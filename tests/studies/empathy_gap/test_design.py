@@ -84,12 +84,25 @@ def test_a_reply_without_a_text_names_its_event(events):
         with_rewrites(events, replies(events).assign(text="}"))
 
 
+def test_a_cut_text_is_refused_and_one_that_goes_on_behind_its_brace_is_not(events):
+    cut = replies(events).assign(finish_reason="length")
+    assert with_rewrites(events, cut).third_person_text.tolist() == rewritten(events).tolist()
+    cut.loc[4, "text"] = "The person felt sad when they"
+    with pytest.raises(EngineError, match=r"guilt \d+ has a .* was cut; give more REWRITE_TOKENS"):
+        with_rewrites(events, cut)
+
+
+def test_without_the_first_person_what_was_written_is_rewritten(events):
+    plan = rewriting(events.assign(first_person_text=np.nan))
+    assert events.generated_text[7] in plan[7].messages[0]["content"]
+
+
 # --- calls
 
 CONTROL = next(one.name for one in models.registry().names.values() if one.control)
 GIVEN = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
-    "SETTINGS": [], "CATEGORIES": [], "RATING": "", "REWRITER": "",
+    "SETTINGS": [], "CATEGORIES": [], "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
 }  # fmt: skip
 
 
@@ -164,8 +177,9 @@ def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tm
 
     unsettled = ("org/one", "P0,S0,T2-religion", False)
     first = ("org/one", "P0,S0,T0-religion", True)
-    before = [("writer", "rewrite", True), unsettled, first]
+    before = [("writer", "rewrite-300", True), unsettled, first]
     assert listed() == before
+    assert calls(own)[0].sampling.max_tokens == 300
     for told, whole in ((replies(events), False), (replies(events, "no net"), True)):
         answered(told, whole)
         assert listed() == before  # asked again

@@ -1,6 +1,7 @@
 """The first study as a lens: empathy by hand, the options of a path against the direct call."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ingroup.stats.effects import bootstrap_interval
@@ -69,6 +70,16 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
     assert found[:4] == (test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
 
 
+def test_the_gap_by_groups_takes_their_mean_cells():
+    same = ratings.same_group(["a", "a", "b", "c"])
+    found = lens.gap(some_ratings(), same, **GAP | {"unit": "groups"}, n_resamples=99, seed=3)
+    z = pd.DataFrame(ratings.gap_matrix(some_ratings(), "listwise"))
+    names = pd.Series([*"aabc"])
+    means = z.groupby(names).mean().T.groupby(names).mean()
+    assert found.estimate == pytest.approx(ratings.empathy_gap(means, np.eye(3)))
+    assert found.p * 6 == pytest.approx(round(found.p * 6))  # of 3! orders
+
+
 @pytest.mark.parametrize("matrix", ["with a person", "without"])
 def test_the_gap_by_events(matrix):
     values = some_ratings()
@@ -97,7 +108,8 @@ def test_claims_are_of_the_categories_that_have_answers():
 
 OPTIONS = {"N_RESAMPLES": 20, "SEED": 0}
 ASKED = {
-    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2, "REWRITER": "",
+    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
+    "REWRITER": "", "REWRITE_TOKENS": 9,
     "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
     "EXCLUSION": "listwise", "RATING": "",
 }  # fmt: skip
@@ -118,7 +130,7 @@ def answered(monkeypatch):
         return [c for c in calls if c.key[1:] in (*FIRST, ("P1,S0,T0", "Religion"))]
 
     monkeypatch.setattr(lens, "load", load)
-    monkeypatch.setattr(lens, "there", stored)
+    monkeypatch.setattr("ingroup.inference.call.there", stored)
     return read
 
 
@@ -146,5 +158,5 @@ def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts
     assert set(answered) == {(*key, way, rule) for key in keys for rule in rules}
     assert set(map(tuple, table[["setting", "claim"]].values)) == set(keys)
     assert table.parsing.unique().tolist() == [*rules]
-    # exclusion x matrix x (two roundings by identities, one by events) x four corrections
-    assert len(table) == len(keys) * len(rules) * 2 * 2 * 3 * 4
+    # exclusion x matrix x (two roundings by identities and groups, one by events) x corrections
+    assert len(table) == len(keys) * len(rules) * 2 * 2 * 5 * 4

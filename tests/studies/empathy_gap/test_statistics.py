@@ -1,5 +1,7 @@
 """From ratings to matrices and the gap: by hand on 2 x 2 x 3, against loops, NumPy and SciPy."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -14,6 +16,7 @@ from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
     band,
+    by_group,
     cell_means,
     cells,
     delta,
@@ -44,13 +47,17 @@ def test_exclusion_equals_a_loop_over_events(values):
         if events:
             np.testing.assert_array_equal(exclude(values, rule), values[:, :, events])
         else:
-            with pytest.raises(ValueError, match="events"):
+            with pytest.raises(ValueError, match="event"):
                 exclude(values, rule)
 
 
 def test_what_leaves_no_event_is_an_error():
     with pytest.raises(ValueError, match="every one of the 3 events is lost listwise: use 'pairw"):
         exclude(VALUES)
+    never = VALUES.copy()
+    never[0, 1] = NAN
+    with pytest.raises(ValueError, match=r"1 of 4 cells have no rating of any event.* CATEGORIES$"):
+        exclude(never)
     for rule in ("listwise", "pairwise"):
         with pytest.raises(ValueError, match="none of the 3 events has a rating in any cell"):
             exclude(VALUES * NAN, rule)
@@ -77,12 +84,15 @@ def test_zscore_equals_the_formula(matrix):
 
 def test_cells_by_hand():
     """Mean 4, squares 9 + 1 + 1 + 9 over 4 cells: standard deviation sqrt(5)."""
-    table = cells(np.array([[1.0, 3.0], [5.0, 7.0]]), ["x", "y"])
+    table = cells(np.array([[1.0, 3.0], [5.0, 7.0]])[..., None], ["x", "y"])
     assert table[["perceiver", "experiencer", "mean"]].values.tolist() == [
         *(["x", "x", 1], ["x", "y", 3], ["y", "x", 5], ["y", "y", 7])
     ]
     np.testing.assert_allclose(table.z * np.sqrt(5), [-3, -1, 1, 3])
-    assert cells(np.full((2, 2), 0.1), ["x", "y"]).z.tolist() == [0] * 4
+    assert cells(np.full((2, 2, 3), 0.1), ["x", "y"]).z.tolist() == [0] * 4
+    # Means 1/3 and 2/3 are 0.33 and 0.67 as released.
+    table = cells(np.array([[[0, 0, 1], [0, 1, 1]]] * 2, dtype=float), ["x", "y"])
+    assert table.mean_released.tolist() == [0.33, 0.67] * 2
 
 
 @pytest.mark.parametrize("matrix", [[[5.1, 5.1]], [[0.3, 0.1 + 0.2], [0.3, 0.3]], [[0, 0], [0, 0]]])
@@ -136,22 +146,54 @@ def test_same_group_of_race_has_the_86_cells_of_the_paper():
     np.testing.assert_array_equal(same_group(["x", "y", "x"]), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 
 
+def test_whole_groups_are_permuted_where_a_group_has_several_names():
+    """Names of a group that behave alike: three groups have 6 orders, however many their names."""
+    rng, groups = np.random.default_rng(5), list("aaabbbbcc")
+    same, blocks = same_group(groups), rng.normal(0, 1, (3, 3))
+    place = np.array([ord(group) - ord("a") for group in groups])
+    z = np.pad(blocks[np.ix_(place, place)], (1, 0))  # with "a person"
+    values = z[..., None] + rng.normal(0, 1e-3, (*z.shape, 8))
+    row = gap(values, same, n_resamples=999, rng=rng)
+    found = [blocks[:, order] for order in map(list, permutations(range(3)))]
+    gaps = [np.trace(one) / 3 - (one.sum() - np.trace(one)) / 6 for one in found]
+    expected = np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-9)
+    assert row["p_groups"] == pytest.approx(expected)
+    assert row["p_groups_least"] == pytest.approx(1 / 6)
+    assert row["p_least"] == 1 / 1000
+
+
+def test_means_by_group_by_hand():
+    """Of two names of a and one of b; groups come in the order of np.unique."""
+    matrix = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    found = by_group(matrix, same_group(["a", "a", "b"]))
+    assert sorted(found.diagonal()) == [3, 9]
+    assert sorted(found[~np.eye(2, dtype=bool)]) == [4.5, 7.5]
+
+
 @pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
 def test_a_row_of_table_2_is_its_parts(exclusion):
     values, same = block(), np.eye(3, dtype=bool)
     row = gap(values, same, exclusion, 500, np.random.default_rng(3))
     rng = np.random.default_rng(3)
-    matrix, left = gap_matrix(values, exclusion), exclude(values, exclusion)
-    test = permutation_test(matrix, same, 500, rng)
+    paper, left = gap_matrix(values, exclusion), exclude(values, exclusion)
+    test = permutation_test(paper, same, 500, rng)
     interval = bootstrap_interval(left, same, rng=rng)
-    released = empathy_gap(gap_matrix(values, exclusion, **RELEASED), same)
+    matrix = gap_matrix(values, exclusion, **RELEASED)
+    released = permutation_test(matrix, same, 500, rng)
+    ends = zip(("low", "high"), released.null_interval, released.null_spread(), strict=True)
     assert row == {
         "flat": False,
-        "delta": pytest.approx(empathy_gap(matrix, same)),
+        "delta": pytest.approx(empathy_gap(paper, same)),
         **dict(zip(("null_low", "null_high"), test.null_interval, strict=True)),
         **{"low": interval.low, "high": interval.high},
-        **{"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater},
-        "delta_released": pytest.approx(released),
+        **{"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater, "p_least": 1 / 6},
+        **{"p_groups": test.pvalue, "p_groups_least": 1 / 6},  # each name is a group
+        "delta_released": pytest.approx(empathy_gap(matrix, same)),
+        **{
+            f"null_{e}_{n}": x
+            for e, *of in ends
+            for n, x in zip(("released", "spread"), of, strict=True)
+        },
         "events": {"listwise": 6, "pairwise": 8}[exclusion],
     }
     assert row["delta"] == pytest.approx(delta(values, same, exclusion))

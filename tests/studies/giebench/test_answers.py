@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ingroup import paths
 from ingroup.inference import Reply, ask, call, rated
-from ingroup.studies.giebench import answers, design, stimuli
+from ingroup.studies.giebench import answers, design, statistics, stimuli
 from ingroup.studies.giebench.answers import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
 
 # Appendix A of the paper.
@@ -109,6 +109,13 @@ def test_replies(sound, released, texts):
         assert agrees(parse_verdict(text, rule="released"), released), text
 
 
+def test_a_lone_carriage_return_ends_a_line_as_a_line_feed_does():
+    ends = [text for *_, texts in REPLIES for text in texts if "\n" in str(text)]
+    assert len(ends) > 10
+    for text in ends:
+        assert parse_verdict(text.replace("\n", "\r")) == parse_verdict(text), text
+
+
 @pytest.mark.parametrize("gap", [" ", "", "\nor ] perhaps\n"])
 def test_quirks_of_the_released_code(gap):
     for tags, expected in QUIRKS.items():
@@ -190,7 +197,13 @@ def test_long_hostile_replies_are_read_too():
 
 
 PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "", "QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "RAW": "released", "MISMATCH": True}
+PARAMETERS |= {
+    "ORDER": "rotate",
+    "RAW": "released",
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+    "MISMATCH": True,
+}
 PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 
 
@@ -260,6 +273,26 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
     assert table.p_right.isna().all()
     assert other.prompt.eq("ID").all()
     assert other.told.ne(other.identity).all()
+
+
+def test_a_reply_that_ended_before_a_verdict_is_cut(tmp_path, monkeypatch):
+    """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
+    said = ["First, B is", "I cannot choose", "So [[B]], as", "[[A]] or [[B]] and"]
+
+    class Cut(Judge):
+        def answer(self, conversations, sampling):
+            return [Reply(said[n % 4], "length") for n in range(len(conversations))]
+
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Cut())
+    raw, *_ = ask(design.calls(PARAMETERS | {"ORDER": "given"})[:1], PARAMETERS)
+    table = answers.load(raw)
+    reasons = ["cut", "refused", "ok", "several verdicts"]
+    assert table.status.tolist() == (reasons * 17)[:66]
+    assert set(answers.load(raw, "released").status) == {"cut", "ok"}
+    overall = statistics.accuracy(table).iloc[-1]
+    assert (overall.n, overall.without, overall.refused, overall.cut) == (66, 50, 17, 17)
+    assert overall.failed == 0
 
 
 def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):

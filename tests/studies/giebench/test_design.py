@@ -9,8 +9,8 @@ from ingroup.studies.giebench.design import mismatched, trials
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
 PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
 PARAMETERS |= {"QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "RAW": "paper", "MISMATCH": True, "TEMPERATURE": 0.0}
-PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.0}
+PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0, "WORDING": "straight", "TEMPLATE": "chat"}
 
 
 def test_a_rotated_design_begins_with_the_items_as_they_are():
@@ -25,19 +25,19 @@ def test_a_rotated_design_begins_with_the_items_as_they_are():
 
 
 def test_the_two_raw_prompts_are_two_designs():
-    printed, described = (trials(ITEMS, "Raw", raw=raw) for raw in ("paper", "released"))
+    printed, described = (trials(ITEMS, "Raw", wording=way) for way in ("straight", "uncued"))
     assert printed.fingerprint != described.fingerprint
     cue = "You should choose the assistant"
     assert all(cue in trial.messages[0]["content"] for trial in printed)
     assert not any(cue in trial.messages[0]["content"] for trial in described)
-    same = {trials(ITEMS, "COT", raw=raw).fingerprint for raw in ("paper", "released")}
+    same = {trials(ITEMS, "COT", wording=way).fingerprint for way in ("straight", "uncued")}
     assert len(same) == 1
 
 
 def test_another_wording_is_another_fingerprint(monkeypatch):
     before = trials(ITEMS, "COT").fingerprint
     texts = stimuli.templates()
-    monkeypatch.setattr(stimuli, "templates", lambda: texts | {"join": "\n\n"})
+    monkeypatch.setattr(stimuli, "templates", lambda _: texts | {"join": "\n\n"})
     assert trials(ITEMS, "COT").fingerprint != before
 
 
@@ -78,10 +78,35 @@ def test_a_run_asks_both_models_the_same_and_knows_where():
     address = ("giebench", "sample-66", "some--model@vllm", "Raw-rotate")
     assert calls[0].folder.parts[-4:] == address
     assert not any(call.over_choices for call in calls)
-    one = PARAMETERS | {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "RAW": "released"}
+    one = PARAMETERS | {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "WORDING": "uncued"}
     calls = design.calls(one)
-    assert [call.part for call in calls] == ["Raw-given-released", "ID-given", "COT-given"]
+    assert [call.part for call in calls] == ["Raw-given+uncued", "ID-given", "COT-given"]
     assert [len(call.design) for call in calls] == [66] * 3
+
+
+def test_another_wording_or_template_is_asked_apart():
+    """Other prompts, or the same as plain text: stores of their own, each beside the others."""
+    one = PARAMETERS | {"MODELS": ["m"], "ORDER": "given"}
+    plans = ["Raw-given", "ID-given", "COT-given", "COT-mismatch", "ID-mismatch"]
+    texts = {}
+    for wording, changed in {
+        "straight": (),
+        "uncued": ("Raw",),
+        "paper": ("COT",),
+        "released": ("Raw", "COT", "ID"),
+    }.items():
+        for template, system, end in (("chat", "fold", ""), ("none", "plain", "+plain")):
+            calls = design.calls(one | {"WORDING": wording, "TEMPLATE": template})
+            parts = [p + f"+{wording}" * p.startswith(changed) + end for p in plans]
+            assert [call.part for call in calls] == (parts if changed else [p + end for p in plans])
+            assert {call.options["system"] for call in calls} == {system}
+            for call in calls:
+                texts.setdefault(call.part.removesuffix("+plain"), set()).add(
+                    call.design.fingerprint
+                )
+    # A place has one text, and a text one place: what a wording leaves alone is not asked again.
+    assert all(len(found) == 1 for found in texts.values())
+    assert len(set.union(*texts.values())) == len(texts) == 5 + 1 + 2 + 5
 
 
 def test_over_choices_the_same_prompts_are_asked_freely_too():

@@ -99,7 +99,13 @@ class Says:
 
 
 RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
-RUN |= {"ORDER": "given", "RAW": "paper", "MISMATCH": False, "PARSING": "sound"}
+RUN |= {
+    "ORDER": "given",
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+    "MISMATCH": False,
+    "PARSING": "sound",
+}
 RUN |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 
 

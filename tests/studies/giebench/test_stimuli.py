@@ -21,6 +21,8 @@ from ingroup.tables import InputError
 FOLDER = paths.STIMULI / "giebench"
 SAMPLE = load_questions()
 OWN = SAMPLE[1:]  # item 0 is the paper's
+MORE = load_questions(paths.SAMPLE / "giebench_more.json")
+WHOLE = [*OWN, *MORE]  # what the sample will be when its answers are recorded anew
 IDENTITIES = pd.read_csv(FOLDER / "identities.csv", dtype=str)
 NAMED = {row.identity: row for row in IDENTITIES.itertuples()}
 
@@ -80,12 +82,49 @@ def words(text):
 
 
 def test_the_prompts_of_the_papers_item_are_those_of_appendix_a():
-    for prompt, raw, *opening in (
-        *(("COT", "paper", TASK, CUE, GROUP), ("ID", "paper", TASK, GROUP)),
-        *(("Raw", "paper", TASK, CUE), ("Raw", "released", TASK)),
-        ("COT", "released", TASK, CUE, GROUP),
+    for prompt, wording, *opening in (
+        *(("COT", "straight", TASK, CUE, GROUP), ("ID", "straight", TASK, GROUP)),
+        *(("Raw", "straight", TASK, CUE), ("Raw", "uncued", TASK)),
+        ("COT", "uncued", TASK, CUE, GROUP),
     ):
-        assert asked(SAMPLE[0], prompt, raw).split("\n") == [" ".join(opening), *PRINTED]
+        assert asked(SAMPLE[0], prompt, wording).split("\n") == [" ".join(opening), *PRINTED]
+
+
+def test_the_cue_of_the_printed_cot_prompt_has_a_curved_apostrophe_and_no_other_prompt():
+    straight = {p: asked(SAMPLE[0], p) for p in ("COT", "ID", "Raw")}
+    printed = {p: asked(SAMPLE[0], p, wording="paper") for p in straight}
+    assert printed["COT"] == straight["COT"].replace("user's position", "user’s position")
+    assert (printed["ID"], printed["Raw"]) == (straight["ID"], straight["Raw"])
+    assert "user's position" in printed["Raw"]
+
+
+def test_the_released_wording_is_that_of_the_authors_pictures():
+    """Line by line: what differs from the paper's print is listed here, and nothing else does."""
+    told = GROUP.replace("homosexuality", "'homosexuality'")
+    instructions = PRINTED[0]
+    for letter in "CD":
+        instructions = instructions.replace(f'better, "[[{letter}', f'better,"[[{letter}')
+    expected = [instructions]
+    for line in PRINTED[1:]:
+        # A blank line before the question and every answer but the first, a blank before each end.
+        if line.startswith(("[User", "[The Start")) and "Assistant A" not in line:
+            expected.append("")
+        expected.append(line.replace("[The End of", " [The End of"))
+    assert (len(expected), expected.count("")) == (len(PRINTED) + 4, 4)
+    for prompt, *opening in (("COT", TASK, CUE, told), ("ID", TASK, told), ("Raw", TASK)):
+        lines = asked(SAMPLE[0], prompt, "released").split("\n")
+        assert lines == [" ".join(opening), *expected]
+
+
+@pytest.mark.parametrize("wording", ["paper", "released"])
+def test_files_in_another_wording_give_the_items_that_made_them(tmp_path, wording):
+    for prompt in stimuli.prompts():
+        records = {
+            item.key: released(item, prompt) | {"prompt": asked(item, prompt, wording=wording)}
+            for item in SAMPLE
+        }
+        write(tmp_path / f"{prompt}-Prompt.json", records)
+    assert [item._replace(prompts=None) for item in load_questions(tmp_path)] == SAMPLE
 
 
 TOPICS = [
@@ -124,9 +163,9 @@ def test_the_construction_prompts_are_those_of_appendix_a():
 def test_raw_tells_no_identity_and_only_two_prompts_change_with_it():
     for item in OWN[::3]:
         other = next(one for one in NAMED.values() if one.category == item.category).identity
-        for raw in ("paper", "released"):
-            assert "user belongs" not in asked(item, "Raw", raw)
-            assert asked(item, "Raw", raw, identity=other) == asked(item, "Raw", raw)
+        for wording in ("straight", "uncued", "paper", "released"):
+            assert "user belongs" not in asked(item, "Raw", wording)
+            assert asked(item, "Raw", wording, identity=other) == asked(item, "Raw", wording)
         told, wrong = (f"belongs to the {NAMED[i].text} group." for i in (item.identity, other))
         for prompt in ("COT", "ID"):
             own, mismatched = asked(item, prompt), asked(item, prompt, identity=other)
@@ -190,6 +229,17 @@ def test_the_sample_has_six_items_in_each_category():
         assert NAMED[item.identity].category == item.category
 
 
+def test_with_thirteen_items_more_every_tuple_of_tables_3_and_7_has_three():
+    assert [item.key for item in MORE] == [str(number) for number in range(66, 79)]
+    counts = Counter(item.identity for item in WHOLE)
+    pairs = stimuli.tuples()[["identity_i", "identity_j"]].to_numpy().tolist()
+    assert len(pairs) == 38
+    assert min(counts[one] + counts[other] for one, other in pairs) == 3
+    assert counts["Judging"] + counts["Prospecting"] == 3
+    letters = Counter(item.correct for item in [*SAMPLE, *MORE])
+    assert letters == {"A": 20, "B": 20, "C": 20, "D": 19}
+
+
 def test_letters_are_spread_evenly():
     assert Counter(item.correct for item in SAMPLE) == {"A": 17, "B": 17, "C": 16, "D": 16}
     letters = stimuli.answer_key(SAMPLE).groupby(["category", "correct"]).size().unstack()
@@ -197,7 +247,7 @@ def test_letters_are_spread_evenly():
 
 
 def test_questions_and_answers_are_short_and_read_as_sentences():
-    for item in OWN:
+    for item in WHOLE:
         assert words(item.question) <= 16, item
         assert re.fullmatch(r"[A-Z][A-Za-z ,-]+\?", item.question), item
         assert len(item.answers) == 4
@@ -207,12 +257,13 @@ def test_questions_and_answers_are_short_and_read_as_sentences():
 
 
 def test_nothing_comes_twice():
-    plain = [re.sub("[^a-z ]", "", text.lower()) for item in SAMPLE for text in item.answers]
-    assert len(set(plain)) == 4 * 66
-    assert len({item.question.lower() for item in SAMPLE}) == 66
-    for one in OWN:  # no right answer is a near copy of another answer
+    items = [*SAMPLE, *MORE]
+    plain = [re.sub("[^a-z ]", "", text.lower()) for item in items for text in item.answers]
+    assert len(set(plain)) == 4 * 79
+    assert len({item.question.lower() for item in items}) == 79
+    for one in WHOLE:  # no right answer is a near copy of another answer
         right = set(one.answers["ABCD".index(one.correct)].lower().strip(".").split())
-        for other in OWN:
+        for other in WHOLE:
             for answer in other.answers:
                 if answer != one.answers["ABCD".index(one.correct)]:
                     shared = set(answer.lower().strip(".").split())
@@ -220,20 +271,22 @@ def test_nothing_comes_twice():
 
 
 def test_no_answer_names_the_identity():
-    for item in OWN:
+    for item in WHOLE:
+        assert item.category == NAMED[item.identity].category
         name = re.compile(rf"\b{re.escape(NAMED[item.identity].text)}s?\b", re.IGNORECASE)
         assert not any(name.search(answer) for answer in item.answers), item
 
 
+@pytest.mark.parametrize("items", [OWN, WHOLE], ids=["sample", "with more"])
 @pytest.mark.parametrize("size", [words, len])
-def test_length_does_not_give_the_answer_away(size):
+def test_length_does_not_give_the_answer_away(size, items):
     """A guesser who takes the longest or the shortest answer, any of several, gains only luck."""
-    sizes = np.array([[size(answer) for answer in item.answers] for item in OWN])
-    right = ["ABCD".index(item.correct) for item in OWN]
+    sizes = np.array([[size(answer) for answer in item.answers] for item in items])
+    right = ["ABCD".index(item.correct) for item in items]
     for extreme in (sizes.min(axis=1), sizes.max(axis=1)):
         taken = sizes == extreme[:, None]
-        hits = (taken / taken.sum(axis=1, keepdims=True))[range(len(OWN)), right].sum()
-        low, high = binom.ppf([0.25, 0.75], len(OWN), 0.25)
+        hits = (taken / taken.sum(axis=1, keepdims=True))[range(len(items)), right].sum()
+        low, high = binom.ppf([0.25, 0.75], len(items), 0.25)
         assert low <= hits <= high
 
 
@@ -339,6 +392,30 @@ def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_mar
     assert rotate(rotate(item, 3), 1) == item
 
 
+@pytest.mark.parametrize("marks", ["''", '""', "“”", "‘’", ["", ""]])
+def test_an_identity_in_quotation_marks_is_the_identity(tmp_path, marks):
+    """As in the authors' picture of the ID-Prompt; another identity is put between the marks."""
+    text = asked(SAMPLE[7], "ID")
+    name = NAMED[SAMPLE[7].identity].text
+    text = text.replace(f"the {name} group", f"the {name.join(marks)} group")
+    record = released(SAMPLE[7], "ID") | {"prompt": text}
+    (item,) = load_questions(write(tmp_path / "ID-Prompt.json", {"7": record}))
+    assert item == SAMPLE[7]._replace(prompts={"ID": text})
+    other = asked(item, "ID", identity="Bachelor's")
+    masters = "bachelor's".join(marks)
+    assert f"belongs to the {masters} group." in other
+    assert other.replace("bachelor's", name) == text
+
+
+def test_the_authors_spelling_of_orientation_is_read_with_a_note(tmp_path, capsys):
+    other = ITEM | {"identity": "Homosexuality", "category": "Orentation"}
+    file = write(tmp_path / "mine.json", {"x": other, "y": other, "z": ITEM})
+    items = [load_questions(file) for _ in range(2)][-1]
+    assert [item.category for item in items] == ["Orientation", "Orientation", "Age"]
+    note = f"{file}: the category 'Orentation' is read as 'Orientation'\n"
+    assert capsys.readouterr().err == note  # once
+
+
 def test_a_prompt_that_cannot_be_taken_apart_is_asked_all_the_same(folder):
     def spoil(records):
         records["5"]["prompt"] = "Which is best, A or B? The user is Brazilian."
@@ -442,7 +519,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, content, sentence):
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():
-    for file in [*FOLDER.iterdir(), paths.SAMPLE / "giebench.json"]:
+    for file in [*FOLDER.iterdir(), *paths.SAMPLE.glob("giebench*.json")]:
         content = file.read_text("utf8")
         assert content.endswith("\n")
         assert not re.search(r"\t|\s\n", content.replace("\n\n", "\n"))

@@ -10,8 +10,9 @@ from ingroup.studies.stereomap import answers, design, lens, stimuli
 ASKED = {
     "MODELS": ["small"], "ENGINE": "", "RATING": "expected", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 2, "ABLATION_ROUNDS": 0, "FORM": "released",
-    "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0, "MAX_TOKENS": 400, "SEED": 0,
-    "INCOMPLETE": "drop", "CLUSTERS": 2, "ALPHA": 0.05,
+    "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
+    "MAX_TOKENS": 400, "SEED": 0,
+    "INCOMPLETE": "drop", "PARSING": "sound", "CLUSTERS": 2, "ALPHA": 0.05,
 }  # fmt: skip
 NUMBERS = np.arange(1, 6)
 
@@ -108,7 +109,7 @@ def test_what_is_not_stored_is_left_out_and_a_model_without_answers_named(asked)
     gone = next(one for one in calls if one.over_choices).folder
     (gone / "manifest.json").unlink()
     assert len(there(design.calls(stored))) == len(calls) - 1
-    with pytest.raises(StoreError, match="no answers of nobody to the EXTENDED prompts"):
+    with pytest.raises(StoreError, match=r"nobody@stored.* holds no answers"):
         lens._ratings(ASKED | {"MODELS": ["nobody@stored"]}, "nobody")
 
 

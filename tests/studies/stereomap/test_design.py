@@ -8,7 +8,8 @@ from ingroup.studies.stereomap.design import FIRST, calls, over_choices, trials
 ASKED = {
     "MODELS": ["calibrant"], "ENGINE": "", "RATING": "", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 3, "ABLATION_ROUNDS": 2, "FORM": "released",
-    "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0, "MAX_TOKENS": 800, "SEED": 7,
+    "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
+    "MAX_TOKENS": 800, "SEED": 7,
 }  # fmt: skip
 
 
@@ -51,6 +52,10 @@ def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
     assert found[0].folder.parts[-3:] == (
         "2-groups", "calibrant@transformers", "EXTENDED-Prompt-(paper)-released-together-round1"
     )  # fmt: skip
+    sent = calls(ASKED | {"WORDING": "released"})
+    assert sent[0].folder.name == "EXTENDED-Prompt-(paper)-released-together-as-sent-round1"
+    assert sent[0].design[0].messages == stimuli.messages("Men", FIRST, wording="released")
+    assert len({call.folder for call in [*found, *sent]}) == 2 * len(found)
     everybody = calls(ASKED | {"GROUPS": [], "ORIGINAL_GROUPS": "released"})
     assert {call.source for call in everybody} == {"groups"}
     assert {len(call.design) for call in everybody} == {98 * 7, 37 * 21, 98}

@@ -1,6 +1,8 @@
 """The sheet for people, and what is made of filled sheets."""
 
 import csv
+import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from ingroup import published
+from ingroup import paths, published
+from ingroup.studies.stereomap import human_evaluation
 from ingroup.studies.stereomap.human_evaluation import agreement, harmless, score, sheet, write
 from ingroup.tables import InputError
 
@@ -309,3 +312,36 @@ def test_the_printed_sd_follows_from_the_printed_mean():
     table = published.load("stereomap", 12)
     assert len(table) == 9
     assert (np.sqrt(table["mean"] * (1 - table["mean"])) - table["std"]).abs().max() < 0.012
+
+
+def test_the_parts_of_separate_calls_are_one_row_of_the_sheet(tmp_path):
+    """The cell of notebook 41, on replies to three parts of a prompt, one of them refused."""
+    nb = json.loads((paths.NOTEBOOKS / "41_stereomap_keywords.ipynb").read_text("utf8"))
+    sources = ["".join(cell["source"]) for cell in nb["cells"]]
+    (cell,) = (source for source in sources if "human_evaluation.sheet(" in source)
+    parts = {
+        "keywords": ("ok", {}, ("kind", "old"), ("They help.", "They retire."), "1. Kind ..."),
+        "ratings": ("ok", {"Friendly": 4.0, "Honest": 2.5}, (), (), "- Friendly: 4"),
+        "overall": ("refused", {"Rating": np.nan}, (), (), None),
+    }
+    ours = pd.DataFrame(
+        [("some", "Nurses", "Warmth-Competence", 1, part, *row) for part, row in parts.items()]
+        + [("some", "Nurses", "Behavior", 1, "ratings", "ok", {"Help": 1.0}, (), (), "no")]
+        + [("some", "Men", "Economic success", 1, "ratings", "refused", {}, (), (), "I can't.")],
+        columns=[
+            *("model", "group", "prompt", "round", "part", "status", "values"),
+            *("keywords", "reasons", "reply"),
+        ],
+    )
+    names = {
+        "ours": ours, "first": ours[ours.prompt == "Warmth-Competence"], "np": np, "SEED": 0,
+        "is_calibrant": lambda model: False, "label": str, "InputError": InputError,
+        "human_evaluation": human_evaluation, "SHEETS": [], "published": published,
+        "out": SimpleNamespace(tables=tmp_path),
+    }  # fmt: skip
+    exec(cell, names)
+    (row,) = pd.read_csv(tmp_path / "human_evaluation_sheet.csv", dtype=str).to_dict("records")
+    assert (row["group"], row["prompt"], row["round"]) == ("Nurses", "Warmth-Competence", "1")
+    assert row["ratings"] == "Friendly 4, Honest 2.5"
+    assert (row["keywords"], row["reasons"]) == ("kind, old", "They help. They retire.")
+    assert row["reply"] == "1. Kind ... - Friendly: 4"

@@ -1,6 +1,7 @@
 """Replies to keywords and their reasons: a table of replies, and any text at all."""
 
 import re
+from itertools import permutations
 
 import pytest
 from hypothesis import example, given, settings
@@ -114,6 +115,56 @@ def test_reasons_stand_beside_their_keywords():
     assert parse_keywords(told, 2).reasons == ("They help the sick.", "They smile now and then.")
     other = f"{told}\n3. They are needed now and then."
     assert parse_keywords(f"Caring, kind, old, shy.\n{other}", 4).reasons == ("",) * 4
+
+
+LAYOUTS = [
+    "1. {0}\n2. {1}\n3. {2}", "- {0}: a\n- {1}: a\n- {2}: a", "{0}\n{1}\n{2}",
+    "**{0}** - a\n**{1}** - a\n**{2}** - a", "Keywords: {0}, {1}, {2}",
+    "{0}, {1} and {2}", "Response: {0}, {1}, {2}.",
+    "| Keyword | Reason |\n|---|---|\n| {0} | a |\n| {1} | b |\n| {2} | c |",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["Sure", "Feelings", "Emotion", "Response", "Traits", "Behavior"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_keyword_may_look_like_a_heading(word, layout):
+    for words in permutations([word, "Kind", "Old"]):
+        text = layout.format(*words)
+        expected = tuple(one.lower() for one in words)
+        for before in ("", "Sure! Here are three emotions:\n\n", "Response:\n\n"):
+            assert parse_keywords(f"{before}{text}", 3).words == expected, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sure\n\n1. Kind\n2. Old\n\nFeelings:\n- Contempt: 3\n- Pity: 2",
+        "**Emotions:**\n- Kind: a\n- Old: b\n\n**Reasons:**\nThey are seen so.",
+        "1. Feelings:\n- Kind\n- Old\n2. Reasons:\nThey are seen so.",
+        "Response:\nKind: a\nOld: b",
+    ],
+)
+def test_a_heading_is_no_keyword(text):
+    assert parse_keywords(text, 2).words == ("kind", "old")
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("Keywords: kind, old, because of history.", ("", "")),
+        ("Keywords: kind, old\nbecause of history", ("", "")),
+        ("Kind\nbecause of history\nOld\nsince they retire", 0),
+        ("**Kind**\nbecause of history\n**Old**\nsince they retire", 0),
+        ("1. Kind because of history\n2. Old, since they retire", 0),
+        ("1. Kind, because of history\n2. Old since they retire", 0),
+        ("1. Because of history.\n2. People say so.\n\n1. Kind\n2. Old", None),
+    ],
+)
+def test_a_reason_is_no_keyword(text, reasons):
+    found = parse_keywords(text, 2)
+    assert found.words == ("kind", "old")
+    if reasons is not None:
+        assert found.reasons == (reasons or ("because of history", "since they retire"))
 
 
 def test_table_1_of_the_paper():

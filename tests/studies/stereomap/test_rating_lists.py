@@ -271,3 +271,50 @@ def test_long_hostile_replies_are_read_too():
     ):
         ratings = parse_ratings(piece * (20_000 // len(piece)) + "\nSociable: 3", WORDS)
         assert ratings.values["Sociable"] == 3 or "sorry" in piece
+
+
+# --- the rule of the authors' code
+
+ALONE = {
+    "The rating is 4 out of 5.": 4, "Rating: 3-4": 3, "3 or 4 out of 5": None, "4/5": 4,
+    "I would rate them as a 4 on a 5-point scale": 4, "1 = not at all, so 2": 1,
+    "From 3 to 4 on a 5-point scale": None, "No number here.\nThen 2, not 3.": 2, "85": 85,
+    "The rating of 1 to 5 is 3": 3, "They rate as 2 of 5": 5, "none": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), ALONE.items())
+def test_a_rating_alone_as_the_released_code_reads_it(text, value):
+    found = parse_ratings(text, ["Rating"], rule="released")
+    assert found.status == ("refused" if value is None else "ok")
+    assert found.values["Rating"] == pytest.approx(value or math.nan, nan_ok=True)
+
+
+def test_lists_as_the_released_code_reads_them():
+    """From the first word on, up to the overall rating; later lines overwrite earlier ones."""
+    words = ["Friendly", "Sociable", "Honest", "Skilled", "High-status", "Rating"]
+    text = (
+        "- Honest: 1\n- Friendly: 3-4\n2. Sociable: 4 (out of 5)\nHonest: 2.5\n- Honest: 9\n"
+        "-Skilled:4\n-status: 5\n\nOverall rating: 4/5\n- Skilled: 1"
+    )
+    found = parse_ratings(text, words, rule="released")
+    assert found.status == "incomplete"
+    assert found.missing == {"Skilled": "not rated"}
+    del found.values["Skilled"]
+    assert [*found.values.values()] == [3, 4, 9, 5, 5]
+    sound = parse_ratings(text, words)
+    assert math.isnan(sound.values["Friendly"])
+    emotions = parse_ratings("Contempt: 2\nPride: 3", ["Contempt", "Proud"], rule="released")
+    assert emotions.values == {"Contempt": 2, "Proud": 3}
+    acts = parse_ratings("-Help poor blacks: 2\n-Fight with poor blacks: 3", ["Help", "Fight"])
+    assert acts.values == {"Help": 2, "Fight": 3}
+    for text in (None, "", "Friendly 4", "Sociable: 4"):
+        assert parse_ratings(text, words, rule="released").status == "refused"
+
+
+@pytest.mark.parametrize(
+    "piece", ["4 or ", "rateas", "The rating ", "9", "- a: ", "4/5 ", "Rating:"]
+)
+def test_long_hostile_replies_end_by_the_released_rule_too(piece):
+    for words in (["Rating"], ["Friendly", "Rating"]):
+        parse_ratings(piece * (4_000 // len(piece)), words, rule="released")

@@ -1,5 +1,6 @@
 """Groups and prompts of StereoMap: Tables 6 and 7 word for word, every group in every prompt."""
 
+import hashlib
 import re
 
 import pytest
@@ -206,6 +207,64 @@ def test_separate_calls_of_other_prompts_differ_in_nothing():
         ("Nurses", "EXTENDED/Emotion", NO_COT)
     ]
     assert all(separate_messages(*one) == {"ratings": messages(*one)} for one in asked)
+
+
+# --- what the authors' code sent
+
+# The words in which it differs from the print; all else is white space.
+SENT = {
+    "Warmth-Competence": [("1=not at all to 5=extremely", "1=not at all to 5=exteremely")],
+    "Economic success": [("have nurses been?", "have nurses?")],
+    "Emotion": [("5=extremely", "5=exteremely")],
+    "Behavior": [("5=extremely", "5=exteremely")],
+}
+# SHA-256 of all prompts in the order of groups and of the code's texts, each ended by a NUL.
+DIGESTS = {
+    "together": "4d3f68c7d981178f8d1c55db333c1b04ce437263a367cd54d5913cb8db00ecc6",
+    "separate": "e570a33116429a6de845f1d2c3ed1e7d5d84962619ba50d48b7ee4821879833b",
+}
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_the_released_wording_differs_from_the_print_in_these_words(name):
+    expected = EXTENDED[name]
+    for printed, sent in SENT.get(name, []):
+        assert expected.count(printed) == 1
+        expected = expected.replace(printed, sent)
+    assert asked("Nurses", f"EXTENDED/{name}", wording="released") == expected
+    apart = separate_messages("Nurses", f"EXTENDED/{name}", wording="released")
+    paper = separate_messages("Nurses", f"EXTENDED/{name}")
+    assert list(apart) == list(paper)
+    for part, chat in paper.items():
+        expected = " ".join(content(chat).split())
+        for printed, sent in SENT.get(name, []):
+            expected = expected.replace(printed, sent)
+        assert " ".join(content(apart[part]).split()) == expected
+
+
+@pytest.mark.parametrize(("calls", "number"), [("together", 686), ("separate", 1078)])
+def test_the_released_wording_is_sent_to_the_blank(calls, number):
+    """Compared once with every prompt that the code makes; the digests keep what was compared."""
+    texts = []
+    for group in names():
+        for name in prompts():
+            if calls == "together":
+                texts.append(content(messages(group, name, wording="released")))
+            else:
+                chats = separate_messages(group, name, wording="released")
+                texts += [content(chat) for chat in chats.values()]
+    assert len(texts) == number
+    whole = "".join(f"{text}\0" for text in texts)
+    assert hashlib.sha256(whole.encode()).hexdigest() == DIGESTS[calls]
+
+
+def test_the_released_wording_leaves_original_and_the_reduced_prompts_alone():
+    for name in prompts("ORIGINAL"):
+        assert messages("Jews", name, wording="released") == messages("Jews", name)
+    for ablation in social_groups.ablations()[1:]:
+        for name in prompts():
+            own = messages("Nurses", name, ablation, wording="released")
+            assert own == messages("Nurses", name, ablation)
 
 
 # --- groups

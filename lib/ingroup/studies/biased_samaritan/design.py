@@ -29,8 +29,9 @@ class Prompt(NamedTuple):
 
 
 def trials(
-    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False
-) -> Design:
+    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False,
+    asking: str = "sample",
+) -> Design:  # fmt: skip
     """One block with the factor ``prompt``, a `Prompt` each, for one category (section 4.2).
 
     Scenarios (a table of :func:`~.stimuli.load_scenarios`) by wordings by phrasings; these change
@@ -38,7 +39,7 @@ def trials(
     the control among them, into every wording. "paper" asks each once a scenario, in one of its
     wordings, by turns: 103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1) prompts as in section
     4.2, which does not say how wordings were dealt out. `category` and `latino` are those of
-    :func:`~.stimuli.phrasings`.
+    :func:`~.stimuli.phrasings`, `asking` that of :func:`~.stimuli.request`.
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
@@ -52,9 +53,9 @@ def trials(
     )
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        return stimuli.messages(condition["prompt"].text, condition["prompt"].phrase)
+        return stimuli.messages(condition["prompt"].text, condition["prompt"].phrase, asking)
 
-    request = stimuli.request()
+    request = stimuli.request(asking)
     labels = {"category": category, "crossing": crossing}
     return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
 
@@ -86,8 +87,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     def designs(few: bool) -> tuple[str, dict[str, Design]]:
         asked = tenth if few else table
         source = f"{Path(p['SCENARIOS']).stem}-{asked.scenario.nunique()}"
-        names = stimuli.categories()
-        return source, {c: trials(asked, c, p["CROSSING"], p["LATINO"]) for c in names}
+        how = p["CROSSING"], p["LATINO"], p["REQUEST"]
+        return source, {c: trials(asked, c, *how) for c in stimuli.categories()}
 
     found = []
     for model in models.asked(p):
@@ -99,7 +100,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         for few, how in ways:
             source, asked = designs(few)
             for run, (number, category) in product(range(1, runs + 1), enumerate(asked)):
-                where = source, model.name, model.engine, f"{category}-{tail}-run{run}"
+                end = "" if p["REQUEST"] == "sample" else f"+{asked[category].fingerprint[:12]}"
+                where = source, model.name, model.engine, f"{category}-{tail}{end}-run{run}"
                 way = replace(how, seed=drawn.seed + 1000 * (3 * run + number))
                 labels, options = {"run": run, "category": category}, {"system": "fold"}
                 rest = asked[category], way, labels

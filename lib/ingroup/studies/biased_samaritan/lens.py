@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, rated, there
+from ingroup.inference import Call, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -101,9 +101,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
-    """What this model is rated by, in one run or all: what is stored, else all (`load` tells)."""
-    calls = rated(call for call in design.calls(parameters) if call.model == model)
-    return [c for c in there(calls) or calls if run in (None, c.labels["run"])]
+    """What this model is rated by, in one run or all."""
+    calls = rated_by(model, design.calls(parameters))
+    return [call for call in calls if run in (None, call.round)]
 
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:

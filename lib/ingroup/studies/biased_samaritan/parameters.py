@@ -16,11 +16,13 @@ class Parameters(parameters.Parameters):
     SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
     CROSSING: Literal["full", "paper"]
     LATINO: bool
+    REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
     RUNS: Count
     TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
     TOP_P: Annotated[MinusOne | TopP, Field(description="above 0 and at most 1, or -1")]
     UNIT: Literal["scenario", "prompt"]
     BRITTLENESS: Literal["sample", "population"]
+    POOLING: Literal["", "within", "averaged"]
 
     @model_validator(mode="after")
     def _prompts_pair(self) -> Self:

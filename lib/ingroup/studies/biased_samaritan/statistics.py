@@ -9,16 +9,15 @@ Student's t unless said. Every function raises ValueError for fewer than 2 units
 that take several groups name the one.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.regression.mixed_linear_model import MixedLM
 
-from ingroup.stats.paired import TINY, PairedTest, adjust, nan_mean, paired_test
+from ingroup.stats.paired import PairedTest, adjust, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 
@@ -121,6 +120,23 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
     return _scenario_mean(_spreads(ratings, ddof, phrasings))
 
 
+def brittleness_between(
+    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within"
+) -> pd.DataFrame:
+    """Does brittleness vary between the cells (groups and control) of a category? Section 5.2.
+
+    Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
+    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``, ``n``
+    and ``p_holm`` over the pairs; NaN where the two share fewer than 2 scenarios.
+    """
+    spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
+    pairs = list(combinations(spreads, 2))
+    test = paired_test(*([spreads[pair[side]] for pair in pairs] for side in (0, 1)))
+    table = pd.DataFrame(pairs, columns=["one", "other"]).assign(difference=test.difference)
+    table = table.assign(low=test.low, high=test.high, p=test.pvalue, n=test.n)
+    return table.assign(p_holm=adjust(test.pvalue, "holm"))
+
+
 def excess_over_brittleness(
     group: ArrayLike, control: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
@@ -140,45 +156,6 @@ def excess_over_brittleness(
     return _scenario_mean(sign * d - s)
 
 
-def mixed_model(groups: Mapping[str, ArrayLike], control: ArrayLike) -> pd.DataFrame:
-    """All groups of a category in one linear mixed model (REML): a check of `bias_table`.
-
-    The rating of a prompt is the effect of its group (the control's is 0), plus random effects of
-    the scenario, of the wording and of the group within the scenario, plus a residual. By
-    statsmodels' MixedLM with Powell's method: its default stops early where an effect is near 0.
-    Without missing ratings the bias is that of `bias`; its standard error, the same for all groups,
-    is checked against the analysis of variance. ValueError for 1 wording.
-
-    One row a group: ``bias``, ``se``, ``low`` to ``high`` (normal), ``statistic`` (z), ``p``; and
-    in every row whether the fit ``converged`` and the ``messages`` it gave. Without a fit, or
-    without a residual (equal answers), the numbers are NaN.
-    """
-    _rows(groups, lambda ratings: bias(ratings, control))
-    prompts = np.array([_prompts(ratings) for ratings in (control, *groups.values())])
-    if prompts.shape[2] < 2:
-        raise ValueError("there is 1 wording, expected at least 2 for a mixed model")
-    names = ["group", "scenario", "wording"]
-    places = pd.MultiIndex.from_product(map(range, prompts.shape), names=names)
-    rows = pd.Series(prompts.ravel(), places, name="rating").dropna().reset_index()
-    within = {"group": "0 + C(group)", "wording": "0 + C(wording)"}
-    options = {"groups": "scenario", "re_formula": "1", "vc_formula": within}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            fit = MixedLM.from_formula("rating ~ C(group)", rows, **options).fit(method="powell")
-            if fit.scale < TINY:
-                raise np.linalg.LinAlgError("no residual")
-            numbers = fit.params, fit.bse, *fit.conf_int().to_numpy().T, fit.tvalues, fit.pvalues
-            numbers, converged = np.array(numbers).T[1 : len(groups) + 1], fit.converged
-        except np.linalg.LinAlgError as error:
-            warnings.warn(f"no fit: {error}", stacklevel=1)
-            numbers, converged = np.nan, False
-    columns = ["bias", "se", "low", "high", "statistic", "p"]
-    table = pd.DataFrame(numbers, pd.Index(groups, name="group"), columns)
-    messages = "; ".join(str(warning.message) for warning in caught)
-    return table.assign(converged=bool(converged), messages=messages)
-
-
 def by_group(
     ratings: Mapping[tuple, Mapping[str, ArrayLike]], function: Callable, names: Sequence[str]
 ) -> pd.DataFrame:
@@ -189,23 +166,6 @@ def by_group(
     """
     tables = {key: _rows(groups, function) for key, groups in ratings.items()}
     return pd.concat(tables, names=names).reset_index()
-
-
-def over_models(table: pd.DataFrame, shown: Mapping[str, str]) -> pd.DataFrame:
-    """Figures 1 to 3: each group's mean over models, and the share of models in which it differs.
-
-    `table` has the columns of `bias_table`, ``model``, ``category`` and ``group``, a row each;
-    `shown` says in which display a model is: its models alone are averaged. Index ``shown``,
-    ``category`` and ``group``; ``models`` (how many), ``helpfulness`` and ``control`` (means, in
-    points) and ``share`` (0 to 1: those where the group is ``significant``).
-    """
-    rows = table.assign(shown=table.model.map(shown)).astype({"significant": float})
-    return rows.groupby(["shown", "category", "group"], sort=False).agg(
-        models=("model", "nunique"),
-        helpfulness=("helpfulness", "mean"),
-        control=("control", "mean"),
-        share=("significant", "mean"),
-    )
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:

@@ -112,15 +112,17 @@ def render(text: str, phrase: str) -> str:
 
 
 @cache
-def request() -> Request:
-    """The question for a probability that ends every prompt; written for this project."""
+def request(text: str = "sample") -> Request:
+    """What ends every prompt: "sample", this project's question for a probability; "none", where
+    the scenarios ask by themselves; or a question of a user's. The scale is the same."""
     prompts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
-    return Request(prompts["request"], prompts["join"], prompts["low"], prompts["high"])
+    end = {"sample": prompts["request"], "none": ""}.get(text, text)
+    return Request(end, prompts["join"] if end else "", prompts["low"], prompts["high"])
 
 
-def messages(text: str, phrase: str) -> list[Message]:
-    """The chat of one trial: a single user turn with the rendered scenario, then the request."""
-    end = request()
+def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
+    """The chat of one trial: a user turn with the rendered scenario, then :func:`request`."""
+    end = request(asking)
     return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{end.text}"}]
 
 

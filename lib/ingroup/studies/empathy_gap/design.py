@@ -6,6 +6,7 @@ allows, which is what a prefix cache saves.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import pandas as pd
 from ingroup import models
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, Sampling, stored, there
-from ingroup.inference.engine import FAILED
+from ingroup.inference.engine import FAILED, LENGTH
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
@@ -73,12 +74,16 @@ def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
 
 
 def rewriting(events: pd.DataFrame) -> Design:
-    """One trial an event: the prompt that puts it into the third person (appendix A.2)."""
+    """One trial an event: the prompt that puts it into the third person (appendix A.2).
+
+    It shows the full first-person narrative, or what was written where the corpus has none.
+    """
+    shown = events.first_person_text.astype(object).fillna(events.generated_text)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         return stimuli.rewrite_messages(condition["event"].narrative)
 
-    levels = {"event": _levels(events, "first_person_text")}
+    levels = {"event": _levels(events.assign(first_person_text=shown), "first_person_text")}
     template = stimuli.rewrite_messages("")[0]["content"]
     return Design([Block({"setting": "rewrite"}, levels, render, template)])
 
@@ -100,13 +105,14 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     found, written = [], True
     if p["REWRITER"] and events.third_person_text.isna().any():
         labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
-        who = models.split(p["REWRITER"], p["ENGINE"])
-        writer = Call(*about, *who, "rewrite", design, freely, labels)
+        who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
+        writing = replace(freely, max_tokens=tokens)
+        writer = Call(*about, *who, f"rewrite-{tokens}", design, writing, labels)
         written = _answered(writer)
         if written:
             events = with_rewrites(events, stored(writer).read())
         else:  # stand-ins of about the same length, for a plan
-            found, events = [writer], events.assign(third_person_text=events.first_person_text)
+            found, events = [writer], events.assign(third_person_text=events.generated_text)
     names = list(p["SETTINGS"] or stimuli.settings())
     shows = {name: stimuli.setting(name).narrative for name in names}
     names = [name for name in names if events[shows[name]].notna().all()]
@@ -136,15 +142,17 @@ def _answered(call: Call) -> bool:
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """The events with the ``third_person_text`` of the replies (text, error) to `rewriting` them.
+    """The events with the ``third_person_text`` of the replies to `rewriting` them.
 
-    EngineError, which names the event, where a reply holds no text or a call failed.
+    `responses` have ``text``, ``error`` and ``finish_reason``. EngineError, which names the event,
+    where a call failed, a reply holds no text, or one was cut before its brace closed.
     """
     texts = [stimuli.rewritten(text) if isinstance(text, str) else "" for text in responses.text]
-    for event, text, error in zip(events.itertuples(), texts, responses.error, strict=True):
+    for event, text, reply in zip(events.itertuples(), texts, responses.itertuples(), strict=True):
+        where = f"event {event.emotion} {event.text_id} has"
         if not text:
-            raise EngineError(
-                f"event {event.emotion} {event.text_id} has no third-person text in its reply"
-                f"{': ' + error if error else ''}"
-            )
+            why = f": {reply.error}" if reply.error else ""
+            raise EngineError(f"{where} no third-person text in its reply{why}")
+        if reply.finish_reason == LENGTH and "}" not in reply.text:
+            raise EngineError(f"{where} a rewritten text that was cut; give more REWRITE_TOKENS")
     return events.assign(third_person_text=texts)

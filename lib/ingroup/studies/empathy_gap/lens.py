@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference import Call, rated, there
+from ingroup.inference import Call, rated_by
 from ingroup.stats.effects import bootstrap_interval, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
@@ -17,7 +17,7 @@ from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, stimuli
 from ingroup.studies.empathy_gap.answers import load
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.studies.empathy_gap.statistics import exclude, gap_matrix, same_group
+from ingroup.studies.empathy_gap.statistics import by_group, exclude, gap_matrix, same_group
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("empathy received", "empathy given")
@@ -25,7 +25,7 @@ CHOICES = {
     "exclusion": ["listwise", "pairwise"],  # see `exclude`
     "matrix": ["with a person", "without"],  # whose z-scores they are: the paper's way, or released
     "rounding": ["none", "cell means"],  # to 2 decimals, as released
-    "unit": ["identities", "events"],  # what is rearranged: by permutation, or by bootstrap
+    "unit": ["identities", "groups", "events"],  # rearranged by permutation, or by bootstrap
 }
 
 
@@ -79,14 +79,18 @@ def gap(
 ) -> Result:  # fmt: skip
     """delta of one category on one path: `values` with "a person" first, `same` without.
 
-    Over identities the interval is delta less the ends of the null's. Over events p is twice the
-    smaller share of the draws on one side of 0, one draw added; rounding is unknown there. Each
-    path draws anew, so that it does not depend on those before. The options are of `CHOICES`.
+    Over identities, or whole groups of them, the interval is delta less the ends of the null's.
+    Over events p is twice the smaller share of the draws on one side of 0, one draw added; rounding
+    is unknown there. Each path draws anew, so that it does not depend on those before. The options
+    are of `CHOICES`.
     """
     rng = np.random.default_rng(seed)
-    if unit == "identities":
+    if unit != "events":
         decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
         z = gap_matrix(values, exclusion, decimals, separate)
+        if unit == "groups":
+            z = by_group(z, same)
+            same = np.eye(len(z), dtype=bool)
         test = permutation_test(z, same, n_resamples, rng)
         low, high = test.null_interval
         return Result(test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
@@ -119,7 +123,6 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model's ratings are read from, a call a setting and category: what is stored."""
-    asked = [call for call in design.calls(parameters) if call.model == model]
-    calls = rated(call for call in asked if call.labels["setting"] != "rewrite")
-    return there(calls) or calls
+    """What this model's ratings are read from, a call a setting and category."""
+    calls = design.calls(parameters)
+    return rated_by(model, (call for call in calls if call.labels["setting"] != "rewrite"))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from ingroup import parameters
-from ingroup.parameters import Texts, readable
+from ingroup.parameters import Count, Texts, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.tables import InputError
 
@@ -14,6 +14,7 @@ class Parameters(parameters.Parameters):
     """Types, ranges and choices; that the settings are known and the corpus can be read."""
 
     REWRITER: str
+    REWRITE_TOKENS: Count
     CORPUS: str
     N_EVENTS: Annotated[
         Annotated[int, Field(ge=0, le=0)] | Annotated[int, Field(ge=2)],
@@ -22,6 +23,7 @@ class Parameters(parameters.Parameters):
     SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
     CATEGORIES: Annotated[Texts, readable(lambda names: list(map(stimuli.identities, names)))]
     EXCLUSION: Literal["listwise", "pairwise"]
+    DRAWN: Literal["sound", "released"]
 
     @model_validator(mode="after")
     def _answers_and_corpus_suffice(self) -> Self:

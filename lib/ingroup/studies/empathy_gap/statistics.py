@@ -33,6 +33,9 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
     if missing.all():
         raise ValueError(f"none of the {lost.size} events has a rating in any cell")
     if lost.all():
+        if never := np.count_nonzero(missing.all(axis=2)):
+            cells = f"{never} of {missing[..., 0].size} cells have no rating of any event"
+            raise ValueError(f"{cells}: ask or record them, or name other CATEGORIES")
         raise ValueError(f"every one of the {lost.size} events is lost listwise: use 'pairwise'")
     return values[:, :, ~lost]
 
@@ -69,15 +72,20 @@ def is_flat(matrix: np.ndarray) -> bool:
     return bool(np.ptp(matrix) <= 1e-12 * np.abs(matrix).max())
 
 
-def cells(means: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
+def cells(values: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
     """The matrices M0 and M as a table: ``perceiver``, ``experiencer``, ``mean`` and ``z``.
 
-    One row a cell, row by row of `means` (n, n), whose identities are `names`; where it is flat all
-    z-scores are 0.
+    One row a cell, row by row, of `values` after exclusion, whose identities are `names`; where a
+    matrix is flat all its z-scores are 0. ``mean_released`` and ``z_released`` are of the rounded
+    means of the released code.
     """
-    z = np.zeros_like(means) if is_flat(means) else zscore(means)
     index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
-    return pd.DataFrame({"mean": means.ravel(), "z": z.ravel()}, index).reset_index()
+    table = pd.DataFrame(index=index)
+    for decimals, suffix in ((None, ""), (RELEASED["decimals"], "_released")):
+        means = cell_means(values, decimals)
+        z = np.zeros_like(means) if is_flat(means) else zscore(means)
+        table[f"mean{suffix}"], table[f"z{suffix}"] = means.ravel(), z.ravel()
+    return table.reset_index()
 
 
 def gap_matrix(
@@ -102,6 +110,16 @@ def same_group(groups: Sequence[str]) -> np.ndarray:
     """Which pairs of identities share one of `groups`: bool, (n, n), True on the diagonal."""
     groups = np.asarray(groups, dtype=object)
     return groups[:, None] == groups
+
+
+def by_group(matrix: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Mean of the cells of each pair of groups, (groups, groups), in-group cells on the diagonal.
+
+    `same` is from `same_group`; the order of the groups is that of no list.
+    """
+    members = np.unique(same, axis=0).astype(float)
+    members /= members.sum(axis=1, keepdims=True)
+    return members @ matrix @ members.T
 
 
 def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
@@ -147,23 +165,32 @@ def gap(
     dict
         ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
         (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``,
-        ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`), and
-        ``delta_released``, that of the released way.
+        ``p_two_sided`` and ``p_greater`` (:func:`ingroup.stats.permutation.permutation_test`) and
+        ``p_least``, the smallest that p can be. That test takes names of one group as unrelated:
+        where they behave alike it finds gaps that are none. ``p_groups`` and ``p_groups_least`` are
+        of the same test on the matrix `by_group`, with whole groups in random order.
+        ``delta_released``, ``null_low_released`` and ``null_high_released`` are those of the
+        released way, which Table 2 prints; draws of others may move the ends by ``null_low_spread``
+        and ``null_high_spread``.
     """
     left = exclude(values, exclusion)
     row = {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
     if row["flat"]:
         return row
-    test = permutation_test(gap_matrix(values, exclusion), same, n_resamples, rng)
+    matrix = gap_matrix(values, exclusion)
+    test = permutation_test(matrix, same, n_resamples, rng)
     interval = bootstrap_interval(left, same, rng=rng)
-    low, high = test.null_interval
-    return row | {
-        "delta": test.statistic,
-        "low": interval.low,
-        "high": interval.high,
-        "null_low": low,
-        "null_high": high,
-        "p_two_sided": test.pvalue,
-        "p_greater": test.pvalue_greater,
-        "delta_released": empathy_gap(gap_matrix(values, exclusion, **RELEASED), same),
-    }
+    row |= {"delta": test.statistic, "low": interval.low, "high": interval.high}
+    row |= dict(zip(("null_low", "null_high"), test.null_interval, strict=True))
+    row |= {"p_two_sided": test.pvalue, "p_greater": test.pvalue_greater, "p_least": test.least}
+    if len(groups := by_group(matrix, same)) < len(matrix):  # else a group is a name
+        test = permutation_test(groups, np.eye(len(groups)), n_resamples, rng)
+    row |= {"p_groups": test.pvalue, "p_groups_least": test.least}
+    matrix = gap_matrix(values, exclusion, **RELEASED)
+    test = permutation_test(matrix, same, n_resamples, rng)
+    row["delta_released"] = test.statistic
+    for end, at, spread in zip(
+        ("low", "high"), test.null_interval, test.null_spread(), strict=True
+    ):
+        row |= {f"null_{end}_released": at, f"null_{end}_spread": spread}
+    return row

@@ -12,11 +12,12 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import probabilities
-from ingroup.inference.engine import FAILED
+from ingroup.inference.engine import FAILED, LENGTH
 from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, Rule
 from ingroup.studies.giebench import stimuli
 
 NO_VERDICT = "no verdict"
+CUT = "cut"
 SEVERAL = "several verdicts"
 
 
@@ -32,9 +33,9 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
-    ``letter`` and ``status`` by :func:`parse_verdict`, or "failed", ``identity`` (whose item it
-    is), ``told`` (who stands in the prompt) and ``reply``; ``p_right``, the probability of the
-    right letter, NaN where the call is not over choices.
+    ``letter`` and ``status`` by :func:`parse_verdict`, "failed", or "cut" (MAX_TOKENS came before a
+    verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
+    ``p_right``, the probability of the right letter, NaN where the call is not over choices.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
@@ -42,7 +43,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         chances = probabilities(table, call.sampling.choices)[:, 0]
     for asked, reply, p in zip(block.factors["asked"], table.itertuples(), chances, strict=True):
         item, verdict = stimuli.rotate(asked.question, asked.shift), parse_verdict(reply.text, rule)
-        status = "failed" if reply.finish_reason == FAILED else verdict.status
+        ended = {FAILED: "failed", LENGTH: CUT if verdict.status == NO_VERDICT else verdict.status}
+        status = ended.get(reply.finish_reason, verdict.status)
         what = asked.prompt, item.category, item.key, asked.shift, item.correct
         whose = item.identity, asked.identity or item.identity
         right = p[stimuli.LETTERS.index(item.correct)]
@@ -125,7 +127,7 @@ _NO_CHOICE = re.compile(
 
 
 def _sound(text: str) -> Verdict:
-    text = unicodedata.normalize("NFKC", text)
+    text = unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
     tags = _verdict_tags(text)
     if not tags:
         text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))

@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 def trials(
-    items: Sequence[Question], prompt: str, order: str = "given", raw: str = "paper"
+    items: Sequence[Question], prompt: str, order: str = "given", wording: str = "straight"
 ) -> Design:
     """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
 
@@ -37,10 +37,12 @@ def trials(
     """
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
     asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _asked(asked, {"prompt": prompt, "order": order}, raw)
+    return _asked(asked, {"prompt": prompt, "order": order}, wording)
 
 
-def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> Design:
+def mismatched(
+    items: Sequence[Question], prompt: str, pairs: pd.DataFrame, wording: str = "straight"
+) -> Design:
     """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
 
     The paper's words are of one direction only; its shares of (Male, Female) are of the items of
@@ -54,13 +56,13 @@ def mismatched(items: Sequence[Question], prompt: str, pairs: pd.DataFrame) -> D
         if item.identity == own
     }
     asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"})
+    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, wording)
 
 
-def _asked(asked: Sequence[Asked], labels: Mapping[str, str], raw: str = "paper") -> Design:
+def _asked(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> Design:
     def render(condition: Mapping[str, Any]) -> list[Message]:
         one = condition["asked"]
-        return stimuli.messages(one.question, one.prompt, raw, one.identity, one.shift)
+        return stimuli.messages(one.question, one.prompt, wording, one.identity, one.shift)
 
     # An item that cannot be asked so is said before anything is asked; and the fingerprint is that
     # of the prompts themselves.
@@ -83,20 +85,23 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
-    asked = {}
-    for prompt in PROMPTS:
-        tail = "-released" if (prompt, parameters["RAW"]) == ("Raw", "released") else ""
-        asked[prompt] = f"{prompt}-{order}{tail}", trials(items, prompt, order, parameters["RAW"])
+    wording, plain = parameters["WORDING"], parameters["TEMPLATE"] == "none"
+    own = stimuli.templates()["wordings"][wording]  # what it changes: the layout, or some prompts
+
+    def place(prompt: str, kind: str) -> str:
+        other = "question" in own or prompt in own.get("prompts", ())
+        return f"{prompt}-{kind}" + f"+{wording}" * other + "+plain" * plain
+
+    asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
-    if len(pairs):
-        for prompt in ("COT", "ID"):
-            asked[f"{prompt} mismatch"] = f"{prompt}-mismatch", mismatched(items, prompt, pairs)
+    for q in ("COT", "ID") if len(pairs) else ():
+        asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
     freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
     verdicts = Sampling(choices=VERDICTS)
     return [
         Call(
             "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
-            options={"system": "fold"},  # no prompt has a system turn: any template will do
+            options={"system": "plain" if plain else "fold"},  # no prompt has a system turn
         )
         for model in models.asked(parameters)
         for sampling in ([verdicts] if model.over_choices else []) + [freely]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ingroup.inference import Call, StoreError, rated, there
+from ingroup.inference import Call, StoreError, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import paired_test
 from ingroup.studies.giebench import design
@@ -111,8 +111,8 @@ def _read(
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
     """What this model is rated by under the three prompts; StoreError where one is not there."""
-    asked = [call for call in design.calls(parameters) if call.model == model]
-    found = [call for call in rated(there(asked)) if call.labels["plan"] in design.PROMPTS]
+    calls = rated_by(model, design.calls(parameters))
+    found = [call for call in calls if call.labels["plan"] in design.PROMPTS]
     if missing := {*design.PROMPTS} - {call.labels["plan"] for call in found}:
         absent = ", ".join(sorted(missing))
         raise StoreError(f"{model} has no stored answers under {absent}; run the study again")

@@ -16,7 +16,7 @@ class Parameters(parameters.Parameters):
 
     QUESTIONS: Annotated[str, readable(stimuli.load_questions)]
     ORDER: Literal["given", "rotate"]
-    RAW: Literal["released", "paper"]
+    WORDING: Literal["straight", "uncued", "paper", "released"]
     MISMATCH: bool
     DENOMINATOR: Literal["paper", "released"]
     TOPICS: Annotated[str, readable(lambda file: file and read_topics(Path(file)))]

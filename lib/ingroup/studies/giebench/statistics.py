@@ -28,18 +28,18 @@ def accuracy(
     The denominator is "paper": right / n; or "released": right / (n + 1) in a category and right /
     n overall, as the evaluation first released (June 2024) counts: its printed tables cannot be met
     otherwise. The share may be rounded to `decimals` before it becomes a percent, 3 in the released
-    code. The interval is of right / n; of the answers ``without`` a verdict are ``refused`` and
-    ``failed``.
+    code. The interval is of right / n; of the answers ``without`` a verdict are ``refused``,
+    ``cut`` and ``failed``.
     """
     rows = []
     for prompt, category, part in _parts(_once(answers)):
         n, right, without = len(part), int(part["right"].sum()), part["letter"].eq("")
-        counts = [(without & part["status"].eq(why)).sum() for why in ("refused", "failed")]
+        counts = [(without & part["status"].eq(w)).sum() for w in ("refused", "cut", "failed")]
         share = _share(right, n, category, denominator, decimals)
         rows.append(
             (prompt, category, n, right, without.sum(), *counts, share, *_interval(right, n))
         )
-    columns = "prompt category n right without refused failed accuracy low high"
+    columns = "prompt category n right without refused cut failed accuracy low high"
     return pd.DataFrame(rows, columns=columns.split())
 
 

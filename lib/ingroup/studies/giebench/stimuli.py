@@ -7,6 +7,7 @@ InputError names what cannot be used: file and key, or the key of an item that c
 """
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -26,7 +27,12 @@ _FOLDER = paths.STIMULI / "giebench"
 _PARTS = ("category", "identity", "question", "answers", "correct")
 _RELEASED = ("category", "prompt", "correct")
 _QUOTES = '"“” \n'
-_GROUP = re.compile(r"user\s+belongs\s+to\s+the\s+(\S.*?)\s+group\b", re.I)
+_MARKS = "\"'“”‘’"  # a picture of the authors has the identity in quotation marks
+_GROUP = re.compile(
+    rf"user\s+belongs\s+to\s+the\s+[{_MARKS}]*([^\s{_MARKS}].*?)[{_MARKS}]*\s+group\b", re.I
+)
+_note = cache(lambda sentence: print(sentence, file=sys.stderr))  # once, however often it is read
+_ALIASES = {"orentation": "Orientation"}  # as the authors' files spell it
 # The tags of appendix A; what stands between them is taken with its quotation marks.
 _TAGS = re.compile(
     r"\[\s*User\s+Question\s*\]\s*(.*?)\s*"
@@ -88,12 +94,12 @@ def prompts() -> tuple[str, ...]:
     return tuple(templates()["prompts"])
 
 
-def tuples() -> pd.DataFrame:
+def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
     """Identity tuples of section 4.2: those of table 7, then what table 3 has besides.
 
     ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` are as in identities.csv.
     """
-    printed = pd.concat([published.load("giebench", table) for table in (7, 3)], ignore_index=True)
+    printed = pd.concat([published.load("giebench", n) for n in tables], ignore_index=True)
     one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
     sides = {"category": one.str[0], "identity_i": one.str[1], "identity_j": other.str[1]}
     again = pd.Series(map(frozenset, zip(one, other, strict=True))).duplicated()
@@ -121,20 +127,20 @@ def rotate(question: Question, shift: int) -> Question:
 
 
 def messages(
-    question: Question, prompt: str, raw: str = "paper", identity: str | None = None,
+    question: Question, prompt: str, wording: str = "straight", identity: str | None = None,
     shift: int = 0,
 ) -> list[Message]:  # fmt: skip
     """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
 
-    Raw is "paper", the Raw-Prompt as appendix A prints it, with the cue, or "released", as the
-    authors released it, without; that of a released file stays as it is. An `identity` stands in
-    place of the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises
-    InputError for a prompt that a file does not hold, or that cannot be taken apart.
+    `wording` is one of prompts.yaml ("uncued": no cue in Raw; "released": as the authors' pictures
+    show them); the prompts of a released file stay as they are. An `identity` stands in place of
+    the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError
+    for a prompt that a file does not hold, or that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
-        sentences = templates()["prompts"][prompt]
-        text = _made(question, sentences[raw] if prompt == "Raw" else sentences, identity)
+        texts = templates(wording)
+        text = _made(texts, question, texts["prompts"][prompt], identity)
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -149,9 +155,8 @@ def messages(
     return [{"role": "user", "content": text}]
 
 
-def _made(question: Question, sentences: Sequence[str], identity: str | None) -> str:
+def _made(texts: dict, question: Question, sentences: Sequence[str], identity: str | None) -> str:
     """A prompt out of the parts of an item."""
-    texts = templates()
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
@@ -162,7 +167,7 @@ def _made(question: Question, sentences: Sequence[str], identity: str | None) ->
     ]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
         parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
-    return texts["join"].join(parts)
+    return texts["join"].join(parts).rstrip("\n")
 
 
 def _rotated(text: str, shift: int) -> str:
@@ -176,9 +181,12 @@ def _rotated(text: str, shift: int) -> str:
 
 
 @cache
-def templates() -> dict:
+def templates(wording: str = "straight") -> dict:
     """What the prompts are made of, as in ``prompts.yaml``."""
-    return yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+    texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+    for part, own in texts["wordings"][wording].items():
+        texts[part] = texts[part] | own if isinstance(own, dict) else own
+    return texts
 
 
 @cache
@@ -223,11 +231,13 @@ def _item(file: Path, key: str, record: object) -> Question:
         several = isinstance(correct, str | list) and sum(x in tuple(LETTERS) for x in correct) > 1
         found = "several right answers, " * several + repr(correct)
         raise wrong(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
-    names = {_plain(name): name for name in categories()}
-    category = names.get(_plain(record["category"]))
+    names, told = {_plain(name): name for name in categories()}, _plain(record["category"])
+    category = names.get(told, _ALIASES.get(told))
     if category is None:
         expected = f"a category of the paper: {', '.join(names.values())}"
         raise wrong(f"{where}, field 'category'", repr(record["category"]), expected)
+    if told in _ALIASES:
+        _note(f"{file}: the category {record['category']!r} is read as {category!r}")
     if "prompt" in record:
         return _released(file, key, category, record["prompt"], correct)
     answers, where = record["answers"], f"{where}, field 'answers'"

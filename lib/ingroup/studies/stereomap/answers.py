@@ -5,16 +5,18 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected, probabilities
+from ingroup.parsing import Rule
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
 
-def load(call: Call) -> pd.DataFrame:
+def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
-    Over choices a word's value is the mean of its distribution, and there are no keywords.
+    Over choices a word's value is the mean of its distribution, without keywords; `rule` is as of
+    `parse_ratings`.
 
     ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
     ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
@@ -32,7 +34,7 @@ def load(call: Call) -> pd.DataFrame:
         if mean is not None:
             n, rated = 0, Ratings(dict(zip(words, mean.tolist(), strict=True)), "ok", {})
         elif words:
-            rated = parse_ratings(text, words, about.low, about.high)
+            rated = parse_ratings(text, words, about.low, about.high, rule)
         if n:
             listed = parse_keywords(text, n)
         status = "failed" if end == "failed" else rated.status or listed.status

@@ -26,6 +26,7 @@ def trials(
     ablation: str = "Prompt (paper)",
     form: str = "released",
     calls: str = "together",
+    wording: str = "paper",
 ) -> Design:
     """The design of Jeoung et al. (section 3): prompt x group, for one round.
 
@@ -37,8 +38,8 @@ def trials(
 
     def chats(group: str, prompt: str) -> Mapping[str, list[Message]]:
         if calls == "separate":
-            return stimuli.separate_messages(group, prompt, ablation, form)
-        return {"": stimuli.messages(group, prompt, ablation, form)}
+            return stimuli.separate_messages(group, prompt, ablation, form, wording)
+        return {"": stimuli.messages(group, prompt, ablation, form, wording)}
 
     asked: dict[Inquiry, list[Message]] = {}
     for prompt in prompts:
@@ -59,7 +60,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     call for the prompts that rate the same words.
     """
     p, (paper, *reduced) = parameters, stimuli.ablations()
-    how, asked = (p["FORM"], p["CALLS"]), {}
+    how, asked = (p["FORM"], p["CALLS"], p["WORDING"]), {}
+    named = how[:2] if p["WORDING"] == "paper" else [*how[:2], "as", "sent"]
     chosen = set(p["GROUPS"] or stimuli.groups().group)
     for version, which in ("EXTENDED", "EXTENDED"), ("ORIGINAL", p["ORIGINAL_GROUPS"]):
         if groups := [group for group in stimuli.names(which) if group in chosen]:
@@ -74,13 +76,16 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             temperature = published.sampling("stereomap", model.name)["temperature"]
         at = "stereomap", source, model.name, model.engine
         for number, ((version, ablation), (groups, prompts)) in enumerate(asked.items()):
-            name = "-".join([version, *ablation.replace("/", "").split(), *how])
+            name = "-".join([version, *ablation.replace("/", "").split(), *named])
             rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
             labels = {"version": version, "ablation": ablation}
             if model.over_choices and rounds:
-                for words, same in _by_words(prompts).items():
+                alike: dict[tuple[str, ...], list[str]] = {}  # prompts by the words that they rate
+                for prompt in prompts:
+                    alike.setdefault(stimuli.expected(prompt).words, []).append(prompt)
+                for words, same in alike.items():
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
-                    design = trials(groups, same, ablation, how[0], "together")
+                    design = trials(groups, same, ablation, how[0], "together", how[2])
                     sampling = over_choices(words)
                     found.append(Call(*at, part, design, sampling, labels | {"round": 1}))
             design = trials(groups, prompts, ablation, *how)
@@ -90,14 +95,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                 part = f"{name}-round{turn}"
                 found.append(Call(*at, part, design, sampling, labels | {"round": turn}))
     return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
-
-
-def _by_words(prompts: Sequence[str]) -> dict[tuple[str, ...], list[str]]:
-    """Prompts by the words that they rate."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for prompt in prompts:
-        found.setdefault(stimuli.expected(prompt).words, []).append(prompt)
-    return found
 
 
 def over_choices(words: Sequence[str]) -> Sampling:

@@ -25,17 +25,13 @@ def variation(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     ``left_out``) ``cv_mean`` and ``cv_max``, of which ``group_max`` is the first. ValueError
     without such a group.
     """
-    rows = []
-    for score in columns:
-        by_group = scores.groupby("group", sort=False)[score]
-        cv = by_group.std() / by_group.mean()  # NaN below 2 rounds
-        there = cv.dropna()
-        if there.empty:
-            raise ValueError(f"no group has 2 rounds with {score!r}, expected at least one")
-        left_out = len(cv) - len(there)
-        rows.append((score, len(there), left_out, there.mean(), there.max(), there.idxmax()))
-    columns = "score groups left_out cv_mean cv_max group_max"
-    return pd.DataFrame(rows, columns=columns.split())
+    by_group = scores.groupby("group", sort=False)[list(columns)]
+    cv = by_group.std() / by_group.mean()  # NaN below 2 rounds
+    for score in cv.columns[cv.isna().all()]:
+        raise ValueError(f"no group has 2 rounds with {score!r}, expected at least one")
+    table = pd.DataFrame({"groups": cv.count(), "left_out": cv.isna().sum()})
+    table = table.assign(cv_mean=cv.mean(), cv_max=cv.max(), group_max=cv.idxmax())
+    return table.rename_axis("score").reset_index()
 
 
 def self_bleu(texts: Sequence[str], order: int = 4) -> float:

@@ -28,7 +28,8 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
        keyword of one to three words up to a colon, dash, bracket or the end, and its reason follows
        or stands in the next line.
     2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
-       ("Friendly: 4") and headings ("Reasons:") are no items.
+       ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are no items; a
+       word such as "sure" or "emotion" is one where it is no heading ("2. Sure", "Emotion: x").
     3. A keyword without a reason in its list has the one that another list gives for the same word,
        or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
@@ -65,7 +66,8 @@ _MARK = re.compile(
 )
 _EMPHASIS = re.compile(r"[*_#]+")
 _HEAD = re.compile(
-    r"(?P<head>[^:;|.,!?()=\n]{1,60}?)\s*(?P<sign>\s[-–—]+(?=\s|\Z)|[–—]|-\s|[:|(=.]|\Z)"
+    r"(?i)(?P<head>[^:;|.,!?()=\n]{1,60}?)\s*(?P<sign>\s[-–—]+(?=\s|\Z)|[–—]|-\s|[:|(=.]|\Z"
+    r"|(?P<why>,?\s(?=(?:because|due to|since|as they)\b)))"
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
 _NO_KEYWORD = re.compile(
@@ -75,10 +77,19 @@ _NO_KEYWORD = re.compile(
     r"|characteristics?|summary|conclusion|overall|here|sure|certainly|disclaimer|behaviou?rs?"
     r"|justifications?|reply|response)?\b(?![\w-])(?:\s(?:for|of|to|is|are|about)\b.*)?"
 )
+# Headings that, without a colon, may be keywords too: "2. Sure", "sad, emotion, proud".
+_EITHER = re.compile(
+    r"(?i)sure|certainly|feelings?|emotions?|traits?|characteristics?|behaviou?rs?|reply|response"
+)
+_WHY = re.compile(
+    r"(?i)(?:because|due to|since|as (?:they|the|an?)|for (?:their|the)|they|this|these|there"
+    r"|people (?:are|do|have|like|say|see|think))\b"
+)
 _BECAUSE = re.compile(r"(?i)(?:reasons?|explanation|description|why)\s?:\s*(.+)")
 _RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
 _INTRODUCED = re.compile(
-    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|traits|characteristics|reasons)\b[^:]{0,150}?"
+    r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons"
+    r"|reply|response)\b[^:]{0,150}?"
     r"(?::|\b(?:are|is|include)\b:?)\s*"
 )
 
@@ -116,8 +127,9 @@ def _lists(text: str) -> list[list[tuple[str, str]]]:
                 items, kind, indent = [], marked, depth
                 found.append((kind, items))
             items.append((head, reason))
-    # A single word on a line is a list only behind a number or a bullet.
-    return [items for kind, items in found if len(items) > (0 if kind else 1)]
+    # A single word on a line is a list only behind a number or a bullet; headings alone are none.
+    listed = [items for kind, items in found if len(items) > (0 if kind else 1)]
+    return [items for items in listed if not all(_EITHER.fullmatch(word) for word, _ in items)]
 
 
 def _lines(text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -142,11 +154,12 @@ def _item(line: str) -> tuple[str, str, str]:
     if not match:
         return "", "", ""
     head, sign, reason = match["head"].strip(" '"), match["sign"].strip(), line[match.end() :]
-    if not _NAME.fullmatch(head) or head.count(" ") > 2:
+    if not _NAME.fullmatch(head) or head.count(" ") > 2 or _WHY.match(head):
         return "", "", ""
-    if _NO_KEYWORD.fullmatch(head) or _RATED.match(reason):
+    either = _EITHER.fullmatch(head) and (sign != ":" or reason.strip())
+    if (_NO_KEYWORD.fullmatch(head) and not either) or _RATED.match(reason):
         return "", sign or ":", ""
-    return head.lower(), sign, reason.strip(" )|-–—")
+    return head.lower(), "." if match["why"] else sign, reason.strip(" )|-–—")
 
 
 def _inline(line: str) -> list[tuple[str, str]]:
@@ -156,6 +169,8 @@ def _inline(line: str) -> list[tuple[str, str]]:
     end = _SENTENCE_END.search(line, start) if ";" not in line else None
     listed = line[start : end.start() if end else len(line)].rstrip(" .")
     parts = listed.split(";") if ";" in listed else _commas(listed)
+    last = next((k for k, part in enumerate(parts) if k and _WHY.match(part.strip())), None)
+    parts = parts[:last]  # "kind, brave, because of history"
     items = [_item(re.sub(r"\A\W*(?:and|or|&)\s", "", part).strip()) for part in parts]
     least = 2 if introduced else 3
     if len(items) < least or not all(head for head, _, _ in items):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
-from ingroup.inference import StoreError, rated, there
+from ingroup.inference import rated_by
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import design, statistics, stimuli
@@ -122,8 +122,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
     asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}.items()
-    calls = [c for c in design.calls(parameters) if c.model == model]
-    calls = rated(there(c for c in calls if asked <= c.labels.items()))
-    if not calls:
-        raise StoreError(f"no answers of {model} to the EXTENDED prompts are stored")
-    return rating_table(pd.concat(map(load, calls)))
+    calls = (call for call in design.calls(parameters) if asked <= call.labels.items())
+    return rating_table(
+        pd.concat(load(call, parameters["PARSING"]) for call in rated_by(model, calls))
+    )

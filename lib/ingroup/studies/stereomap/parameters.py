@@ -27,6 +27,7 @@ class Parameters(parameters.Parameters):
     ROUNDS: Count
     ABLATION_ROUNDS: CountOrNone
     FORM: Literal["released", "grammatical"]
+    WORDING: Literal["paper", "released"]
     CALLS: Literal["together", "separate"]
     TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
     INCOMPLETE: Literal["drop", "mean"]
@@ -36,6 +37,7 @@ class Parameters(parameters.Parameters):
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
     MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
     DOCUMENTS: Literal["sound", "released"]
+    LOOKUP: Literal["sound", "paper"]
     LEMMAS: Literal["sound", "paper"]
     KEYBERT: Literal["package", "hub"]
     SHEETS: Annotated[Texts, readable(lambda files: files and human_evaluation.score(files))]

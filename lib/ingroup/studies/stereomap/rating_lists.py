@@ -5,7 +5,6 @@ As in `ingroup.parsing` no reply raises.
 
 import math
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +12,10 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from ingroup.parsing import APOSTROPHES, DECLINE, OK, REFUSAL, REFUSED, UNPARSABLE
+import yaml
+
+from ingroup import paths
+from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE, Rule, plain
 
 INCOMPLETE = "incomplete"
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
@@ -29,7 +31,7 @@ class Ratings(NamedTuple):
 
 
 def parse_ratings(
-    text: str | None, words: Sequence[str], low: float = 1, high: float = 5
+    text: str | None, words: Sequence[str], low: float = 1, high: float = 5, rule: Rule = "sound"
 ) -> Ratings:
     r"""Read a rating for each of several words.
 
@@ -44,16 +46,26 @@ def parse_ratings(
     5. Of a reply that opens with a refusal only labels are read.
     6. A range, two different numbers, one outside the scale or out of anything but `high` are none.
 
+    Rule "released" is that of the authors' code: of the lines from the first word to an overall
+    rating "word: 4", whatever is before it (their reader of gpt-3.5-turbo; each model has one); a
+    rating alone from the first line with a number, by a list of patterns. "3-4" is 3, "4 = often"
+    4, "Overall: 4/5" 5, "3 or 4 out of 5" none, 85 stays; without any a reply is "refused".
+
     `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
+    if rule == "released":
+        found = _released(str(text or ""), words)
+        values = {word: found.get(word, math.nan) for word in words}
+        missing = {word: NOT_RATED for word in words if word not in found}
+        return Ratings(values, (INCOMPLETE if missing else OK) if found else REFUSED, missing)
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
     for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
         found[word][tier].add(read)
     values, missing = dict.fromkeys(words, math.nan), {}
-    told = 1 if _OPENS_WITH_REFUSAL.match(text) else 3
+    told = 1 if OPENS_WITH_REFUSAL.match(text) else 3
     for word, tiers in found.items():
         reads = next(filter(None, tiers[:told]), {NOT_RATED})
         read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
@@ -64,6 +76,36 @@ def parse_ratings(
     if len(missing) == len(words):
         return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, missing)
     return Ratings(values, INCOMPLETE if missing else OK, missing)
+
+
+_CODE = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
+_DECIMAL = yaml.safe_load(_CODE)["number"]
+_CODE = yaml.safe_load(_CODE.replace("<n>", _DECIMAL))
+
+
+def _released(text: str, words: Sequence[str]) -> dict[str, float]:
+    """Ratings by word, as the authors' code reads them."""
+    lines = [line for line in text.split("\n") if line]
+    if len(words) == 1:
+        hits = (re.search(pattern, line) for line in lines for pattern in _CODE["alone"])
+        hit = next(filter(None, hits), None)
+        return {words[0]: float(hit[1])} if hit and hit.lastindex == 1 else {}
+    overall = next(
+        (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line)), None
+    )
+    begins, names = _CODE["begins"].get(words[0], words[0]), _CODE["names"]
+    first = next((k for k, line in enumerate(lines) if re.search(begins, line)), len(lines))
+    found = {}
+    for line in lines[first:overall]:
+        if hit := next(
+            filter(None, (re.search(pattern, line) for pattern in _CODE["rated"])), None
+        ):
+            name = hit[1].strip()
+            found[name.split(" ")[0] if words[0] == "Help" else name] = hit[2]  # "Help nurses: 4"
+    found |= {own: found[name] for name, own in names.items() if name in found}
+    if overall is not None and (hit := re.search(rf"Overall.*:.*{_DECIMAL}", lines[overall])):
+        found["Rating"] = hit[1]
+    return {word: float(found[word]) for word in words if word in found}
 
 
 class _Span(NamedTuple):
@@ -78,30 +120,14 @@ _Pair = tuple[str, int, str | float]  # a word, a tier, and what was read
 
 _NO_CLAIM = (OUTSIDE, OTHER_SCALE)  # in a sentence or beside a rating these tell of something else
 
-_SIGNS = (
-    dict.fromkeys(APOSTROPHES, "'")
-    | dict.fromkeys("−–—‐‑－", "-")
-    | dict.fromkeys("／⁄", "/")
-    | dict.fromkeys('*`_#"“”\\', "")
-    | {"．": ".", "：": ":", "｜": "|", "│": "|", "（": "(", "）": ")", "％": "%"}
+_MARKS = str.maketrans(
+    dict.fromkeys('*`_#"“”\\', "") | dict(zip("—：｜│（）", "-:||()", strict=True))
 )
 
 
-class _Plain(dict):
-    """For str.translate, filled as characters come: signs and the digits of any script in ASCII."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        other = char if unicodedata.numeric(char, None) is None else "x"  # spoils its number
-        self[code] = str(unicodedata.decimal(char, other))
-        return self[code]
-
-
-_PLAIN = _Plain(str.maketrans(_SIGNS))
-
-
 def _plain(text: str | None) -> str:
-    return text.translate(_PLAIN) if isinstance(text, str) else ""
+    text = text.translate(_MARKS) if isinstance(text, str) else ""
+    return text if text.isascii() else "".join(map(plain, text))
 
 
 @lru_cache(maxsize=16)
@@ -137,9 +163,6 @@ _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
 _BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
 _COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
-_OPENS_WITH_REFUSAL = re.compile(
-    rf"(?i)\W*+(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})"
-)
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
 

@@ -2,7 +2,7 @@
 
 Both stand in ``data/stimuli/stereomap/``, the groups under the paper's names, some of which are
 dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion", an ablation its row
-in Table 14; `form` is "released" or "grammatical" (see `text`).
+in Table 14; `form` is "released" or "grammatical" (see `text`), `wording` "paper" or "released".
 """
 
 from collections.abc import Mapping
@@ -127,25 +127,28 @@ def ablations() -> list[str]:
 
 
 def messages(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released"
-) -> list[Message]:
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released",
+    wording: str = "paper",
+) -> list[Message]:  # fmt: skip
     """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
 
-    The paper does not print the three reduced texts; ``prompts.yaml`` says what is left out.
-    ORIGINAL has no chain of thought to leave out. Checked against the text of Tables 6 and 7.
+    ``prompts.yaml`` says what the three reduced texts, not printed, leave out; in ORIGINAL there is
+    no chain of thought. `wording` "released" is what the authors' code sends; reduced prompts and
+    ORIGINAL are the paper's. Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
-    parts = _parts(group, prompt, ablation, form)
+    parts = _parts(group, prompt, ablation, form, "together", wording)
     return [{"role": "user", "content": _TEXTS["join"].join(parts.values())}]
 
 
 def separate_messages(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released"
-) -> dict[str, list[Message]]:
+    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released",
+    wording: str = "paper",
+) -> dict[str, list[Message]]:  # fmt: skip
     """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
 
     No rating sees the keywords, so the chain of thought is lost; words are the released code's.
     """
-    parts = _parts(group, prompt, ablation, form, _TEXTS["separate"])
+    parts = _parts(group, prompt, ablation, form, "separate", wording)
     return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
 
 
@@ -163,11 +166,13 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> E
 
 
 def _parts(
-    group: str, prompt: str, ablation: str, form: str, wording: Mapping[str, str] | None = None
+    group: str, prompt: str, ablation: str, form: str, calls: str = "together", wording: str = ""
 ) -> dict[str, str]:
     """Texts of the parts that are asked, filled."""
     parts = dict(prompts(prompt.split("/")[0])[prompt].parts)
     left_out, instructions = _TEXTS["ablations"][ablation], _TEXTS["instructions"]
+    if wording == "released" and not left_out:
+        parts = dict(_TEXTS["released"][calls].get(prompt, parts))
     if "cot" in left_out and "keywords" in parts:
         keywords = parts.pop("keywords")
         kept = [sentence for sentence in instructions if sentence in keywords]
@@ -175,7 +180,9 @@ def _parts(
     if "instructions" in left_out:
         gone = {f" {sentence}": "" for sentence in instructions}
         parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    changes = dict(wording or {}) | (_TEXTS["grammatical"] if form == "grammatical" else {})
+    changes = (_TEXTS["separate"] if calls == "separate" else {}) | (
+        _TEXTS["grammatical"] if form == "grammatical" else {}
+    )
     changes |= dict.fromkeys(("{group}", "{people}"), text(group, prompt, form))
     return {name: _replaced(part, changes) for name, part in parts.items()}
 

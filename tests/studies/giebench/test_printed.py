@@ -1,0 +1,158 @@
+"""Answers that the paper could have printed, counted as its code counts: nothing differs here."""
+
+import random
+from itertools import combinations
+
+import pandas as pd
+import pytest
+
+from cells import defined
+from ingroup import paths, published
+from ingroup.inference import Reply, ask, call
+from ingroup.studies.giebench import answers, design, statistics, stimuli
+from reprint import reprint
+
+NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
+MODEL = "gpt-4-turbo"
+PARAMETERS = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "QUESTIONS": "sample"}
+PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
+PARAMETERS |= {
+    "TOP_P": 0.9,
+    "MAX_TOKENS": 512,
+    "SEED": 0,
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+}
+# What the released regular expression makes of a reply; several are no verdict by the sound rule.
+SAID = {"I take [[{}]].": "{}", "[[{}]] or [[D]]": "{}", "[[E]]": "E", "None.": "", "[[a]]": ""}
+
+
+class Guesser:
+    """Any of these replies, and the letter that was read from it, by the prompt that was asked."""
+
+    asks_again = False
+
+    def __init__(self):
+        self.read, self.chance = {}, random.Random(4)
+
+    def answer(self, conversations, sampling):
+        replies = []
+        for (turn,) in conversations:
+            text, letter = self.chance.choices(list(SAID.items()), (6, 2, 1, 1, 1))[0]
+            guess = self.chance.choice("ABC")
+            self.read[turn["content"]] = letter.format(guess)
+            replies.append(Reply(text.format(guess), "stop"))
+        return replies
+
+    def identity(self):
+        return {"engine": "guesser", "model": MODEL}
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def guessed(tmp_path, monkeypatch):
+    """The answers, read by the released rule, by plan; and whether the authors' code counts one."""
+    engine = Guesser()
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
+    asked = ask(design.calls(PARAMETERS), PARAMETERS)
+    tables = {one.labels["plan"]: answers.load(one, "released") for one in asked}
+
+    def right(item, prompt, identity=None):
+        (turn,) = stimuli.messages(item, prompt, identity=identity)
+        return engine.read[turn["content"]] == item.correct
+
+    return tables, right
+
+
+ITEMS = stimuli.load_questions()
+PROMPT = {1: "COT", 2: "ID", 6: "Raw", 4: "COT", 5: "ID"}  # of a table
+
+
+def evaluated(right, prompt):
+    """Percentages by category as the script of June 2024 counts: from [0, 1], then each item."""
+    counts, total = {}, 0
+    for item in ITEMS:
+        count = counts.setdefault(item.category, [0, 1])
+        count[1] += 1
+        count[0] += right(item, prompt)
+        total += right(item, prompt)
+    counts["Overall"] = [total, len(ITEMS)]
+    return {category: 100 * round(k / n, 3) for category, (k, n) in counts.items()}
+
+
+def printed_as(right):
+    """What every cell of the paper's tables would be, from its category or tuple."""
+    shares = {prompt: evaluated(right, prompt) for prompt in ("COT", "ID", "Raw")}
+
+    def share(table):
+        return lambda row: f"{shares[PROMPT[table]][row['category']]:.1f}"
+
+    def delta(table):
+        return lambda row: (
+            f"{shares[PROMPT[table]][row['category']] - shares['Raw'][row['category']]:.1f}"
+        )
+
+    def only(table, first, second):
+        """Items right under one prompt alone."""
+
+        def count(row):
+            inside = [i for i in ITEMS if row["category"] in (i.category, "Overall")]
+            names = {"Raw": "Raw", "after": PROMPT[table]}
+            return str(sum(right(i, names[first]) and not right(i, names[second]) for i in inside))
+
+        return count
+
+    def tuple_share(row):
+        sides = [stimuli._identity(row[side])[1] for side in ("identity_i", "identity_j")]
+        prompt = "ID" if row["condition"].startswith("id") else "COT"
+        other = dict(zip(sides, sides[::-1], strict=True))
+        told = [
+            right(i, prompt, None if row["condition"] == "no_mismatch" else other[i.identity])
+            for i in ITEMS
+            if i.identity in sides
+        ]
+        return f"{100 * sum(told) / len(told):.1f}" if told else "0.0"
+
+    cells = {(table, "accuracy_pct"): share(table) for table in (1, 2, 6)}
+    cells |= {(table, "accuracy_pct"): tuple_share for table in (3, 7)}
+    for table in (4, 5):
+        cells[table, "delta_pct"] = delta(table)
+        cells[table, "gained"] = only(table, "after", "Raw")
+        cells[table, "lost"] = only(table, "Raw", "after")
+    return cells
+
+
+def beside(tables):
+    once = pd.concat(tables[prompt] for prompt in design.PROMPTS).query("shift == 0")
+    pairs = design.pairs_of(ITEMS)[["identity_i", "identity_j"]].to_numpy().tolist()
+    told = [once[once.prompt != "Raw"], tables["COT mismatch"], tables["ID mismatch"]]
+    swapped = statistics.mismatch(pd.concat(told), pairs)
+    return published.beside("giebench", MODEL, NUMBERS(once, swapped))
+
+
+def test_nothing_differs_from_what_the_same_answers_print(guessed, tmp_path, monkeypatch):
+    tables, right = guessed
+    cells = reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(right))
+    table = beside(tables)
+    assert len(table) == cells - 3  # (Judging, Prospecting) has no items of Judging here
+    assert table.verdict.eq("agrees within rounding").all(), table[table.verdict == "differs"]
+    assert table.table.unique().tolist() == [1, 2, 6, 4, 5, 3, 7]
+
+
+def test_another_answer_differs(guessed, tmp_path, monkeypatch):
+    """One more right answer under COT moves its category and Overall, and the tuples it is in."""
+    tables, right = guessed
+    reprint(tmp_path / "print", monkeypatch, "giebench", MODEL, printed_as(right))
+    wrong = next(i for i in ITEMS if i.category == "Skin" and not right(i, "COT"))
+    cot = tables["COT"]
+    mended = cot.letter.mask(cot.key.eq(wrong.key) & cot["shift"].eq(0), wrong.correct)
+    table = beside(tables | {"COT": cot.assign(letter=mended)})
+    differ = table[table.verdict == "differs"]
+    assert set(differ.table) == {1, 4, 7}
+    assert set(differ[differ.table == 1].row) == {"Skin", "Overall"}
+    tuples = [t for t in combinations(["Brown", "Light Brown", "Black", "White"], 2)
+              if wrong.identity in t]  # fmt: skip
+    assert len(differ[differ.table == 7]) == len(tuples) == 3
