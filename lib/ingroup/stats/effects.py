@@ -115,8 +115,8 @@ def bootstrap_interval(
     In a draw M0 carries the noise of the events twice, which widens std(M0) and pulls the interval
     towards 0 (simulated, 18 identities, noise 0.3 of the spread: 0.75 of the intervals hold delta).
     So std(M0) is taken relative to its mean over the draws, times that of the events as they are,
-    and of few events the `expanded` percentiles are taken. With 4 events 0.91 of the
-    intervals hold what as many events lead to expect, from 7 on 0.94 to 0.96 (``make calibration``,
+    and of few events the `expanded` percentiles are taken. With 4 events 0.90 of the
+    intervals hold what as many events lead to expect, from 7 on 0.93 to 0.95 (``make calibration``,
     5 identities). Checked against the definition draw by draw.
 
     `ratings` are perceivers by experiencers by events, NaN where an answer is missing: the event
