@@ -289,7 +289,7 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     own, control = (shares[shares.model == name] for name in ("calibrant", "calibrant-null"))
     # The product of the choices; the second study ran twice, its control once.
     paths_of = own.groupby("study").paths.unique().map(list).to_dict()
-    assert paths_of == dict(zip(studies, ([96], [512], [360], [64]), strict=True))
+    assert paths_of == dict(zip(studies, ([160], [512], [360], [64]), strict=True))
     assert set(control[control.study == "biased_samaritan"].paths) == {256}
     assert own[own.study == "empathy_gap"].stands.tolist() == [100] * 3
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3

@@ -5,7 +5,6 @@ import pytest
 from ingroup import paths
 from ingroup.commands import ask
 from ingroup.inference import call, there
-from ingroup.studies.giebench import design
 from toy import Toy
 
 GIVEN = ["30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH=false"]
@@ -29,7 +28,7 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert engines == [("transformers", "calibrant")]
     assert capsys.readouterr().out == "3 calls, 792 prompts are answered and stored\n"
     stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
-    assert sorted(stored) == [f"{prompt}-rotate" for prompt in sorted(design.PROMPTS)]
+    assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
 
 
 def test_a_mistake_is_one_sentence(engines, capsys):

@@ -93,7 +93,7 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
     execute(project, "10_a", "# A")
     execute(project, "20_b", "# B\n\nThe calibrant's figures.", parameters={"RUN": "default"})
     execute(project, "30_c", "# C", parameters={"RUN": "default"})
-    said = "What it shows of the studies in this run is a demonstration."
+    said = "What it shows of a calibrant in this run is a demonstration."
     assert [said in page_of(name) for name in ("10_a", "20_b", "30_c")] == [0, 1, 0]
     first = plain(page_of("index"))
     assert "Demonstration: the model is the calibrant" in first

@@ -62,7 +62,7 @@ def _set_banners(pages: list[Page], tables: Path) -> None:
     for page in pages if demonstrated else ():
         sources = "\n".join(cell.source for cell in page.notebook.cells)
         if page.banner.kind == "none" and any(name in sources for name in models.calibrants()):
-            more = " What it shows of the studies in this run is a demonstration."
+            more = " What it shows of a calibrant in this run is a demonstration."
             page.banner = page.banner._replace(text=page.banner.text + more)
 
 

@@ -31,7 +31,7 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
     r"""Mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`, a column a lead.
 
     `choices` are the numbers :math:`v_k` as text, `responses` the rows of a store that was asked
-    over them, whose index is kept; NaN where a call failed. The papers' ratings are greedy.
+    over them, whose index is kept; NaN where a call failed. The papers' ratings are of text.
     """
     numbers = np.array([float(choice) for choice in choices])
     return pd.DataFrame(probabilities(responses, choices, leads) @ numbers, responses.index)

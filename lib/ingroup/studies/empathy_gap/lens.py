@@ -79,26 +79,24 @@ def gap(
 ) -> Result:  # fmt: skip
     """delta of one category on one path: `values` with "a person" first, `same` without.
 
-    Over identities, or whole groups of them, the interval is delta less the ends of the null's.
-    Over events p is twice the smaller share of the draws on one side of 0, one draw added; rounding
-    is unknown there. Each path draws anew, so that it does not depend on those before. The options
-    are of `CHOICES`.
+    Its interval is the bootstrap's over events, whose rounding is unknown; p that of rearranged
+    identities, or of whole groups of them, or, over events, twice the smaller share of the draws on
+    one side of 0, one draw added. Each path draws anew, so that it does not depend on those before.
+    The options are of `CHOICES`.
     """
     rng = np.random.default_rng(seed)
-    if unit != "events":
-        decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
-        z = gap_matrix(values, exclusion, decimals, separate)
-        if unit == "groups":
-            z = by_group(z, same)
-            same = np.eye(len(z), dtype=bool)
-        test = permutation_test(z, same, n_resamples, rng)
-        low, high = test.null_interval
-        return Result(test.statistic, test.statistic - high, test.statistic - low, test.pvalue)
     left = exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
     found = bootstrap_interval(left, same, n_resamples, rng)
-    sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
-    p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
-    return Result(found.statistic, found.low, found.high, p)
+    if unit == "events":
+        sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
+        p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
+        return Result(found.statistic, found.low, found.high, p)
+    decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
+    z = gap_matrix(values, exclusion, decimals, separate)
+    blocks = by_group(z, same)
+    tested = (blocks, np.eye(len(blocks))) if unit == "groups" else (z, same)
+    test = permutation_test(*tested, n_resamples, rng)
+    return Result(z[same].mean() - z[~same].mean(), found.low, found.high, test.pvalue)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
