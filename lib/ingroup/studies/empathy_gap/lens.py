@@ -14,10 +14,9 @@ from ingroup.stats.effects import bootstrap_interval, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import load
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.studies.empathy_gap.statistics import by_group, exclude, gap_matrix, same_group
 from ingroup.synthesis import RULES, View
 
 MEASURES = ("empathy received", "empathy given")
@@ -38,7 +37,7 @@ def portrait(
     for place, call in enumerate(first):
         (block,), people = call.design.blocks, stimuli.identities(call.labels["category"])
         read = Planted(file).ratings(block) if file else load(call, parameters["PARSING"]).values
-        values = exclude(read, parameters["EXCLUSION"])
+        values = statistics.exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
         found = zip(MEASURES, empathy(values, list(names)), strict=True)
@@ -85,18 +84,20 @@ def gap(
     The options are of `CHOICES`.
     """
     rng = np.random.default_rng(seed)
-    left = exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
+    left = statistics.exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
     found = bootstrap_interval(left, same, n_resamples, rng)
     if unit == "events":
         sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
         p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
         return Result(found.statistic, found.low, found.high, p)
     decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
-    z = gap_matrix(values, exclusion, decimals, separate)
-    blocks = by_group(z, same)
-    tested = (blocks, np.eye(len(blocks))) if unit == "groups" else (z, same)
-    test = permutation_test(*tested, n_resamples, rng)
-    return Result(z[same].mean() - z[~same].mean(), found.low, found.high, test.pvalue)
+    z = statistics.gap_matrix(values, exclusion, decimals, separate)
+    tested, pairs = z, same
+    if unit == "groups":
+        tested = statistics.by_group(z, same)
+        pairs = np.eye(len(tested))
+    test = permutation_test(tested, pairs, n_resamples, rng)
+    return Result(statistics.empathy_gap(z, same), found.low, found.high, test.pvalue)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -105,7 +106,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     Rules of reading a reply are a choice only for a model that answers in text.
     """
     calls = _calls(parameters, model)
-    same = {c: same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
+    same = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
     rules = RULES[:1] if calls[0].over_choices else RULES
     settings = list(dict.fromkeys(call.labels["setting"] for call in calls))
 
