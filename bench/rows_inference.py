@@ -18,7 +18,8 @@ from ingroup import models
 from ingroup.design import Block, Design
 from ingroup.inference import Reply, Sampling, generate, make_engine, open_store
 from ingroup.inference.cluster import Cluster
-from ingroup.inference.transformers_engine import LEAST, batches
+from ingroup.inference.prompts import batches
+from ingroup.inference.transformers_engine import LEAST
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
 

@@ -19,7 +19,8 @@ import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.engine import trial_seed
-from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine, batches
+from ingroup.inference.prompts import batches
+from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine
 from ingroup.inference.weights import Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events

@@ -1,8 +1,8 @@
-"""Chats to token ids, through the model's own chat template; how many, and how many are saved."""
+"""Chats to token ids, through the model's own chat template; how many, and how many they share."""
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from threading import Thread
@@ -123,6 +123,35 @@ class Prompter:
         used = "" if self.system == "plain" else str(self.tokenizer.chat_template)
         template = hashlib.sha256(used.encode()).hexdigest()
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
+
+
+def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[list[int], int]]:
+    """Cut prompts into batches of up to ``size`` that share a long prefix.
+
+    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once it
+    has ``least`` prompts, before one with which they would have to compute more tokens than that
+    one alone: at the next persona, in the empathy-gap design. Each is its prompts' places, and how
+    many first tokens they share: at least one token of each is left to compute.
+    """
+    batch: list[int] = []
+    shared = 0
+    for place in sorted(range(len(prompts)), key=prompts.__getitem__):
+        common = _common(prompts[batch[0]], prompts[place]) if batch else len(prompts[place]) - 1
+        common = min(common, shared) if batch else common
+        ends = len(batch) >= least and len(batch) * (shared - common) > common
+        if len(batch) == size or ends:
+            yield batch, shared
+            batch, common = [], len(prompts[place]) - 1
+        batch.append(place)
+        shared = common
+    if batch:
+        yield batch, shared
+
+
+def _common(a: list[int], b: list[int]) -> int:
+    """Length of the common prefix, leaving at least one token of each."""
+    longest = min(len(a), len(b)) - 1
+    return next((i for i in range(longest) if a[i] != b[i]), longest)
 
 
 def savable(ids: Sequence[int], before: Sequence[int], block_size: int = BLOCK_SIZE) -> int:

@@ -23,7 +23,7 @@ from transformers import (
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
-from ingroup.inference.prompts import Bos, SystemRole
+from ingroup.inference.prompts import Bos, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, Weighed
 
 T = TypeVar("T")
@@ -271,32 +271,3 @@ class Draw:
 def _cached(prompts: Sequence, shared: int) -> list[int]:
     """Tokens that each prompt of a batch did not have to compute: the first pays for the prefix."""
     return [0] + [shared] * (len(prompts) - 1)
-
-
-def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[list[int], int]]:
-    """Cut prompts into batches of up to ``size`` that share a long prefix.
-
-    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once it
-    has ``least`` prompts, before one with which they would have to compute more tokens than that
-    one alone: at the next persona, in the empathy-gap design. Each is its prompts' places, and how
-    many first tokens they share: at least one token of each is left to compute.
-    """
-    batch: list[int] = []
-    shared = 0
-    for place in sorted(range(len(prompts)), key=prompts.__getitem__):
-        common = _common(prompts[batch[0]], prompts[place]) if batch else len(prompts[place]) - 1
-        common = min(common, shared) if batch else common
-        ends = len(batch) >= least and len(batch) * (shared - common) > common
-        if len(batch) == size or ends:
-            yield batch, shared
-            batch, common = [], len(prompts[place]) - 1
-        batch.append(place)
-        shared = common
-    if batch:
-        yield batch, shared
-
-
-def _common(a: list[int], b: list[int]) -> int:
-    """Length of the common prefix, leaving at least one token of each."""
-    longest = min(len(a), len(b)) - 1
-    return next((i for i in range(longest) if a[i] != b[i]), longest)
