@@ -11,6 +11,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.stats.permutation import PermutationTest
 from ingroup.studies.empathy_gap import statistics, stimuli
+from reprint import reprint
 
 KEY = ["model", "setting", "category"]
 MODEL, PRINTED = "meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama-3.1-8B"
@@ -61,9 +62,9 @@ def authors(values, same):
 
 
 @pytest.fixture
-def versus(monkeypatch):
+def versus(monkeypatch, tmp_path):
     """What the notebook's own cell says of made-up answers and the tables made of them."""
-    rng, cells, gaps, lost, rows = np.random.default_rng(3), {}, {}, {}, []
+    rng, cells, gaps, lost, told = np.random.default_rng(3), {}, {}, {}, {}
     for category in stimuli.categories():
         people = stimuli.identities(category)
         same = statistics.same_group(people.group[1:])
@@ -72,29 +73,27 @@ def versus(monkeypatch):
         cells[key] = statistics.cells(statistics.exclude(values), people.identity)
         gaps[key] = statistics.gap(values, same, rng=rng)
         lost[key] = {"percent_of_events": 100 * np.isnan(values).any(axis=(0, 1)).mean()}
-        rows.append((category, authors(values, same)))
+        told[category] = authors(values, same)
 
-    def load(study, table):
-        if table not in rows[0][1]:  # those of other models
-            return pd.DataFrame(columns=["model", "prompt_setting", "category", *stub(table)])
-        frame = pd.DataFrame([{"category": c, **told[table]} for c, told in rows])
-        numbers = frame.columns[1:]
-        frame[[f"{name}_printed" for name in numbers]] = frame[numbers]
-        return frame.assign(model=PRINTED, prompt_setting="P0,S0,T0")
+    def printed(table, column):
+        def text(row):
+            here = row["prompt_setting"] == "P0,S0,T0"
+            return told[row["category"]][table][column] if here else row[column]
 
-    def stub(table):
-        return [f"{name}_printed" for name in ("mean", "std", "z_min", "z_max")]
+        return text
+
+    numbers = {(t, c): printed(t, c) for t, columns in told[category].items() for c in columns}
+    reprint(tmp_path / "published", monkeypatch, "empathy_gap", PRINTED, numbers)
 
     def by_key(found):
         index = pd.MultiIndex.from_tuples(list(found), names=KEY)
         return pd.DataFrame(list(found.values()), index).reset_index()
 
     class Out:
-        def write(self, table, name):
+        def write(self, table, name, index=False):
             self.table = table
             return table
 
-    monkeypatch.setattr(published, "load", load)
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
     names = {"KEY": KEY, "pd": pd, "published": published, "display": lambda *_: None}
     names |= {"table02": by_key(gaps), "table06": by_key(lost), "out": Out()}
@@ -102,7 +101,7 @@ def versus(monkeypatch):
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     for start in ("def spread_of(", "numbers = table02.merge("):
         (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
-        exec(cell if start != "def spread_of(" else cell.replace(", index=True)", ")"), names)
+        exec(cell, names)
     return names["out"].table
 
 

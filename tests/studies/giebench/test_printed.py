@@ -8,53 +8,39 @@ import pytest
 
 from cells import defined
 from ingroup import paths, published
-from ingroup.inference import Reply, ask, call
+from ingroup.inference import ask, call
 from ingroup.studies.giebench import answers, design, statistics, stimuli
 from reprint import reprint
+from toy import Toy
 
 NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
 MODEL = "gpt-4-turbo"
 PARAMETERS = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
-PARAMETERS |= {
-    "TOP_P": 0.9,
-    "MAX_TOKENS": 512,
-    "SEED": 0,
-    "WORDING": "straight",
-    "TEMPLATE": "chat",
-}
+PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "SEED": 0}
+PARAMETERS |= {"WORDING": "straight", "TEMPLATE": "chat"}
 # What the released regular expression makes of a reply; several are no verdict by the sound rule.
 SAID = {"I take [[{}]].": "{}", "[[{}]] or [[D]]": "{}", "[[E]]": "E", "None.": "", "[[a]]": ""}
 
 
-class Guesser:
-    """Any of these replies, and the letter that was read from it, by the prompt that was asked."""
+def guesser(read):
+    """Any of these replies; the letter that was read from it, by the prompt that was asked."""
+    chance = random.Random(4)
 
-    asks_again = False
+    def say(chat, before, asked):
+        text, letter = chance.choices(list(SAID.items()), (6, 2, 1, 1, 1))[0]
+        guess = chance.choice("ABC")
+        read[chat[0]["content"]] = letter.format(guess)
+        return text.format(guess)
 
-    def __init__(self):
-        self.read, self.chance = {}, random.Random(4)
-
-    def answer(self, conversations, sampling):
-        replies = []
-        for (turn,) in conversations:
-            text, letter = self.chance.choices(list(SAID.items()), (6, 2, 1, 1, 1))[0]
-            guess = self.chance.choice("ABC")
-            self.read[turn["content"]] = letter.format(guess)
-            replies.append(Reply(text.format(guess), "stop"))
-        return replies
-
-    def identity(self):
-        return {"engine": "guesser", "model": MODEL}
-
-    def close(self):
-        pass
+    return Toy(say, engine="guesser", model=MODEL)
 
 
 @pytest.fixture
 def guessed(tmp_path, monkeypatch):
     """The answers, read by the released rule, by plan; and whether the authors' code counts one."""
-    engine = Guesser()
+    read = {}
+    engine = guesser(read)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: engine)
     asked = ask(design.calls(PARAMETERS), PARAMETERS)
@@ -62,7 +48,7 @@ def guessed(tmp_path, monkeypatch):
 
     def right(item, prompt, identity=None):
         (turn,) = stimuli.messages(item, prompt, identity=identity)
-        return engine.read[turn["content"]] == item.correct
+        return read[turn["content"]] == item.correct
 
     return tables, right
 
