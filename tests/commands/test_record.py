@@ -21,7 +21,7 @@ def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     for address in here:
         store = stored(calls[address])
         assert store.state() == ([], [], [])
-        assert (store.manifest["model"], store.manifest["engine"]) == (model, "transformers")
+        assert (store.manifest["model"], store.manifest["engine"]) == (model, calls[address].engine)
         rows = store.read()
         if calls[address].over_choices:
             sizes = rows.probabilities.map(sum)

@@ -1,13 +1,15 @@
 """``make record``: ask the real models what ``data/recordings`` holds of them.
 
-``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask. What is there is
-not asked again: remove a store to make it anew. Each call that was asked is a row of ``asked.csv``.
+``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
+What is there is not asked again: remove a store to make it anew. Each call that was asked is a row
+of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
 """
 
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
@@ -19,16 +21,15 @@ from ingroup.inference import Call, EngineError, StoreError, ask
 from ingroup.tables import InputError
 
 
-def listed() -> dict[str, dict[str, Any]]:
+def listed() -> dict[str, list[dict[str, Any]]]:
     """What ``recordings.yaml`` says of each model."""
     return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
 
 
 def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
     """The calls that are recorded of a model, each with its notebook's parameters."""
-    told = listed()[model]
-    for entry in told["asked"]:
-        given = {"MODELS": f"{model}@{told['engine']}", **entry["parameters"]}
+    for entry in listed()[model]:
+        given = {"MODELS": f"{model}@{entry['engine']}", **entry["parameters"]}
         given = {name: str(value) for name, value in given.items()}
         parameters = merged(entry["notebook"], "demo", given)
         for call in calls_of(entry["notebook"], parameters):
@@ -42,6 +43,8 @@ def main() -> int:
         for model in listed():
             file = paths.RECORDINGS / model / "asked.csv"
             for call, parameters in recorded(model):
+                if not find_spec(call.engine):
+                    continue
                 before, started = {*call.folder.glob("part-*")}, time.monotonic()
                 ask([call], parameters)
                 if {*call.folder.glob("part-*")} > before:
