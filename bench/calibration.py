@@ -3,10 +3,12 @@
 ``make calibration`` simulates data whose truth is known and writes ``coverage.csv`` to
 ``build/tables/calibration/``, and a figure. A row is an interval or a test: ``what``, ``study``,
 ``n`` (events, names, ...), ``claimed`` and ``actual`` shares, and ``draws``, of how many
-simulations.
+simulations. ``calibrated/`` has a module a study: its ``ROWS`` are functions that take a generator
+and yield rows, each with ``inside``, one bool a simulation (it held the truth; it rejected).
 """
 
-from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,64 +16,20 @@ import pandas as pd
 from tqdm import tqdm
 
 from ingroup import figures, notebook, paths
-from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.permutation import permutation_test
-from ingroup.studies.empathy_gap import statistics, stimuli
 
-DRAWS = 1000
-LEVEL = 0.05
-
-
-def rated(same: np.ndarray, events: int, rng: np.random.Generator, cells: np.ndarray) -> np.ndarray:
-    """Ratings of some events: cells, noise of its own in each, and a gap that varies by event."""
-    noise = rng.normal(0, 1, (*cells.shape, events))
-    moved = rng.normal(0, 0.3, events) * same[..., None]
-    return cells[..., None] + noise + moved
-
-
-def interval_of_delta(rng: np.random.Generator) -> Iterator[dict]:
-    """The bootstrap over events, for religion; the truth is the mean of delta at that number."""
-    same = np.eye(5, dtype=bool)
-    for events in (4, 7, 12, 24, 48):
-        cells = rng.normal(0, 1, same.shape) + same
-        found = [
-            bootstrap_interval(rated(same, events, rng, cells), same, rng=rng) for _ in range(DRAWS)
-        ]
-        truth = np.mean([one.statistic for one in found])
-        inside = [one.low <= truth <= one.high for one in found]
-        what = f"interval of delta, {events} events"
-        yield {"what": what, "n": events, "claimed": 1 - LEVEL, "inside": inside}
-
-
-def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
-    """Names of a group behave alike and no group favours itself: race, by names and by groups."""
-    groups = stimuli.identities("Race or Ethnicity").group[1:]
-    same, place = statistics.same_group(groups), pd.factorize(groups)[0]
-    rejected = {"names": [], "groups": []}
-    for _ in range(DRAWS):
-        blocks = rng.normal(0, 1, (4, 4))
-        matrix = blocks[np.ix_(place, place)] + rng.normal(0, 0.1, same.shape)
-        whole = statistics.by_group(matrix, same)
-        for unit, one, pairs in (("names", matrix, same), ("groups", whole, np.eye(4))):
-            rejected[unit].append(permutation_test(one, pairs, 999, rng).pvalue < LEVEL)
-    for unit, told in rejected.items():
-        what = f"test of delta, race, {unit} in random order"
-        yield {"what": what, "n": len(groups) if unit == "names" else 4, "claimed": LEVEL,
-               "inside": told}  # fmt: skip
-
-
-ROWS = {"empathy_gap": (interval_of_delta, test_of_delta)}
+STUDIES = sorted(file.stem for file in (Path(__file__).parent / "calibrated").glob("[a-z]*.py"))
 
 
 def main() -> None:
     """Simulate all, write the table, draw the figure."""
     rows = []
-    for study, simulations in ROWS.items():
-        for simulate in tqdm(simulations, desc=study):
+    for study in STUDIES:
+        for simulate in tqdm(import_module(f"calibrated.{study}").ROWS, desc=study):
             rng = np.random.default_rng([0, *simulate.__name__.encode()])
             for row in simulate(rng):
-                actual, draws = np.mean(row.pop("inside")), DRAWS
-                rows.append(row | {"study": study, "actual": actual, "draws": draws})
+                inside = row.pop("inside")
+                told = {"study": study, "actual": np.mean(inside), "draws": len(inside)}
+                rows.append(row | told)
     out = notebook.Output("calibration", paths.DEFAULT_RUN)
     columns = ["what", "study", "n", "claimed", "actual", "draws"]
     table = out.write(pd.DataFrame(rows)[columns], "coverage")
@@ -84,7 +42,7 @@ def main() -> None:
     ax.plot(table.claimed, y, "k|", markersize=8, label="claimed")
     ax.set_yticks(y, [f"{row.study}: {row.what}" for row in table.itertuples()])
     ax.invert_yaxis()
-    ax.set_xlabel(f"share of {DRAWS} simulations (line: 95 % of what so many can show)")
+    ax.set_xlabel("share of the simulations (line: 95 % of what so many can show)")
     ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     out.save(fig, "coverage")
 
