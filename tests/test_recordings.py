@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands.record import listed, recorded
 from ingroup.inference import stored, there
+from record import listed, recorded
 
 MODELS = list(listed())
 
