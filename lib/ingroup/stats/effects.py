@@ -60,6 +60,33 @@ def expanded(n: int) -> NDArray[np.float64]:
     return stats.norm.cdf([-reach, reach])
 
 
+def bootstrap_pvalue(draws: NDArray[np.float64], n: int) -> float:
+    """Two-sided p of 0, given the `draws` of `n` > 1 items: where the `expanded` interval ends.
+
+    With s the smaller share of the draws on one side of 0, one draw added, p is twice the share of
+    Student's t with n - 1 degrees of freedom below Phi^-1(s) sqrt((n - 1) / n): p < 0.05 where the
+    interval does not hold 0. Twice s itself is too small where items are few.
+    """
+    side = (min((draws <= 0).sum(), (draws >= 0).sum()) + 1) / (len(draws) + 1)
+    return min(1.0, 2 * stats.t.cdf(stats.norm.ppf(side) * np.sqrt((n - 1) / n), n - 1))
+
+
+def as_planted(planted: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
+    """Where a calibrant's interval holds what was planted "as planted", else "not as planted".
+
+    What was planted and what came back share their items, and the pipeline adds nothing of its own
+    (notebook 10 counts anew what the model said), so all that lies between them is the model's own
+    error: it does not say everything quite as it was taught. An error inside the interval is one
+    that other items could have made, one beyond it is the model's. How many of the intervals hold
+    what was planted is therefore no test of the intervals: those are what ``make calibration``
+    tests. "" where nothing is planted (NaN) or there is no interval. Ends count as inside.
+    """
+    planted, low, high = (np.asarray(one, dtype=float) for one in (planted, low, high))
+    told = ~np.isnan(planted + low + high)
+    held = (low <= planted) & (planted <= high)
+    return np.select([told & held, told], ["as planted", "not as planted"], "")
+
+
 def measure(
     items: pd.DataFrame, sd: float, rng: np.random.Generator, n_resamples: int = 2000,
     together: bool = True,
@@ -102,7 +129,7 @@ def measure(
 
 def bootstrap_interval(
     ratings: ArrayLike, same: NDArray[np.bool_], n_resamples: int = 2000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> BootstrapInterval:  # fmt: skip
     """Interval of the empathy gap over events, which its paper lacks.
 
@@ -153,7 +180,7 @@ def bootstrap_interval(
 
 
 def agreement(
-    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], rng: np.random.Generator,
+    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], seed: int,
     n_permutations: int = 9999,
 ) -> pd.DataFrame:  # fmt: skip
     """Spearman's correlation, over groups, of every pair of measures.
@@ -176,7 +203,7 @@ def agreement(
             x, y = (stats.rankdata(both[name]) for name in (one, other))
             test = stats.permutation_test(
                 (x,), lambda x, axis, y=y: _correlation(x, y), permutation_type="pairings",
-                vectorized=True, n_resamples=n_permutations, rng=rng,
+                vectorized=True, n_resamples=n_permutations, rng=seed,
             )  # fmt: skip
             row |= {"rho": float(test.statistic), "p": float(test.pvalue)}
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]

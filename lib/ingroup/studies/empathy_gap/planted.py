@@ -68,19 +68,20 @@ def recovery(
 ) -> dict[str, float]:
     """How well the ratings of one block give back what was planted (:meth:`Planted.ratings`).
 
-    ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of the
-    cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
-    ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat. `same`
-    and `exclusion` as for :func:`~.statistics.gap`.
+    ``planted_delta``, 0 where what is planted is flat; ``correlation_of_cells``, then NaN, and
+    ``cell_error`` (mean absolute, in points) of the cells' means; ``invalid_percent`` of the
+    trials; ``refusals_planted``, ``refusals``, and ``refusals_both``: planted ones that gave no
+    rating. `same` and `exclusion` as for :func:`~.statistics.gap`.
     """
     wanted, here = (
         statistics.cell_means(statistics.exclude(values, exclusion))
         for values in (planted, found.values)
     )
     flat = statistics.is_flat(wanted)
+    delta = 0.0 if flat else statistics.empathy_gap(statistics.gap_matrix(planted, exclusion), same)
     invalid = found.counts[["unparsable", "failed", "missing"]].sum()
     return {
-        "planted_delta": statistics.delta(planted, same, exclusion),
+        "planted_delta": delta,
         "correlation_of_cells": np.nan if flat else np.corrcoef(wanted.ravel(), here.ravel())[0, 1],
         "cell_error": np.abs(here - wanted).mean(),
         "invalid_percent": 100 * invalid / found.values.size,
