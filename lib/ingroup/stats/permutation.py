@@ -96,21 +96,9 @@ def permutation_test(
 
 def _random_orders(n: int, size: int, rng: np.random.Generator) -> NDArray[np.unsignedinteger]:
     """Orders of range(n), one a column: the identity first, then uniformly random ones."""
-    # All grow at once: the next element gets a rank among those before it, and those at or above it
-    # move up. Seven ranks are the digits of one random number: a quarter of rng.permuted's time.
-    orders = np.zeros((n, size), dtype=np.min_scalar_type(-n - 1))
-    for first in range(1, n, 7):
-        bases = range(first + 1, min(first + 7, n) + 1)
-        high = math.prod(bases)
-        digits = rng.integers(high, size=size, dtype=np.uint32 if high < 2**32 else np.uint64)
-        for i, base in enumerate(bases, start=first):
-            before, rank = orders[:i], orders[i]
-            rest = digits // base
-            rank[:] = digits - rest * base
-            before += (before >= rank).view(np.int8)
-            digits = rest
-    orders[:, 0] = np.arange(n)
-    return orders
+    orders = np.tile(np.arange(n, dtype=np.min_scalar_type(-n - 1)), (size, 1))
+    rng.permuted(orders[1:], axis=1, out=orders[1:])
+    return orders.T
 
 
 def _in_group_sums(

@@ -43,11 +43,10 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     keys = [("one", "P0,S0,T0", "a"), ("one", "P1,S0,T0", "a"), ("two", "P0,S0,T0", "a")]
     status = np.zeros((5, 5, 6), dtype=np.int8)
     ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
-    by_key = defined("10_empathy_gap", "by_key", **{
-        "pd": pd, "RUN": "", "CATEGORIES": ["a"], "statistics": statistics,
-        "notebook": SimpleNamespace(parameters=dict, Output=lambda *_: None),
-        "stimuli": SimpleNamespace(identities=lambda _: pd.DataFrame({"group": [*"xabcd"]})),
-    })  # fmt: skip
+
+    def by_key(rows):
+        index = pd.MultiIndex.from_tuples(list(rows), names=["model", "setting", "category"])
+        return pd.DataFrame(list(rows.values()), index).reset_index()
 
     def table(some):
         own = {key: ratings[key] for key in some}

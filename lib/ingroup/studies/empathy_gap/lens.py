@@ -11,12 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, rated_by
-from ingroup.stats.effects import (
-    BootstrapInterval,
-    bootstrap_interval,
-    bootstrap_pvalue,
-    relative,
-)
+from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
@@ -41,16 +36,15 @@ def portrait(
     calls, views = _calls(parameters, model), []
     first = [call for call in calls if call.labels["setting"] == calls[0].labels["setting"]]
     for call in first:
-        (block,), people = call.design.blocks, stimuli.identities(call.labels["category"])
+        category, (block,) = call.labels["category"], call.design.blocks
+        people = stimuli.identities(category)
         read = Planted(file).ratings(block) if file else load(call, parameters["PARSING"]).values
         values = statistics.exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
         found = zip(MEASURES, empathy(values, list(names)), strict=True)
         sd = float(np.nanstd(values[named][:, named]))
-        views += [
-            View(measure, items, sd, draw=call.labels["category"]) for measure, items in found
-        ]
+        views += [View(measure, items, sd, draw=category) for measure, items in found]
     return views
 
 
@@ -91,7 +85,7 @@ def gap(
     `seed` anew, so that no path depends on those before. The options are of `CHOICES`.
     """
     left = statistics.exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
-    found = _drawn(left.tobytes(), left.shape, same.tobytes(), n_resamples, seed)
+    found = _drawn(left.tobytes(), len(left), same.tobytes(), n_resamples, seed)
     if unit == "events":
         p = bootstrap_pvalue(found.draws, left.shape[2])
         return Result(found.statistic, found.low, found.high, p)
@@ -106,11 +100,9 @@ def gap(
 
 
 @lru_cache(maxsize=8)
-def _drawn(
-    ratings: bytes, shape: tuple[int, ...], same: bytes, n_resamples: int, seed: int
-) -> BootstrapInterval:
-    """`bootstrap_interval`, drawn once for all paths on equal ratings."""
-    values, pairs = np.frombuffer(ratings).reshape(shape), np.frombuffer(same, dtype=bool)
+def _drawn(left: bytes, n: int, same: bytes, n_resamples: int, seed: int) -> BootstrapInterval:
+    """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities."""
+    values, pairs = np.frombuffer(left).reshape(n, n, -1), np.frombuffer(same, dtype=bool)
     return bootstrap_interval(values, pairs.reshape([isqrt(pairs.size)] * 2), n_resamples, seed)
 
 
