@@ -65,8 +65,8 @@ def bootstrap_pvalue(draws: NDArray[np.float64], n: int) -> float:
 
     With s the smaller share of the draws on one side of 0, one draw added, p is twice the share of
     Student's t with n - 1 degrees of freedom below Phi^-1(s) sqrt((n - 1) / n): p < 0.05 where the
-    interval does not hold 0. Twice s itself is too small where items are few. With 1,000 draws of
-    fewer than 6 items it cannot be below 0.05.
+    interval does not hold 0. Twice s itself is too small where items are few. With 2,000 draws of
+    fewer than 5 items it cannot be below 0.05.
     """
     side = (min((draws <= 0).sum(), (draws >= 0).sum()) + 1) / (len(draws) + 1)
     return min(1.0, 2 * stats.t.cdf(stats.norm.ppf(side) * np.sqrt((n - 1) / n), n - 1))

@@ -70,7 +70,7 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     z = ratings.gap_matrix(values, exclusion, decimals, separate)
     kept = ratings.exclude(values[1:, 1:] if separate else values, exclusion)
-    wanted = bootstrap_interval(kept, EYE, 300, 3)
+    wanted = bootstrap_interval(kept, EYE, rng=3)
     test = permutation_test(z, EYE, 300, 3)
     assert found[:4] == pytest.approx((test.statistic, wanted.low, wanted.high, test.pvalue))
 
@@ -94,9 +94,9 @@ def test_the_gap_by_events(matrix):
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     inner = values if matrix == "with a person" else values[1:, 1:]
     kept = inner[:, :, ~np.isnan(inner).any(axis=(0, 1))]
-    wanted = bootstrap_interval(kept, EYE, 300, np.random.default_rng(3))
+    wanted = bootstrap_interval(kept, EYE, rng=3)
     assert found[:3] == pytest.approx((wanted.statistic, wanted.low, wanted.high))
-    share = stats.norm.ppf(1 / 301)  # no draw at or below 0; one is added
+    share = stats.norm.ppf(1 / 2001)  # no draw at or below 0; one is added
     n = kept.shape[2]
     assert found.p == pytest.approx(2 * stats.t.sf(-share * ((n - 1) / n) ** 0.5, n - 1))
 
@@ -106,7 +106,7 @@ def test_over_events_interval_and_p_agree_where_events_are_few():
     rng, apart, rejected, path = np.random.default_rng(2), 0, [], GAP | {"unit": "events"}
     for seed in range(200):
         values = rng.normal(size=(5, 5, 7))
-        one = lens.gap(values, EYE, **path, n_resamples=999, seed=seed)
+        one = lens.gap(values, EYE, **path, n_resamples=9, seed=seed)
         apart += (one.p < 0.05) != (one.low > 0 or one.high < 0)
         rejected.append(one.p < 0.05)
     assert apart <= 6  # where an end is within a draw of 0
@@ -117,9 +117,9 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
     """Five paths of rounding and unit, and two ways of leaving out that lose nothing: one."""
     drawn, values = [], some_ratings(missing=0)
 
-    def counted(*arguments):
+    def counted(*arguments, rng):
         drawn.append(arguments)
-        return bootstrap_interval(*arguments)
+        return bootstrap_interval(*arguments, 20, rng)
 
     monkeypatch.setattr(lens, "bootstrap_interval", counted)
     lens._drawn.cache_clear()

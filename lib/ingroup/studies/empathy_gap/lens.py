@@ -80,12 +80,12 @@ def gap(
 ) -> Result:  # fmt: skip
     """delta of one category on one path: `values` with "a person" first, `same` without.
 
-    Its interval is the bootstrap's over events, whose rounding is unknown; p that of rearranged
-    identities, or of whole groups of them, or, over events, the bootstrap's. Numbers are drawn from
-    `seed` anew, so that no path depends on those before. The options are of `CHOICES`.
+    Its interval is the bootstrap's over events, whose rounding is unknown; p that of `n_resamples`
+    arrangements of identities, or of whole groups of them, or, over events, the bootstrap's. All
+    are drawn from `seed` anew: no path depends on those before. The options are of `CHOICES`.
     """
     left = statistics.exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
-    found = _drawn(left.tobytes(), len(left), same.tobytes(), n_resamples, seed)
+    found = _drawn(left.tobytes(), len(left), same.tobytes(), seed)
     if unit == "events":
         p = bootstrap_pvalue(found.draws, left.shape[2])
         return Result(found.statistic, found.low, found.high, p)
@@ -100,10 +100,10 @@ def gap(
 
 
 @lru_cache(maxsize=8)
-def _drawn(left: bytes, n: int, same: bytes, n_resamples: int, seed: int) -> BootstrapInterval:
+def _drawn(left: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
     """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities."""
     values, pairs = np.frombuffer(left).reshape(n, n, -1), np.frombuffer(same, dtype=bool)
-    return bootstrap_interval(values, pairs.reshape([isqrt(pairs.size)] * 2), n_resamples, seed)
+    return bootstrap_interval(values, pairs.reshape([isqrt(pairs.size)] * 2), rng=seed)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
