@@ -94,10 +94,13 @@ def test_of_claims(rng: np.random.Generator) -> Iterator[dict]:
         rejected = []
         for seed in range(400):
             values = rng.normal(0, 1, [len(same) + 1] * 2 + [events])
-            values += rng.normal(0, 0.3, events) * np.pad(same, (1, 0))[..., None]
             cells = rng.normal(0, 1, same.shape)
-            if unit == "events":  # these cells have no gap, whatever the events
+            if unit == "groups":  # whose names are alike
+                place = np.argmax(same, axis=0)  # the first name of its group
+                cells = cells[np.ix_(place, place)] + rng.normal(0, 0.1, same.shape)
+            if unit == "events":  # no gap over all events, and one that varies by event
                 cells -= np.where(same, cells[same].mean(), cells[~same].mean())
+                values += rng.normal(0, 0.3, events) * np.pad(same, (1, 0))[..., None]
             values[1:, 1:] += cells[..., None]
             found = lens.gap(values, same, **path, unit=unit, n_resamples=RESAMPLES, seed=seed)
             rejected.append(found.p < LEVEL)
