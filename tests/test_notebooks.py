@@ -292,7 +292,8 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     assert paths_of == dict(zip(studies, ([160], [512], [360], [64]), strict=True))
     assert set(control[control.study == "biased_samaritan"].paths) == {256}
     # Whole groups of race have 24 orders: their p is below 0.05, and under Bonferroni it is not.
-    assert own[own.study == "empathy_gap"].stands.tolist() == [90, 100, 100]
+    # Over two events nothing is significant, which is one of five ways to get p.
+    assert own[own.study == "empathy_gap"].stands.tolist() == [70, 80, 80]
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3
 
 

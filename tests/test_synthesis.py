@@ -1,9 +1,12 @@
 """The groups that several studies ask."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
-from ingroup import paths, synthesis
+from cells import defined
+from ingroup import figures, paths, synthesis
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.stereomap import stimuli as social_groups
@@ -47,3 +50,27 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
     file.write_text(text, "utf8")
     with pytest.raises(InputError, match=found):
         synthesis.shared_groups(file)
+
+
+def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
+    outcome = defined("60_synthesis", "outcome", figures=figures)
+    paths_of = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
+    assert outcome(paths_of) == "reversed on 100 %"
+    assert outcome(paths_of.assign(reversed=False)) == "stands on no path"
+    mixed = paths_of.assign(stands=[True, False, False, False], reversed=[False, True, True, False])
+    assert outcome(mixed) == "stands on 25 %, reversed on 50 %"
+
+
+def test_neighbouring_paths_share_a_mark():
+    """320 paths of two options in turn: an even grey and no stripes thinner than a printer's."""
+    marks = defined("60_synthesis", "marks", plt=plt, np=np)
+    rows = pd.DataFrame({"rule": ["a", "b"] * 160, "side": ["x"] * 160 + ["y"] * 160})
+    _, ax = plt.subplots()
+    marks(ax, rows, {"rule": ["a", "b"], "side": ["x", "y"]}, True)
+    shown = ax.images[0].get_array()
+    plt.close()
+    assert shown.shape == (4, 40, 3)
+    np.testing.assert_allclose(shown[:2], (1 + 0x33 / 255) / 2)
+    assert (shown[2, 20:] == 1).all()
+    assert (shown[3, :20] == 1).all()
+    assert (shown[2, :20] < 1).any(axis=-1).all()

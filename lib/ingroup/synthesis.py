@@ -26,7 +26,7 @@ class View(NamedTuple):
     items: pd.DataFrame  # items by groups, NaN where an item says nothing of a group
     sd: float  # of the single answers from which the items come, in their unit
     together: bool = True  # whether all groups are asked with the same items
-    draw: int = 0  # views of a study with the same number take the same draws of items
+    draw: str = ""  # views of a study with the same name take the same draws of items
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:

@@ -77,7 +77,7 @@ def test_agreement_by_scipy():
         name: pd.DataFrame(effects[name].to_numpy() + 0.3 * rng.normal(size=(100, 9)))
         for name in effects
     }
-    table = standardised.agreement(effects, draws, seeded(), 5039)
+    table = standardised.agreement(effects, draws, 0, 5039)
     assert table[["one", "other", "n"]].to_numpy().tolist() == [
         ["x", "y", 9], ["x", "z", 5], ["y", "z", 5],
     ]  # fmt: skip
@@ -95,11 +95,36 @@ def test_agreement_of_four_groups_by_hand():
     effects = pd.DataFrame({"x": [1.0, 2, 3, 4], "y": [2.0, 3, 5, 9], "z": [7.0, 7, 7, 7]})
     effects.loc[4] = [5.0, np.nan, 7.0]
     draws = {name: pd.DataFrame(np.tile(effects[name], (3, 1))) for name in effects}
-    table = standardised.agreement(effects, draws, seeded()).set_index(["one", "other"])
+    table = standardised.agreement(effects, draws, 0).set_index(["one", "other"])
     assert table.loc[("x", "y")].tolist() == [4, 1, 1, 1, *[pytest.approx(2 / 24)] * 2]
     assert table.loc[("x", "z")].isna().tolist() == [False, *[True] * 5]
-    nothing = standardised.agreement(effects[["x", "z"]], draws, seeded())
+    nothing = standardised.agreement(effects[["x", "z"]], draws, 0)
     assert nothing.p_holm.isna().all()
+
+
+def test_the_p_of_two_measures_does_not_depend_on_which_others_there_are():
+    effects = pd.DataFrame(seeded(4).normal(size=(12, 4)), columns=list("wxyz"))
+    draws = {name: effects[[name]].T.reset_index(drop=True) for name in effects}
+    whole = standardised.agreement(effects, draws, 0, 99)
+    alone = standardised.agreement(effects[["y", "z"]], draws, 0, 99)
+    assert alone.p[0] == whole.p.iloc[-1]
+
+
+def test_p_of_draws_is_below_a_twentieth_where_the_interval_ends_beyond_0():
+    draws = seeded().normal(size=4000)
+    for n in (7, 12, 60):
+        low, high = np.quantile(draws, standardised.expanded(n))
+        for end, side in ((low, -1), (high, 1)):
+            inside, outside = (draws - end - side * step for step in (-0.1, 0.1))
+            assert standardised.bootstrap_pvalue(inside, n) > 0.05
+            assert standardised.bootstrap_pvalue(outside, n) < 0.05
+    assert standardised.bootstrap_pvalue(np.array([-1.0, 1.0]), 2) == 1
+
+
+def test_as_planted_is_inside_the_interval_ends_included():
+    planted, low, high = [1, 2, 2.01, np.nan, 0, 0], [1, 1, 1, 0, 0, np.nan], [2, 2, 2, 1, 0, 1]
+    found = standardised.as_planted(planted, low, high)
+    assert found.tolist() == ["as planted"] * 2 + ["not as planted", "", "as planted", ""]
 
 
 # --- the interval of the empathy gap

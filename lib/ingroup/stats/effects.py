@@ -60,6 +60,32 @@ def expanded(n: int) -> NDArray[np.float64]:
     return stats.norm.cdf([-reach, reach])
 
 
+def bootstrap_pvalue(draws: NDArray[np.float64], n: int) -> float:
+    """Two-sided p of 0, given the `draws` of `n` > 1 items: where the `expanded` interval ends.
+
+    With s the smaller share of the draws on one side of 0, one draw added, p is twice the share of
+    Student's t with n - 1 degrees of freedom below Phi^-1(s) sqrt((n - 1) / n): p < 0.05 where the
+    interval does not hold 0. Twice s itself is too small where items are few. With 2,000 draws of
+    fewer than 5 items it cannot be below 0.05.
+    """
+    side = (min((draws <= 0).sum(), (draws >= 0).sum()) + 1) / (len(draws) + 1)
+    return min(1.0, 2 * stats.t.cdf(stats.norm.ppf(side) * np.sqrt((n - 1) / n), n - 1))
+
+
+def as_planted(planted: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.str_]:
+    """Where a calibrant's interval holds what was planted "as planted", else "not as planted".
+
+    Both share their items, and the pipeline adds nothing of its own (notebook 10 counts anew what
+    the model said), so all that lies between them is the model's own error. One inside the interval
+    could be of the items, one beyond it is the model's. How many intervals hold what was planted is
+    therefore no test of them. "" where nothing is planted or there is no interval.
+    """
+    planted, low, high = (np.asarray(one, dtype=float) for one in (planted, low, high))
+    told = ~np.isnan(planted + low + high)
+    held = (low <= planted) & (planted <= high)
+    return np.select([told & held, told], ["as planted", "not as planted"], "")
+
+
 def measure(
     items: pd.DataFrame, sd: float, rng: np.random.Generator, n_resamples: int = 2000,
     together: bool = True,
@@ -67,8 +93,9 @@ def measure(
     """Standardised effect of each group (column of `items`) with its interval.
 
     The interval is the percentile bootstrap's over items, with the `expanded` percentiles; SD is
-    held fixed. A single item has no interval. Checked against scipy.stats.bootstrap where n is
-    large.
+    held fixed. A single item has no interval. It holds the effect in 0.95 of the cases with 10
+    items or more; with 5 rounds of whole numbers in 0.92, with 3 verdicts (1, 0 or -1) in 0.72 and
+    with 2 in 0.50 (``make calibration``). Checked against scipy.stats.bootstrap where n is large.
 
     `sd` is in the unit of the items: where it is 0 all answers were the same, and so are the
     effects; ValueError where it is NaN. A draw takes the same items for all groups where all have
@@ -102,7 +129,7 @@ def measure(
 
 def bootstrap_interval(
     ratings: ArrayLike, same: NDArray[np.bool_], n_resamples: int = 2000,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> BootstrapInterval:  # fmt: skip
     """Interval of the empathy gap over events, which its paper lacks.
 
@@ -153,15 +180,18 @@ def bootstrap_interval(
 
 
 def agreement(
-    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], rng: np.random.Generator,
+    effects: pd.DataFrame, draws: Mapping[str, pd.DataFrame], seed: int,
     n_permutations: int = 9999,
 ) -> pd.DataFrame:  # fmt: skip
     """Spearman's correlation, over groups, of every pair of measures.
 
     The interval: with other items, what would it be among *these* groups? It holds the middle of
     the correlations of the bootstrap draws; these carry the noise of the items twice, and so lie
-    nearer to 0 than the correlation itself where items are few. p: could groups in random order
-    agree as much? By scipy.stats.permutation_test, two-sided; exact up to `n_permutations` orders.
+    nearer to 0 than the correlation itself where items are few. With 12 groups it holds the true
+    one in 0.92 of the cases where the error of an effect is a tenth of the spread of the groups, in
+    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). p: could groups in
+    random order agree as much? By scipy.stats.permutation_test, two-sided; exact up to
+    `n_permutations` orders.
 
     `effects` are groups by measures, NaN where a measure has no group; `draws` the `Measure.draws`
     of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both), ``rho``, ``low``,
@@ -176,7 +206,7 @@ def agreement(
             x, y = (stats.rankdata(both[name]) for name in (one, other))
             test = stats.permutation_test(
                 (x,), lambda x, axis, y=y: _correlation(x, y), permutation_type="pairings",
-                vectorized=True, n_resamples=n_permutations, rng=rng,
+                vectorized=True, n_resamples=n_permutations, rng=seed,
             )  # fmt: skip
             row |= {"rho": float(test.statistic), "p": float(test.pvalue)}
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]

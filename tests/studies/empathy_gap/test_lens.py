@@ -1,10 +1,11 @@
 """The first study as a lens: empathy by hand, the options of a path against the direct call."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
@@ -13,6 +14,7 @@ from ingroup.studies.empathy_gap import statistics as ratings
 from ingroup.synthesis import RULES
 
 EYE = np.eye(4, dtype=bool)
+GAP_CHOICES = ("exclusion", "rounding", "unit")
 GAP = {"exclusion": "listwise", "rounding": "none", "matrix": "with a person", "unit": "identities"}
 
 
@@ -67,11 +69,10 @@ def test_the_gap_by_identities(exclusion, rounding, decimals, matrix, separate):
     path = {"exclusion": exclusion, "rounding": rounding, "matrix": matrix, "unit": "identities"}
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     z = ratings.gap_matrix(values, exclusion, decimals, separate)
-    rng = np.random.default_rng(3)
     kept = ratings.exclude(values[1:, 1:] if separate else values, exclusion)
-    wanted = bootstrap_interval(kept, EYE, 300, rng)
-    test = permutation_test(z, EYE, 300, rng)
-    assert found[:4] == (pytest.approx(test.statistic), wanted.low, wanted.high, test.pvalue)
+    wanted = bootstrap_interval(kept, EYE, rng=3)
+    test = permutation_test(z, EYE, 300, 3)
+    assert found[:4] == pytest.approx((test.statistic, wanted.low, wanted.high, test.pvalue))
 
 
 def test_the_gap_by_groups_takes_their_mean_cells():
@@ -93,9 +94,39 @@ def test_the_gap_by_events(matrix):
     found = lens.gap(values, EYE, **path, n_resamples=300, seed=3)
     inner = values if matrix == "with a person" else values[1:, 1:]
     kept = inner[:, :, ~np.isnan(inner).any(axis=(0, 1))]
-    wanted = bootstrap_interval(kept, EYE, 300, np.random.default_rng(3))
-    assert found[:3] == (wanted.statistic, wanted.low, wanted.high)
-    assert found.p == pytest.approx(2 / 301)  # no draw at or below 0
+    wanted = bootstrap_interval(kept, EYE, rng=3)
+    assert found[:3] == pytest.approx((wanted.statistic, wanted.low, wanted.high))
+    share = stats.norm.ppf(1 / 2001)  # no draw at or below 0; one is added
+    n = kept.shape[2]
+    assert found.p == pytest.approx(2 * stats.t.sf(-share * ((n - 1) / n) ** 0.5, n - 1))
+
+
+def test_over_events_interval_and_p_agree_where_events_are_few():
+    """At 7 events the draws themselves reject a true null in one of eight cases, not of twenty."""
+    rng, apart, rejected, path = np.random.default_rng(2), 0, [], GAP | {"unit": "events"}
+    for seed in range(200):
+        values = rng.normal(size=(5, 5, 7))
+        one = lens.gap(values, EYE, **path, n_resamples=9, seed=seed)
+        apart += (one.p < 0.05) != (one.low > 0 or one.high < 0)
+        rejected.append(one.p < 0.05)
+    assert apart <= 6  # where an end is within a draw of 0
+    assert np.mean(rejected) < 0.10  # three standard errors
+
+
+def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
+    """Five paths of rounding and unit, and two ways of leaving out that lose nothing: one."""
+    drawn, values = [], some_ratings(missing=0)
+
+    def counted(*arguments, rng):
+        drawn.append(arguments)
+        return bootstrap_interval(*arguments, 20, rng)
+
+    monkeypatch.setattr(lens, "bootstrap_interval", counted)
+    lens._drawn.cache_clear()
+    for exclusion, rounding, unit in product(*map(lens.CHOICES.get, GAP_CHOICES)):
+        path = {"exclusion": exclusion, "rounding": rounding, "unit": unit}
+        lens.gap(values, EYE, **GAP | path, n_resamples=20, seed=1)
+    assert len(drawn) == 1
 
 
 def test_a_gap_without_any_difference_has_a_reason():
@@ -148,7 +179,7 @@ def test_a_portrait_reads_every_category_of_the_first_setting(answered):
     views = lens.portrait(ASKED, "org/one", dict.fromkeys(names, "shared"))
     assert answered == [(*key, "freely", "sound") for key in FIRST]
     assert [(view.measure, view.draw) for view in views] == [
-        (measure, place) for place in range(3) for measure in lens.MEASURES
+        (measure, category) for category in stimuli.categories() for measure in lens.MEASURES
     ]
     assert [view.items.shape for view in views[::2]] == [(2, 5), (2, 21), (2, 5)]
     assert all("shared" in view.items for view in views)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cells import defined
 from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference import Sampling, find_model
@@ -13,10 +14,11 @@ from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.models import calibrants, words
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
-from ingroup.studies.empathy_gap.planted import Planted, recovery
+from ingroup.studies.empathy_gap.planted import Planted
 
 DEFAULT = "P0,S0,T0"
 PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
+recovery = defined("10_empathy_gap", "recovery", np=np, statistics=statistics)
 EVERY = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
@@ -110,9 +112,10 @@ def answered(engine, category):
 @pytest.mark.parametrize("category", stimuli.categories())
 def test_what_was_planted_comes_back(engines, planted, category):
     block, ratings, same = answered(engines["calibrant"], category)
-    back = recovery(planted["calibrant"].ratings(block), ratings, same)
+    back = recovery(planted["calibrant"].ratings(block), ratings, same, "listwise")
     assert back["correlation_of_cells"] >= 0.97
-    assert abs(back["planted_delta"] - statistics.delta(ratings.values, same)) <= 0.15
+    here = statistics.empathy_gap(statistics.gap_matrix(ratings.values), same)
+    assert abs(back["planted_delta"] - here) <= 0.15
     assert back["invalid_percent"] < 0.5
 
 
@@ -137,6 +140,6 @@ def test_recovery_by_hand():
         "refusals_planted": 2, "refusals": 1, "refusals_both": 1,
     }  # fmt: skip
     flat = np.full((3, 3, 2), 60.0)
-    back = recovery(flat, answers.Ratings(flat, np.zeros_like(flat, dtype=int)), same)
-    assert np.isnan([back["planted_delta"], back["correlation_of_cells"]]).all()
-    assert back["cell_error"] == 0
+    back = recovery(flat, answers.Ratings(flat, np.zeros_like(flat, dtype=int)), same, "listwise")
+    assert np.isnan(back["correlation_of_cells"])
+    assert back["planted_delta"] == back["cell_error"] == 0

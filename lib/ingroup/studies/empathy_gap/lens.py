@@ -1,7 +1,8 @@
 """The first study as a lens: empathy that groups receive and give, and the gap on every path."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, rated_by
-from ingroup.stats.effects import bootstrap_interval, relative
+from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
@@ -34,15 +35,16 @@ def portrait(
     """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
     calls, views = _calls(parameters, model), []
     first = [call for call in calls if call.labels["setting"] == calls[0].labels["setting"]]
-    for place, call in enumerate(first):
-        (block,), people = call.design.blocks, stimuli.identities(call.labels["category"])
+    for call in first:
+        category, (block,) = call.labels["category"], call.design.blocks
+        people = stimuli.identities(category)
         read = Planted(file).ratings(block) if file else load(call, parameters["PARSING"]).values
         values = statistics.exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
         found = zip(MEASURES, empathy(values, list(names)), strict=True)
         sd = float(np.nanstd(values[named][:, named]))
-        views += [View(measure, items, sd, draw=place) for measure, items in found]
+        views += [View(measure, items, sd, draw=category) for measure, items in found]
     return views
 
 
@@ -78,17 +80,14 @@ def gap(
 ) -> Result:  # fmt: skip
     """delta of one category on one path: `values` with "a person" first, `same` without.
 
-    Its interval is the bootstrap's over events, whose rounding is unknown; p that of rearranged
-    identities, or of whole groups of them, or, over events, twice the smaller share of the draws on
-    one side of 0, one draw added. Each path draws anew, so that it does not depend on those before.
-    The options are of `CHOICES`.
+    Its interval is the bootstrap's over events, whose rounding is unknown; p that of `n_resamples`
+    arrangements of identities, or of whole groups of them, or, over events, the bootstrap's. All
+    are drawn from `seed` anew: no path depends on those before. The options are of `CHOICES`.
     """
-    rng = np.random.default_rng(seed)
     left = statistics.exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
-    found = bootstrap_interval(left, same, n_resamples, rng)
+    found = _drawn(left.tobytes(), len(left), same.tobytes(), seed)
     if unit == "events":
-        sides = (found.draws <= 0).sum(), (found.draws >= 0).sum()
-        p = min(1.0, 2 * (min(sides) + 1) / (len(found.draws) + 1))
+        p = bootstrap_pvalue(found.draws, left.shape[2])
         return Result(found.statistic, found.low, found.high, p)
     decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
     z = statistics.gap_matrix(values, exclusion, decimals, separate)
@@ -96,8 +95,15 @@ def gap(
     if unit == "groups":
         tested = statistics.by_group(z, same)
         pairs = np.eye(len(tested))
-    test = permutation_test(tested, pairs, n_resamples, rng)
+    test = permutation_test(tested, pairs, n_resamples, seed)
     return Result(statistics.empathy_gap(z, same), found.low, found.high, test.pvalue)
+
+
+@lru_cache(maxsize=8)
+def _drawn(left: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
+    """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities."""
+    values, pairs = np.frombuffer(left).reshape(n, n, -1), np.frombuffer(same, dtype=bool)
+    return bootstrap_interval(values, pairs.reshape([isqrt(pairs.size)] * 2), rng=seed)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:

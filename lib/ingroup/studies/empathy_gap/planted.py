@@ -1,4 +1,4 @@
-"""What a calibrant is built to answer in this study, and how well that comes back."""
+"""What a calibrant is built to answer in this study."""
 
 from pathlib import Path
 
@@ -7,9 +7,7 @@ import yaml
 
 from ingroup.design import Block
 from ingroup.models import words
-from ingroup.studies.empathy_gap import statistics, stimuli
-from ingroup.studies.empathy_gap.answers import Ratings
-from ingroup.studies.empathy_gap.statistics import Exclusion
+from ingroup.studies.empathy_gap import stimuli
 
 
 class Planted:
@@ -61,30 +59,3 @@ class Planted:
                 about = (perceiver, experiencer, event.emotion, event.narrative)
                 found[place] = round(self.value(setting, category, *about) * high / 100)
         return found.reshape(block.shape)
-
-
-def recovery(
-    planted: np.ndarray, found: Ratings, same: np.ndarray, exclusion: Exclusion = "listwise"
-) -> dict[str, float]:
-    """How well the ratings of one block give back what was planted (:meth:`Planted.ratings`).
-
-    ``planted_delta``; ``correlation_of_cells`` and ``cell_error`` (mean absolute, in points) of the
-    cells' means; ``invalid_percent`` of the trials; ``refusals_planted``, ``refusals``, and
-    ``refusals_both``: planted ones that gave no rating. NaN where what is planted is flat. `same`
-    and `exclusion` as for :func:`~.statistics.gap`.
-    """
-    wanted, here = (
-        statistics.cell_means(statistics.exclude(values, exclusion))
-        for values in (planted, found.values)
-    )
-    flat = statistics.is_flat(wanted)
-    invalid = found.counts[["unparsable", "failed", "missing"]].sum()
-    return {
-        "planted_delta": statistics.delta(planted, same, exclusion),
-        "correlation_of_cells": np.nan if flat else np.corrcoef(wanted.ravel(), here.ravel())[0, 1],
-        "cell_error": np.abs(here - wanted).mean(),
-        "invalid_percent": 100 * invalid / found.values.size,
-        "refusals_planted": int(np.isnan(planted).sum()),
-        "refusals": int(found.counts["refused"]),
-        "refusals_both": int((np.isnan(planted) & np.isnan(found.values)).sum()),
-    }

@@ -1,0 +1,65 @@
+"""What the notebook itself computes: delta counted anew, and a block's row of Table 2."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cells import defined
+from ingroup.design import Design
+from ingroup.stats import paired
+from ingroup.studies.empathy_gap import answers, statistics, stimuli
+from ingroup.studies.empathy_gap.design import trials
+
+DEFAULT = "P0,S0,T0"
+
+
+def test_the_notebook_counts_delta_anew_from_what_was_said():
+    """By texts alone, and no function of the study: the same delta, and another after a slip."""
+    people = {"Religion": stimuli.identities("Religion")}
+    (block,) = trials(stimuli.load_events("sample", 5), [DEFAULT], ["Religion"]).blocks
+    values = np.random.default_rng(3).integers(0, 100, block.shape).astype(float)
+    values[1, 2, 3] = np.nan
+    texts = [f"{x:.0f}" if x == x else "I can't answer that." for x in values.ravel()]
+    told = pd.DataFrame({"text": pd.Categorical(texts)})
+    call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
+    for exclusion in ("listwise", "pairwise"):
+        count = defined(
+            "10_empathy_gap", "by_definition", asked=[], rated=list, np=np, pd=pd, people=people,
+            EXCLUSION=exclusion,
+            stored=lambda call: SimpleNamespace(read=lambda columns: told),
+        )  # fmt: skip
+        same = statistics.same_group(people["Religion"].group[1:])
+        here = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
+        assert count(call) == pytest.approx(here, abs=1e-12)
+        turned = statistics.gap_matrix(values[:, ::-1], exclusion)
+        assert abs(count(call) - statistics.empathy_gap(turned, same)) > 0.01
+
+
+def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
+    """Table 2 by the notebook's own cell, of all blocks and of one of them; and its families."""
+    rng = np.random.default_rng(1)
+    keys = [("one", "P0,S0,T0", "a"), ("one", "P1,S0,T0", "a"), ("two", "P0,S0,T0", "a")]
+    status = np.zeros((5, 5, 6), dtype=np.int8)
+    ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
+
+    def by_key(rows):
+        index = pd.MultiIndex.from_tuples(list(rows), names=["model", "setting", "category"])
+        return pd.DataFrame(list(rows.values()), index).reset_index()
+
+    def table(some):
+        own = {key: ratings[key] for key in some}
+        drawing = defined("10_empathy_gap", "drawing", **{
+            "np": np, "pd": pd, "statistics": statistics, "paired": paired, "by_key": by_key,
+            "same": {"a": np.eye(4, dtype=bool)}, "EXCLUSION": "listwise", "N_RESAMPLES": 9,
+            "SEED": 0, "ratings": own, "spread": pd.DataFrame({"std": [1.0] * len(own)}),
+        })  # fmt: skip
+        return drawing.__globals__["table02"].set_index(["model", "setting", "category"])
+
+    whole, alone = table(keys), table(keys[1:2])
+    own = ["delta", "low", "high", "null_low", "null_high", "p_two_sided", "p_groups"]
+    pd.testing.assert_frame_equal(whole.loc[keys[1:2], own], alone[own])
+    assert whole.holm_tests.tolist() == [2, 2, 1]
+    assert alone.holm_tests.tolist() == [1]
+    assert whole.p_groups_holm_least.tolist() == pytest.approx([0.2, 0.2, 0.1])  # 9 draws
