@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import pooch
 import yaml
 
@@ -30,6 +32,8 @@ class Corpus(NamedTuple):
     address: str  # folder on the web, pinned to a commit, without a final slash
     files: dict[str, str]  # path below the address to ``sha256:<hex>`` or ``git:<blob id>``
     needed_by: str = ""  # a parameter and its notebook
+    items: int = 0  # how many texts it has, where a plan counts them
+    sample: str = ""  # a file below data/ of such texts
 
 
 CORPORA = {
@@ -96,7 +100,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
     lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
     """
-    _, address, files, _ = CORPORA[corpus]
+    _, address, files, *_ = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus
@@ -116,6 +120,31 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{place} cannot be written or read ({reason}).") from problem
     return [home / name for name in files]
+
+
+def stand_ins(folder: Path) -> dict[str, str]:
+    """Files, by corpus, of as many texts as one has that was not fetched: its sample, repeated.
+
+    They can be counted in its place; each is named as the corpus, in a `folder`.
+    """
+    made = {}
+    for name, corpus in CORPORA.items():
+        if corpus.sample and not all((paths.RAW / name / file).is_file() for file in corpus.files):
+            sample = paths.DATA / corpus.sample
+            place = folder / f"{name}{sample.suffix}"
+            if sample.suffix == ".json":
+                texts = pd.read_json(sample, orient="index", dtype=False)
+                repeated(texts, corpus.items).to_json(place, orient="index")
+            else:
+                texts = repeated(pd.read_csv(sample, sep="\t", quoting=3, dtype=str), corpus.items)
+                texts.assign(text_id=texts.index).to_csv(place, sep="\t", quoting=3, index=False)
+            made[name] = str(place)
+    return made
+
+
+def repeated(table: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The rows of a table, from the start again where there are fewer than n; numbered from 0."""
+    return table.iloc[np.arange(n) % len(table)].reset_index(drop=True)
 
 
 def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) -> Path | str:
@@ -150,7 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
     mirror = parser.parse_args(arguments).mirror
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
     given, failed = profile.read_text("utf8") if profile.exists() else "", False
-    for corpus, (*_, names, needs) in CORPORA.items():  # one that fails keeps no other away
+    for corpus, (_, _, names, needs, *_) in CORPORA.items():  # one that fails keeps no other away
         try:
             files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)

@@ -1,7 +1,9 @@
 """What the four lenses share: the groups that several studies ask, and the form of an answer.
 
 A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`;
-``claims`` and ``paths``, its headline claims on one path of a multiverse and on all. They take the
+``claims`` and ``paths``, its headline claims on one path of a multiverse and on all; ``power``, how
+many items a run would test (of the parameters ``planned``), and their spread in the answers of a
+model that was asked with others (``recorded``), as `Tested`. They take the
 ``parameters`` of its notebook (:func:`ingroup.notebook.ran`), a ``model`` of them, ``groups`` (an
 identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not the stored ones)
 and the ``options`` of the synthesis. StoreError where there are no stored answers.
@@ -27,6 +29,16 @@ class View(NamedTuple):
     sd: float  # of the single answers from which the items come, in their unit
     together: bool = True  # whether all groups are asked with the same items
     draw: str = ""  # views of a study with the same name take the same draws of items
+
+
+class Tested(NamedTuple):
+    """What a study's test is of, as its lens plans it: see :func:`ingroup.commands.plan.power`."""
+
+    effect: str  # with its unit
+    items: str
+    n: int  # of these that are planned
+    level: float  # of one test: alpha, or what Holm's correction asks of the smallest p of a family
+    spread: float  # standard deviation of the items' differences, in recorded answers
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:

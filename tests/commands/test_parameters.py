@@ -190,3 +190,17 @@ def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
     monkeypatch.setenv("SEED", "7")
     values = parameters.parameters_of(GAP, options)
     assert (values["SEED"], values["N_EVENTS"]) == (7, 4)
+
+
+def test_one_scenario_is_too_few(tmp_path):
+    """In either crossing, before anything is asked: a test needs two."""
+    lines = (paths.STIMULI / "biased_samaritan" / "scenarios.csv").read_text("utf8").splitlines()
+    for n, crossing in ((1, "paper"), (1, "full"), (2, "paper")):
+        file = tmp_path / f"{n}.csv"
+        file.write_text("\n".join(lines[: 1 + 4 * n]), "utf8")
+        given = {"SCENARIOS": str(file), "CROSSING": crossing}
+        if n == 1:
+            with pytest.raises(InputError, match="SCENARIOS has 1 scenario, expected at least 2"):
+                parameters.merged(SAMARITAN, "demo", given)
+        else:
+            assert parameters.merged(SAMARITAN, "demo", given)["CROSSING"] == "paper"

@@ -11,15 +11,20 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.commands import plan
-from ingroup.commands.parameters import merged
+from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
 from ingroup.inference.prompts import Prompter, savable, tokens
+from ingroup.studies.biased_samaritan import lens as biased_samaritan
+from ingroup.studies.biased_samaritan.answers import cubes, load
+from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
+from ingroup.studies.giebench.stimuli import load_questions
 
 NOTEBOOK = "10_empathy_gap"
 ONE = ["SETTINGS=P0,S0,T0", "MODELS=calibrant", "CATEGORIES=Nationality"]
@@ -305,7 +310,10 @@ def test_the_table_is_aligned_and_whole():
 def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
     assert plan.main([NOTEBOOK, *ONE]) == 0
     assert not responses.exists()
-    head, first, total, empty, left, how = capsys.readouterr().out.splitlines()
+    head, first, total, empty, left, how, finds = capsys.readouterr().out.splitlines()
+    assert re.match(
+        r"10 with 12 events finds \S+ points of gap in 80% of the runs \(t-test at", finds
+    )
     assert re.fullmatch(r"10 calibrant P0,S0,T0 Nationality +5,808 .* ± .*% +0 +2 +0:00:06", first)
     assert (len(head), empty) == (len(total), "")
     assert left.startswith(
@@ -344,7 +352,7 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"total  +40,656  +unknown  +unknown  +unknown +0 +14 +0:00:41", lines[8])
     assert lines[10].startswith("40,656 prompts are to be asked: 0:00:41 at")
-    (said,) = lines[11:]
+    said, _ = lines[11:]
     assert re.fullmatch(f"Prompt tokens are unknown: {reason}", said)
     assert not said.endswith("..")
 
@@ -384,3 +392,57 @@ def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
     said = capsys.readouterr().out
     assert re.search(r"10 calibrant rewrite +12 ", said)
     assert "P0,S0,T2 Nationality" in said
+
+
+# ---- what it would find --------------------------------------------------------------------------
+
+
+def recorded(notebook):
+    return merged(notebook, "demo", {"MODELS": "smollm2-135m-instruct"})
+
+
+def test_the_smallest_effect_is_found_in_four_runs_of_five():
+    """Of study 2: its spread is that of the biases by scenario, and simulated runs find it so."""
+    given = recorded("20_biased_samaritan")
+    planned = biased_samaritan.power(given, given, "smollm2-135m-instruct")
+    variances = []
+    for call in calls_of("20_biased_samaritan", given):
+        if call.over_choices:
+            cells = cubes(load(call))
+            control = cells.pop("control")
+            tests = [bias(cell, control) for cell in cells.values()]
+            variances += [(test.bias / test.d_z) ** 2 for test in tests]
+    assert planned.spread == pytest.approx(np.sqrt(np.mean(variances)))
+    assert (planned.n, planned.level) == (103, 0.01 / 5)
+    said = plan.power("20_biased_samaritan", given)
+    smallest = float(re.search(r"; (\S+) standard deviations", said)[1])
+    drawn = np.random.default_rng(0).normal(smallest, 1, (4000, planned.n))
+    found = np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < planned.level)
+    assert found == pytest.approx(0.8, abs=0.03)  # the sentence has two digits
+
+
+@pytest.mark.parametrize(
+    ("notebook", "given", "n"),
+    [
+        ("10_empathy_gap", {"N_EVENTS": 24}, 24),
+        ("30_giebench", {}, 66),
+        ("40_stereomap", {"CLUSTERS": 7}, 14),
+    ],
+)
+def test_the_smallest_effect_is_that_of_the_planned_items(notebook, given, n):
+    said = plan.power(notebook, recorded(notebook) | given)
+    assert re.match(rf"{notebook[:2]} with {n} \D+ finds (?!0 )\d\S* ", said)
+    assert "the recorded answers of smollm2-135m-instruct" in said
+
+
+def test_a_corpus_that_was_not_fetched_is_counted_by_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    instead = corpora.stand_ins(tmp_path)
+    events = stimuli.load_events(instead["crowd-envent"])
+    assert len(events) == 6050
+    assert set(events.generated_text) == set(stimuli.load_events().generated_text)
+    assert len(load_questions(instead["giebench"])) == 999
+    values = merged(NOTEBOOK, "full", {"MODELS": "calibrant"}, instead=instead)
+    calls = calls_of(NOTEBOOK, values)
+    assert sum(len(call.design) for call in calls) == 37_310_350
+    assert {call.address.parts[1] for call in calls} == {"crowd-envent-6050"}

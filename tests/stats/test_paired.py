@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 from ingroup.stats.paired import (
     adjust,
+    clustered_share,
     nan_mean,
     paired_cells,
     paired_test,
@@ -201,3 +202,18 @@ def test_mask_counts_the_cells_that_were_tested():
     assert (expected <= holm).all()
     assert (released.sum(), expected.sum(), holm.sum()) == (37, 38, 41)
     assert np.diag(released).all()
+
+
+def test_a_share_in_clusters():
+    """Repeated answers tell nothing new; lone ones what Wilson says of n - 1, with Student's t."""
+    hits, names = np.array([1, 0, 0, 1, 0]), np.array(list("abcde"))
+    once = clustered_share(hits, names)
+    assert clustered_share(np.repeat(hits, 9), np.repeat(names, 9)) == pytest.approx(once)
+    z2, p, n = stats.t.isf(0.025, 4) ** 2, 0.4, 4
+    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    assert once == pytest.approx((p, middle - half, middle + half))
+    share, low, high = clustered_share([0, 0, 0, 0], list("aabb"))
+    assert (share, low) == (0, pytest.approx(0, abs=1e-12))
+    assert 0.5 < high < 1
+    assert np.isnan(clustered_share([1, 0], ["a", "a"])[1:]).all()

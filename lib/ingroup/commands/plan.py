@@ -1,6 +1,7 @@
-"""What a run would ask, before anything starts: prompts, tokens, shards, hours.
+"""What a run would ask, before anything starts: prompts, tokens, shards, hours; what it would find.
 
-It loads a tokenizer and no model, and makes and moves no file.
+It loads a tokenizer and no model, and leaves no file; for a corpus that was not fetched as many
+texts of the sample are counted.
 """
 
 import math
@@ -9,13 +10,17 @@ import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from statsmodels.stats.power import TTestPower
 
-from ingroup import models, paths
-from ingroup.commands.parameters import calls_of, command_line, parameters_of, study_of
+from ingroup import corpora, models, paths
+from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prompts import BLOCK_SIZE, Prompter, tokens
@@ -24,6 +29,7 @@ from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
+POWER = 0.8  # the share of runs that find the smallest effect
 
 
 def plannable() -> list[str]:
@@ -86,6 +92,26 @@ def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
     except StoreError as error:
         return [], f"{error}."
     return [stop - start for start, stop in map(store.bounds, store.files())], ""
+
+
+def power(notebook: str, parameters: Mapping[str, Any]) -> str:
+    """The smallest effect that most runs (`POWER`) of so many items find; a sentence.
+
+    By statsmodels' TTestPower, two-sided, at the level at which the study tests; the spread is that
+    of the answers which the repository holds of a real model (:class:`ingroup.synthesis.Tested`).
+    """
+    recorded = merged(notebook, "demo", {})
+    model = next(name for name in recorded["MODELS"] if (paths.RECORDINGS / name).is_dir())
+    lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
+    effect, items, n, level, spread = lens.power(parameters, recorded, model)
+    if n < 2:
+        return f"{notebook[:2]} finds nothing: {n} {items}, expected at least 2."
+    smallest = TTestPower().solve_power(nobs=n, alpha=level, power=POWER)
+    return (
+        f"{notebook[:2]} with {n:,} {items} finds {smallest * spread:,.2g} {effect} in {POWER:.0%} "
+        f"of the runs (t-test at {level:.2g}; {smallest:.2g} standard deviations of {spread:.2g}, "
+        f"as the recorded answers of {model} have it)."
+    )
 
 
 def duration(seconds: float) -> str:
@@ -171,7 +197,14 @@ def main(arguments: list[str] | None = None) -> int:
         if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
             raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
         rate = float(options.rate) if options.rate else None
-        print(plan({name: parameters_of(name, options) for name in names}, rate))
+        with TemporaryDirectory() as folder:
+            instead = corpora.stand_ins(Path(folder))
+            values = {name: parameters_of(name, options, instead) for name in names}
+            print(plan(values, rate))
+            print(*(power(name, given) for name, given in values.items()), sep="\n")
+        for corpus, file in instead.items():
+            if any(file in map(str, given.values()) for given in values.values()):
+                print(f"{corpus} was not fetched: texts of the sample are counted in its place.")
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,11 +1,13 @@
-"""Paired t-tests, corrections for their number, Wilson's interval, means of what is there."""
+"""Paired t-tests, corrections for their number, Wilson's intervals, means of what is there."""
 
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
@@ -24,6 +26,7 @@ class PairedTest:
     high: Numbers
     effect_size: Numbers
     n: NDArray[np.int64]
+    least: Numbers
 
 
 def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
@@ -35,9 +38,9 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
 
     `one` and `other` are of shape (..., pairs) in points of the scale, NaN where one is missing.
     The fields are of shape (...): t, two-sided p, mean(d) with its interval ``low`` to ``high``
-    (95 %), d_z and n. Where all d are the same, t is infinite, d_z is not defined (NaN), and p is
-    that of `sign_test`; where all are 0, these are 0, 0 and 1. With fewer than 2 pairs all but the
-    mean and n is NaN.
+    (95 %), d_z, n, and ``least``, below which no d could have brought p: 0. Where all d are the
+    same, t is infinite, d_z is not defined (NaN), and p is that of `sign_test`, with its least;
+    where all are 0, these are 0, 0 and 1. With fewer than 2 pairs all but the mean and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -49,12 +52,24 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
         effect_size = mean / sd
     same = sd < TINY
     mean = np.where(same & (np.abs(mean) < TINY), 0.0, mean)
+    n = np.count_nonzero(~np.isnan(d), axis=-1)
     far, undefined = (np.where(mean == 0, 0.0, one) for one in (np.copysign(np.inf, mean), np.nan))
-    instead = [far, sign_test(d), mean, mean, mean, undefined]
-    numbers = [test.statistic, test.pvalue, mean, low, high, effect_size]
+    instead = [far, sign_test(d), mean, mean, mean, undefined, n, 2.0 ** (1 - n)]
+    least = np.where(n > 1, 0.0, np.nan)
+    numbers = [test.statistic, test.pvalue, mean, low, high, effect_size, n, least]
     numbers = [np.where(same, *pair) for pair in zip(instead, numbers, strict=True)]
-    # Of one row of pairs, numbers and no arrays without axes.
-    return PairedTest(*(number[()] for number in numbers), np.count_nonzero(~np.isnan(d), axis=-1))
+    return PairedTest(*(number[()] for number in numbers))  # of one row, no arrays without axes
+
+
+def finding(pvalues: Numbers, least: Numbers, alpha: float) -> NDArray[np.str_]:
+    """In words, of p after a correction and the `least` that it could have been, corrected alike.
+
+    "significant" (p < `alpha`), "not significant", "could not have been significant" (the least is
+    not below `alpha`, whatever the answers), and "not tested" where p is NaN.
+    """
+    said = ["not tested", "significant", "could not have been significant"]
+    where = [np.isnan(pvalues), pvalues < alpha, least >= alpha]
+    return np.select(where, said, "not significant")
 
 
 def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
@@ -134,6 +149,29 @@ def wilson(count: float, n: float) -> tuple[float, float]:
     """Wilson's interval (95 %) of the share count / n, from 0 to 1, by statsmodels."""
     low, high = proportion_confint(count, n, 1 - 0.95, method="wilson")
     return float(low), float(high)
+
+
+def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float, float]:
+    """The share of `hits` (0 or 1) that come in `clusters` (a label each), and its interval (95 %).
+
+    Answers of a cluster are no independent witnesses (Miller 2024). With the share p, the
+    cluster-robust standard error of statsmodels s and C clusters, as many independent answers as
+
+        m = p (1 - p) / max(s^2, p (1 - p) / n), or C where all hits are the same
+
+    would know p as well: the interval is `wilson` of p m and m, at Student's t with C - 1 degrees
+    of freedom. NaN to NaN of a single cluster.
+    """
+    hits, (places, names) = np.asarray(hits, dtype=float), pd.factorize(np.asarray(clusters))
+    share, n = float(hits.mean()), len(hits)
+    if len(names) < 2:
+        return share, np.nan, np.nan
+    fit = OLS(hits, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": places})
+    spread = share * (1 - share)
+    independent = spread / max(float(fit.bse[0]) ** 2, spread / n) if spread else len(names)
+    z = min(stats.t.isf(0.025, len(names) - 1), 37)  # further out its tail is 0 in floats
+    interval = proportion_confint(share * independent, independent, 2 * stats.norm.sf(z), "wilson")
+    return share, *map(float, interval)
 
 
 def nan_mean(values: ArrayLike, axis: int = 0) -> Numbers:

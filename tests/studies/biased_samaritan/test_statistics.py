@@ -330,3 +330,23 @@ def test_groups_over_one_two_and_three_models(shown, expected):
     table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
     found = defined("20_biased_samaritan", "over_models")(table, shown).reset_index()
     assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected
+
+
+def test_a_test_that_could_not_have_been_significant_says_so():
+    """Three scenarios that differ alike: p is that of a sign test, at least 1/4, whatever alpha."""
+    groups = {"up": CONTROL + 1, "varied": GROUP}
+    table = bias_table(groups, CONTROL, alpha=0.2)
+    assert table.p_least.tolist() == [1 / 4, 0]
+    # Holm: the other's could be 0, and then this one is the last of its family.
+    assert table.p_holm_least.tolist() == [1 / 4, 0]
+    assert table.finding.tolist() == ["could not have been significant", "significant"]
+    assert set(table.family) == {"2 groups"}
+    alike = {"a": CONTROL, "b": GROUP}, {"a": CONTROL + 1, "b": GROUP - 1}
+    twice = repeatability(*alike, alpha=0.3)
+    assert twice.p_holm_least.tolist() == [1 / 2, 1 / 2]
+    assert set(twice.finding) == {"could not have been significant"}
+    cells = {"a": GROUP, "b": GROUP, "c": np.full((3, 2), np.nan)}
+    between = brittleness_between(cells, alpha=0.01)
+    assert between.family.unique() == ["1 pairs"]
+    said = ["could not have been significant", "not tested", "not tested"]
+    assert between.finding.tolist() == said

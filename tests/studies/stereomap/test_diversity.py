@@ -132,21 +132,25 @@ def test_reasons():
     assert np.isnan(reason_diversity(reasons[:1], per_group=1)["self_bleu_all"])
 
 
-# Wilson's interval of 1 in 4, with z**2 = 3.8415.
+# Wilson's interval of 3/4 in 3, with z = 3.1824 of Student's t for 3: each reply to its own prompt.
 def test_refusal_rates_by_hand():
     status = ["ok", "unparsable", "refused", "ok", "failed", "ok", "refused", "failed"]
-    table = refusal_rates(pd.DataFrame({"group": list("aaaaabcd"), "status": status}))
+    replies = {"group": list("aaaaabcd"), "prompt": list("pqrsppqr"), "status": status}
+    table = refusal_rates(pd.DataFrame(replies))
     assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
     assert table["group"].tolist() == ["c", "a", "b", "d"]
     assert table[["n", "refused", "failed"]].values.tolist() == [
         [1, 1, 0], [4, 1, 1], [1, 0, 0], [0, 0, 1],
     ]  # fmt: skip
     np.testing.assert_allclose(table["rate"], [1, 1 / 4, 0, nan])
-    z2 = 3.841459
-    centre, margin = (1 / 4 + z2 / 8) / (1 + z2 / 4), sqrt(z2 * (3 / 64 + z2 / 64)) / (1 + z2 / 4)
+    z2 = 3.182446**2
+    centre, margin = (1 / 4 + z2 / 6) / (1 + z2 / 3), sqrt(z2 * (1 / 16 + z2 / 36)) / (1 + z2 / 3)
     found = table.loc[1, ["low", "high"]].tolist()
     np.testing.assert_allclose(found, [centre - margin, centre + margin], rtol=1e-6)
-    assert table.loc[3, ["low", "high"]].isna().all()
+    assert table.loc[[0, 2, 3], ["low", "high"]].isna().all(axis=None)
+    # Other rounds of the same prompts, answered alike, make no interval narrower.
+    many = pd.concat([pd.DataFrame(replies)[:4]] * 5)
+    np.testing.assert_allclose(refusal_rates(many).loc[0, ["low", "high"]].tolist(), found)
 
 
 def test_what_is_not_defined():

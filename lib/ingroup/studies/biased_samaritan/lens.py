@@ -15,7 +15,7 @@ from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
 from ingroup.studies.biased_samaritan.statistics import bias
-from ingroup.synthesis import RULES, View
+from ingroup.synthesis import RULES, Tested, View
 
 MEASURES = ("helpfulness",)
 CHOICES = {
@@ -53,6 +53,19 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
     table = wordings.groupby(["scenario", "named"], sort=False).mean().unstack("named")
     names = [name for name in dict.fromkeys(groups.values()) if name in table]
     return table[names].sub(table[stimuli.CONTROL], axis=0)
+
+
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
+    """Biases of groups by scenario; Holm's family is the largest category's."""
+    variances = []
+    for call in _calls(recorded, model, run=1):
+        prompts = load(call, recorded["PARSING"])
+        phrases = prompts[prompts.group != stimuli.CONTROL].set_index("phrase").group.to_dict()
+        variances.append(above_control(prompts, phrases).var())
+    n = stimuli.load_scenarios(planned["SCENARIOS"]).scenario.nunique()
+    level = planned["ALPHA"] / max(map(len, variances))
+    spread = float(pd.concat(variances).mean() ** 0.5)
+    return Tested("points of a group's bias", "scenarios", n, level, spread)
 
 
 def claims(

@@ -11,7 +11,7 @@ from ingroup.tables import InputError
 
 
 class Parameters(parameters.Parameters):
-    """Types, ranges and choices; that the scenarios can be read, and prompts paired."""
+    """Types, ranges and choices; that scenarios can be read and tested, and prompts paired."""
 
     SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
     CROSSING: Literal["full", "paper"]
@@ -31,4 +31,6 @@ class Parameters(parameters.Parameters):
                 "CROSSING=paper asks a group and the control in different wordings, which leaves "
                 "no prompt to pair: take UNIT=scenario"
             )
+        if (n := stimuli.load_scenarios(self.SCENARIOS).scenario.nunique()) < 2:
+            raise InputError(f"SCENARIOS has {n} scenario, expected at least 2 (a test needs two)")
         return self

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ingroup.stats.paired import PairedTest, adjust, nan_mean, paired_test
+from ingroup.stats.paired import PairedTest, adjust, finding, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 
@@ -44,6 +44,7 @@ class Bias:
     high: float
     statistic: float
     p: float
+    p_least: float
     d_z: float
     n: int
     left_out: int
@@ -59,14 +60,17 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
 
     With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`. What is paired,
     "scenario" or "prompt", the paper does not say. The prompts of a scenario are not independent
-    where a group does better in some scenarios: as units they make the interval too short.
+    where a group does better in some scenarios: as units they make the interval too short. Where
+    these differences have a standard deviation of 4 points, 0.70 of the intervals hold the bias,
+    and 0.30 of the groups without one have a p below .05; with scenarios 0.95 and .05, of 4
+    scenarios as of 103 (``make calibration``).
     """
     ours, theirs = _units(group, unit), _units(control, unit)
     shared = ~np.isnan(ours - theirs)
     test = _test((ours - theirs)[shared], unit)
     means, left_out = (ours[shared].mean(), theirs[shared].mean()), int((~shared).sum())
     interval = test.difference, test.low, test.high
-    rest = test.statistic, test.pvalue, test.effect_size, int(test.n), left_out
+    rest = test.statistic, test.pvalue, test.least, test.effect_size, int(test.n), left_out
     return Bias(*means, *interval, *rest)
 
 
@@ -75,12 +79,13 @@ def bias_table(
 ) -> pd.DataFrame:
     """`bias` of every group of a category, which is one family for Holm's correction.
 
-    One row a group, with the numbers of `bias`, ``p_holm``, ``significant`` (p < alpha, uncorrected
-    as in the paper) and ``significant_holm``; then p and these three with the other unit, as
-    ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt"). The other
-    p is NaN where group and control share fewer than 2 units: no prompts in the paper's crossing.
+    One row a group, with the numbers of `bias`, those of `in_family` and ``significant`` (p <
+    alpha, uncorrected as in the paper) and ``significant_holm``; then p and these with the other
+    unit, as ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt").
+    The other p is NaN where group and control share fewer than 2 units: no prompts in the paper's
+    crossing.
     """
-    table = _rows(groups, lambda ratings: bias(ratings, control, unit))
+    table = in_family(_rows(groups, lambda ratings: bias(ratings, control, unit)), "groups", alpha)
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
     again = [paired_test(_units(ratings, other), theirs).pvalue for ratings in groups.values()]
@@ -92,17 +97,32 @@ def bias_table(
     return table
 
 
-def repeatability(first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike]) -> pd.DataFrame:
+def in_family(table: pd.DataFrame, tests: str, alpha: float = 0.01) -> pd.DataFrame:
+    """With Holm's correction over all rows, which have ``p`` and ``p_least``.
+
+    Adds ``family`` (how many `tests` it has: "5 groups"), ``p_holm``, ``p_holm_least`` (the
+    smallest that it could have become) and ``finding``, of :func:`ingroup.stats.paired.finding`.
+    """
+    p, least = (adjust(table[column], "holm") for column in ("p", "p_least"))
+    family = f"{table['p'].notna().sum()} {tests}"
+    found = finding(p, least, alpha)
+    return table.assign(family=family, p_holm=p, p_holm_least=least, finding=found)
+
+
+def repeatability(
+    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], alpha: float = 0.01
+) -> pd.DataFrame:
     """`bias` of a second run against the first, section 5.3, for every cell (group or control).
 
     One row a cell: ``first``, ``second``, their ``difference`` (the paper reports the largest over
-    the cells, unsigned), ``low`` to ``high``, ``statistic``, ``p``, ``d_z``, ``n``, ``left_out``,
-    ``p_holm`` over the cells, and ``largest``: the largest unsigned difference of one scenario.
+    the cells, unsigned), ``low`` to ``high``, ``statistic``, ``p``, ``p_least``, ``d_z``, ``n``,
+    ``left_out``, those of `in_family` over the cells, and ``largest``: the largest unsigned
+    difference of one scenario.
     """
     pairs = {cell: (second[cell], first[cell]) for cell in first}
     table = _rows(pairs, lambda pair: bias(*pair))
     table.columns = ["second", "first", "difference", *table.columns[3:]]
-    table["p_holm"] = adjust(table["p"], "holm")
+    table = in_family(table, "groups and controls", alpha)
     apart = (_units(one) - _units(other) for one, other in pairs.values())
     table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
     return table[["first", "second", *table.columns[2:]]]
@@ -121,20 +141,21 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
 
 
 def brittleness_between(
-    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within"
+    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within", alpha: float = 0.01
 ) -> pd.DataFrame:
     """Does brittleness vary between the cells (groups and control) of a category? Section 5.2.
 
     Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
-    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``, ``n``
-    and ``p_holm`` over the pairs; NaN where the two share fewer than 2 scenarios.
+    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``,
+    ``p_least``, ``n`` and those of `in_family` over the pairs; NaN where the two share fewer than 2
+    scenarios.
     """
     spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
     pairs = list(combinations(spreads, 2))
     test = paired_test(*([spreads[pair[side]] for pair in pairs] for side in (0, 1)))
     table = pd.DataFrame(pairs, columns=["one", "other"]).assign(difference=test.difference)
-    table = table.assign(low=test.low, high=test.high, p=test.pvalue, n=test.n)
-    return table.assign(p_holm=adjust(test.pvalue, "holm"))
+    table = table.assign(low=test.low, high=test.high, p=test.pvalue, p_least=test.least, n=test.n)
+    return in_family(table, "pairs", alpha)
 
 
 def excess_over_brittleness(

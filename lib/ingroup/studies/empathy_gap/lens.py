@@ -18,7 +18,7 @@ from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import load
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.synthesis import RULES, View
+from ingroup.synthesis import RULES, Tested, View
 
 MEASURES = ("empathy received", "empathy given")
 CHOICES = {
@@ -65,6 +65,19 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
     blocks = [[nan_mean(np.concatenate(values[p][:, x])) for x in places] for p in places]
     received, given = (pd.DataFrame(nan_mean(blocks, axis).T, columns=names) for axis in (0, 1))
     return relative(received), relative(given)
+
+
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
+    """Gaps by event, in the first setting: the interval over events is not corrected."""
+    variances, setting = [], (calls := _calls(recorded, model))[0].labels["setting"]
+    for call in calls:
+        if call.labels["setting"] == setting:
+            same = statistics.same_group(stimuli.identities(call.labels["category"]).group[1:])
+            values = load(call, recorded["PARSING"]).values[1:, 1:]
+            gaps = nan_mean(values[same]) - nan_mean(values[~same])
+            variances.append(np.nanvar(gaps, ddof=1))
+    n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
+    return Tested("points of gap", "events", n, 0.05, float(np.mean(variances) ** 0.5))
 
 
 def claims(

@@ -9,11 +9,11 @@ import pandas as pd
 from ingroup.inference import Call, StoreError, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import paired_test
-from ingroup.studies.giebench import design
+from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.planted import Planted
 from ingroup.studies.giebench.statistics import OVERALL, changes
-from ingroup.synthesis import RULES, View
+from ingroup.synthesis import RULES, Tested, View
 
 MEASURES = ("accuracy gained",)
 VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # what claims are made of
@@ -54,6 +54,17 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     group = answers.drop_duplicates("key").set_index("key").identity.map(groups).dropna()
     table = pd.DataFrame({"gain": (right.ID - right.Raw)[group.index], "group": group})
     return table.set_index("group", append=True).gain.unstack("group")
+
+
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
+    """What ID gains over Raw in the probability of the right letter, by item, in percent."""
+    answers = _read(recorded, model, recorded["PARSING"])
+    right = 100 * answers.groupby(["key", "prompt"]).p_right.mean().unstack("prompt")
+    n, effect = (
+        len(stimuli.load_questions(planned["QUESTIONS"])),
+        "% of the right letter's p gained",
+    )
+    return Tested(effect, "items", n, 0.05, float((right.ID - right.Raw).std()))
 
 
 def claims(

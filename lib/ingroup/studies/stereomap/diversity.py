@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
 
-from ingroup.stats.paired import nan_mean, wilson
+from ingroup.stats.paired import clustered_share, nan_mean
 
 SPLIT = BLEU().tokenizer
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
@@ -110,14 +110,16 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5).
 
     ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
-    (0 to 1; NaN without a reply) with Wilson's ``low`` to ``high`` (95 %); the highest rate first.
+    (0 to 1; NaN without a reply) with ``low`` to ``high``, of
+    :func:`ingroup.stats.paired.clustered_share`, NaN where they are to a single ``prompt``: what is
+    resampled are the prompts, as the rounds of one tell the same; the highest rate first.
     """
     rows = []
-    for group, status in replies.groupby("group", sort=False)["status"]:
-        refused, failed = status.eq("refused").sum(), status.eq("failed").sum()
-        n = len(status) - failed
-        numbers = (refused / n, *wilson(refused, n)) if n else (np.nan,) * 3
-        rows.append((group, n, refused, failed, *numbers))
+    for group, own in replies.groupby("group", sort=False):
+        there = own[own["status"] != "failed"]
+        refused, failed = there["status"].eq("refused"), len(own) - len(there)
+        numbers = clustered_share(refused, there["prompt"]) if len(there) else (np.nan,) * 3
+        rows.append((group, len(there), refused.sum(), failed, *numbers))
     names = "group n refused failed rate low high"
     table = pd.DataFrame(rows, columns=names.split())
     return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)

@@ -14,12 +14,10 @@ import krippendorff
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
-from statsmodels.regression.linear_model import OLS
-from statsmodels.stats.proportion import proportion_confint
 
 from ingroup.inference.engine import FAILED
 from ingroup.parsing import REFUSED
+from ingroup.stats.paired import clustered_share
 from ingroup.tables import InputError, at, read_table, wrong
 
 CRITERIA = ("relevance", "soundness", "coherence")
@@ -121,17 +119,11 @@ def _summary(marks: np.ndarray) -> dict[str, float]:
     """Numbers of one criterion; `marks` of shape (units, raters), each unit with a judgement."""
     judged = np.isfinite(marks)
     units, values = len(marks), pd.Series(marks[judged])
-    n, mean, low, high = len(values), values.mean(), np.nan, np.nan
-    if units > 1:
-        clusters = {"groups": np.repeat(np.arange(units), judged.sum(axis=1))}
-        fit = OLS(marks[judged], np.ones(n)).fit(cov_type="cluster", cov_kwds=clusters)
-        spread, error = mean * (1 - mean), float(fit.bse[0])
-        independent = units if spread == 0 else spread / max(error**2, spread / n)
-        z = stats.t.isf(0.025, units - 1)
-        alpha = 2 * stats.norm.sf(min(z, 37))  # further out it is 0 in floats
-        low, high = proportion_confint(mean * independent, independent, alpha, "wilson")
+    clusters = np.repeat(np.arange(units), judged.sum(axis=1))
+    mean, low, high = clustered_share(values, clusters)
     alpha, equal = agreement(marks)
-    numbers = {"units": units, "n": n, "mean": mean, "sd": values.std(), "low": low, "high": high}
+    numbers = {"units": units, "n": len(values), "mean": mean, "sd": values.std()}
+    numbers |= {"low": low, "high": high}
     return numbers | {"alpha": alpha, "agreement": equal}
 
 

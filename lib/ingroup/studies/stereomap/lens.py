@@ -16,7 +16,7 @@ from ingroup.studies.stereomap import design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
 from ingroup.studies.stereomap.planted import Planted
 from ingroup.studies.stereomap.statistics import AXES
-from ingroup.synthesis import View
+from ingroup.synthesis import Tested, View
 
 MEASURES = ("warmth", "competence")
 
@@ -46,6 +46,17 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
     table = relative(scores.pivot(index="round", columns="group", values=axis))
     known = [name for name in groups if name in table]
     return table[known].rename(columns=groups).T.groupby(level=0, sort=False).mean().T
+
+
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
+    """Competence minus warmth by group, of a cluster of mean size; the clusters are a family."""
+    words = published.load("stereomap", 4)
+    scores = statistics.round_scores(_ratings(recorded, model), words, recorded["INCOMPLETE"])
+    means, k = statistics.group_means(scores), planned["CLUSTERS"]
+    spread = float((means[AXES[0]] - means[AXES[1]]).std())
+    n = len(planned["GROUPS"] or stimuli.names()) // k
+    effect = "points between warmth and competence"
+    return Tested(effect, "groups of a cluster", n, planned["ALPHA"] / k, spread)
 
 
 def clustered(
