@@ -9,7 +9,7 @@ from ingroup import published
 from ingroup.stats.effects import spearman
 from ingroup.studies.stereomap import diversity, statistics
 
-DRAWS, LEVEL = 1000, 0.05
+DRAWS, MAPS, LEVEL = 1000, 200, 0.05
 GROUPS, ORIGINAL, ROUNDS, CLUSTERS, PROMPTS = 98, 24, 5, 5, 7  # as in the default run
 AXES = statistics.AXES
 
@@ -23,8 +23,8 @@ def groups_of(points: np.ndarray, columns: list[str] = AXES) -> pd.DataFrame:
 def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
     """Competence is rated as warmth is: groups without a place of their own, and with one."""
     for kind, apart in (("alike", 0.0), ("with a place of their own", 0.8)):
-        told = {"printed": [], "other rounds": [], "any": [], "holds": []}
-        for draw in range(400):
+        told = {"printed": [], "other rounds": [], "any": [], "holds": [], "whole": [], "map": []}
+        for draw in range(MAPS):
             places = rng.normal(3, apart, (GROUPS, 2))
             rounds = places[:, None] + rng.normal(0, 0.3, (GROUPS, ROUNDS, 2))
             means, half, other = (
@@ -38,6 +38,10 @@ def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
             told["other rounds"] += [*(statistics.axis_tests(other, again).p < 0.001)]
             told["any"].append((table.p_exchanged < LEVEL).any())
             truth = pd.Series(places[:, 0] - places[:, 1], means.index).groupby(labels).mean()
+            null = statistics.exchange_null(means, 1, rng, n_draws=99)
+            row = statistics.axis_tests(means, labels * 0, null=null).loc[0]
+            told["whole"].append(row.p_exchanged < LEVEL)
+            told["map"].append(row.low <= 0 <= row.high)
             told["holds"] += [*((table.low <= truth) & (truth <= table.high))[table.n > 1]]
         row = {"n": GROUPS, "claimed": 0.001}
         what = "test of a cluster, groups " + kind
@@ -45,7 +49,10 @@ def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
         yield {"what": f"{what}, other rounds", **row, "inside": told["other rounds"]}
         row["claimed"] = LEVEL
         yield {"what": f"{what}, axes exchanged", **row, "inside": told["any"]}
+        yield {"what": f"test of a whole map, groups {kind}", **row, "inside": told["whole"]}
         row["claimed"] = 1 - LEVEL
+        what = f"interval of a whole map's difference, groups {kind}"
+        yield {"what": what, **row, "inside": told["map"]}
         what = f"interval of a cluster's difference, groups {kind}"
         yield {"what": what, **row, "inside": told["holds"]}
 
@@ -72,7 +79,7 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
     cluster = pd.factorize(people.Warmth)[0]
     for kind, shared in (("each", False), ("by five", True)):
         rejected = {"correlation": [], "distance": []}
-        for _ in range(400):
+        for _ in range(2 * MAPS):
             places = rng.normal(3, 0.5, (len(people), 2))
             places = (places[cluster] if shared else places) + rng.normal(0, 0.1, places.shape)
             mine = pd.DataFrame(places, people.index, AXES)
@@ -107,7 +114,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     people = groups_of(rng.normal(3, 1, (ORIGINAL, 2)))
     found = {"clusters": [], "Table 8": [], "structure": [], "people": [], "distance": []}
     index = groups_of(np.zeros((GROUPS, 2))).index.repeat(ROUNDS)
-    for draw in range(200):
+    for draw in range(MAPS):
         ratings = rng.choice(5, (len(index), len(words)), p=[0.05, 0.1, 0.35, 0.35, 0.15]) + 1.0
         ratings = pd.DataFrame(ratings, index, words.word).reset_index()
         ratings.insert(1, "round", np.tile(np.arange(ROUNDS), GROUPS))

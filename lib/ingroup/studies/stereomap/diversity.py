@@ -21,9 +21,9 @@ def variation(scores: pd.DataFrame, columns: Sequence[str], rounds: int) -> pd.D
     """Coefficients of variation of each group's scores over `rounds` rounds, the first: Table 13.
 
     Appendix L: ``cv = sd / mean``, of scores above 0; the sd is the sample's (the paper does not
-    say which, and of few rounds it is small: compare equal numbers). A row a ``score``: over the ``groups`` with 2 rounds or more (others are
-    ``left_out``) ``cv_mean`` and ``cv_max``, of which ``group_max`` is the first. ValueError
-    without such a group.
+    say which, and of few rounds it is small: compare equal numbers). A row a ``score``: over the
+    ``groups`` with 2 rounds or more (others are ``left_out``) ``cv_mean`` and ``cv_max``, of which
+    ``group_max`` is the first. ValueError without such a group.
     """
     scores = scores[scores["round"] <= rounds]
     by_group = scores.groupby("group", sort=False)[list(columns)]
