@@ -176,6 +176,12 @@ def test_rounds_of_a_prompt_are_not_independent():
     np.testing.assert_allclose(table.loc["a", ["low", "high"]], wilson(4, 8))
 
 
+def test_a_model_that_wrote_nothing_refused_nothing():
+    table = refusal_rates(pd.DataFrame({"group": [], "prompt": [], "status": []}))
+    assert len(table) == 0
+    assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
+
+
 def test_what_is_not_defined():
     with pytest.raises(ValueError, match="no group has 2 rounds with 'Warmth', expected at least"):
         variation(SCORES[5:], ["Warmth"], 2)

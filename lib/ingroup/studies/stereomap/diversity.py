@@ -131,7 +131,8 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     table.insert(1, "refused", there.groupby("group")["refused"].sum().astype(int))
     table["rate"] = rate
     shares = zip(table["rate"] * table["n"] / deff, table["n"] / deff, strict=True)
-    table[["low", "high"]] = [wilson(k, n) if n else (np.nan, np.nan) for k, n in shares]
+    ends = [wilson(k, n) if n else (np.nan, np.nan) for k, n in shares]
+    table = table.join(pd.DataFrame(ends, table.index, ["low", "high"]))
     return table.sort_values("rate", ascending=False, kind="stable").reset_index()
 
 
