@@ -53,7 +53,7 @@ def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
         row["claimed"] = 1 - LEVEL
         what = f"interval of a whole map's difference, groups {kind}"
         yield {"what": what, **row, "inside": told["map"]}
-        what = f"interval of a cluster's difference, groups {kind}"
+        what = f"interval of a cluster's difference, groups {kind}, as printed"
         yield {"what": what, **row, "inside": told["holds"]}
 
 
