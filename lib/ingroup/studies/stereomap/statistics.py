@@ -131,7 +131,7 @@ def clusters(
     centroids.insert(0, "n", labels.value_counts())
     centroids["anchor"] = [named.get(k, "") for k in centroids.index]
     near = ((points - points.groupby(labels).transform("mean")) ** 2).sum(axis=1)
-    near = near.groupby(labels).idxmin()
+    near = near.round(9).sort_index().groupby(labels).idxmin()  # of two as near the first by name
     centroids["name"] = [named.get(k) or f"near {near[k]}" for k in centroids.index]
     return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
 
