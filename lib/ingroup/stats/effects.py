@@ -11,6 +11,7 @@ control, those hold noise alone, and noise divided by itself is of size 1. Only 
 `bootstrap_interval`, is relative to the SD of cells, as in its paper. Intervals: 95 %, over items.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
@@ -189,9 +190,8 @@ def agreement(
     the correlations of the bootstrap draws; these carry the noise of the items twice, and so lie
     nearer to 0 than the correlation itself where items are few. With 12 groups it holds the true
     one in 0.92 of the cases where the error of an effect is a tenth of the spread of the groups, in
-    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). p: could groups in
-    random order agree as much? By scipy.stats.permutation_test, two-sided; exact up to
-    `n_permutations` orders.
+    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). p is that of
+    `spearman`, its random orders drawn by the same `seed` for every pair.
 
     `effects` are groups by measures, NaN where a measure has no group; `draws` the `Measure.draws`
     of each, all as many. Columns ``one``, ``other``, ``n`` (groups with both), ``rho``, ``low``,
@@ -203,12 +203,7 @@ def agreement(
         row = {"one": one, "other": other, "n": len(both)}
         row |= dict.fromkeys(("rho", "low", "high", "p"), np.nan)
         if len(both) >= 4 and (both.nunique() > 1).all():
-            x, y = (stats.rankdata(both[name]) for name in (one, other))
-            test = stats.permutation_test(
-                (x,), lambda x, axis, y=y: _correlation(x, y), permutation_type="pairings",
-                vectorized=True, n_resamples=n_permutations, rng=seed,
-            )  # fmt: skip
-            row |= {"rho": float(test.statistic), "p": float(test.pvalue)}
+            row["rho"], row["p"], _ = spearman(both[one], both[other], seed, n_permutations)
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]
             rhos = _correlation(*ranks)
             if not np.isnan(rhos).all():
@@ -216,6 +211,27 @@ def agreement(
         rows.append(row)
     table = pd.DataFrame(rows)
     return table.assign(p_holm=adjust(table.p, "holm"))
+
+
+def spearman(
+    x: ArrayLike, y: ArrayLike, rng: np.random.Generator | int, n_permutations: int = 9999
+) -> tuple[float, float, float]:
+    """Spearman's correlation, its p, two-sided, and the smallest p that so many pairs can have.
+
+    Could pairs in random order agree as much? By scipy.stats.permutation_test, exact up to
+    `n_permutations` orders: of 4 pairs in order p is 2 / 4!, where a t-test has 0. NaN with fewer
+    than 4 pairs, or where one of both is constant.
+    """
+    x, y = stats.rankdata(x), stats.rankdata(y)
+    if len(x) < 4 or min(np.ptp(x), np.ptp(y)) == 0:
+        return np.nan, np.nan, np.nan
+    test = stats.permutation_test(
+        (x,), lambda x, axis: _correlation(x, y), permutation_type="pairings",
+        vectorized=True, n_resamples=n_permutations, rng=rng, batch=1000,
+    )  # fmt: skip
+    orders = math.factorial(len(x))
+    least = 2 / (orders if orders <= n_permutations else n_permutations + 1)
+    return float(test.statistic), float(test.pvalue), least
 
 
 def _drawn_means(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 from scipy import stats
 
+from ingroup.stats.paired import wilson
 from ingroup.studies.stereomap.diversity import (
     ngram_entropy,
     reason_diversity,
@@ -22,6 +23,7 @@ nan = np.nan
 SCORES = pd.DataFrame(
     {
         "group": ["a", "a", "a", "b", "b", "c", "c"],
+        "round": [1, 2, 3, 1, 2, 1, 2],
         "Competence": [1, 2, 3, 4, 4, 5, nan],
         "Warmth": [2, 4, nan, 1, 3, nan, nan],
     }
@@ -30,7 +32,7 @@ SCORES = pd.DataFrame(
 
 # Around 2: squares 1, 0, 1; around 3: 1, 1; around 2: 1, 1. A single round has no cv.
 def test_variation_by_hand():
-    table = variation(SCORES, ["Competence", "Warmth"])
+    table = variation(SCORES, ["Competence", "Warmth"], 3)
     columns = ["score", "groups", "left_out", "cv_mean", "cv_max", "group_max"]
     assert list(table.columns) == columns
     assert table["score"].tolist() == ["Competence", "Warmth"]
@@ -43,9 +45,19 @@ def test_variation_by_hand():
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.integers(1, 9))
 def test_variation_against_scipy_and_without_unit(values, factor):
-    scores = pd.DataFrame({"group": "a", "x": values, "y": np.multiply(values, factor)})
-    cv = variation(scores, ["x", "y"])["cv_mean"]
+    scores = pd.DataFrame({"group": "a", "round": 1, "x": values, "y": np.multiply(values, factor)})
+    cv = variation(scores, ["x", "y"], 1)["cv_mean"]
     np.testing.assert_allclose(cv, stats.variation(values, ddof=1), atol=1e-12)
+
+
+def test_the_same_answers_vary_alike_over_the_same_rounds():
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(98), range(1, 6)], names=["group", "round"])
+    five = pd.DataFrame({"x": rng.normal(3, 0.3, 490)}, index).reset_index()
+    two = five[five["round"] <= 2]
+    pd.testing.assert_frame_equal(variation(five, ["x"], 2), variation(two, ["x"], 2))
+    # Two rounds vary less than five: why they are not compared.
+    assert variation(two, ["x"], 2).cv_mean[0] < 0.9 * variation(five, ["x"], 5).cv_mean[0]
 
 
 # The cat sat: all words elsewhere, one of two pairs. The cat ran: two of three words, one of two
@@ -63,7 +75,7 @@ def test_self_bleu_by_hand():
     # Two texts of one length are references of each other.
     assert self_bleu(["a b", "c b", "a d e f"], order=1) == pytest.approx((1 + 1 / 2 + 1 / 4) / 3)
     # Same and disjoint texts.
-    assert self_bleu(["one two three four five"] * 3) == pytest.approx(1)
+    assert self_bleu(["one two three four five"] * 3) == 1  # and not 1 + 2e-16
     assert self_bleu(["short one"] * 2) == pytest.approx(1)  # judged by words and pairs
     assert self_bleu(["one two", "three four", "five six"]) == 0
 
@@ -83,7 +95,7 @@ def test_self_bleu_against_sacrebleu(texts, order):
     ]
     value = self_bleu(texts, order)
     assert value == pytest.approx(np.mean(scores))
-    assert 0 <= value <= 1 + 1e-12
+    assert 0 <= value <= 1
     assert self_bleu(texts[::-1], order) == pytest.approx(value)
 
 
@@ -132,28 +144,45 @@ def test_reasons():
     assert np.isnan(reason_diversity(reasons[:1], per_group=1)["self_bleu_all"])
 
 
-# Wilson's interval of 3/4 in 3, with z = 3.1824 of Student's t for 3: each reply to its own prompt.
+# Wilson's interval of 1 in 4, with z**2 = 3.8415.
 def test_refusal_rates_by_hand():
     status = ["ok", "unparsable", "refused", "ok", "failed", "ok", "refused", "failed"]
-    replies = {"group": list("aaaaabcd"), "prompt": list("pqrsppqr"), "status": status}
-    table = refusal_rates(pd.DataFrame(replies))
+    told = {"group": list("aaaaabcd"), "prompt": list("pqrsspqp"), "status": status}
+    table = refusal_rates(pd.DataFrame(told))
     assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
     assert table["group"].tolist() == ["c", "a", "b", "d"]
     assert table[["n", "refused", "failed"]].values.tolist() == [
         [1, 1, 0], [4, 1, 1], [1, 0, 0], [0, 0, 1],
     ]  # fmt: skip
     np.testing.assert_allclose(table["rate"], [1, 1 / 4, 0, nan])
-    z2 = 3.182446**2
-    centre, margin = (1 / 4 + z2 / 6) / (1 + z2 / 3), sqrt(z2 * (1 / 16 + z2 / 36)) / (1 + z2 / 3)
+    z2 = 3.841459
+    centre, margin = (1 / 4 + z2 / 8) / (1 + z2 / 4), sqrt(z2 * (3 / 64 + z2 / 64)) / (1 + z2 / 4)
     found = table.loc[1, ["low", "high"]].tolist()
     np.testing.assert_allclose(found, [centre - margin, centre + margin], rtol=1e-6)
-    assert table.loc[[0, 2, 3], ["low", "high"]].isna().all(axis=None)
-    # Other rounds of the same prompts, answered alike, make no interval narrower.
-    many = pd.concat([pd.DataFrame(replies)[:4]] * 5)
-    np.testing.assert_allclose(refusal_rates(many).loc[0, ["low", "high"]].tolist(), found)
+    assert table.loc[3, ["low", "high"]].isna().all()
+
+
+# Group a refuses one of two prompts in all 4 rounds: rates 1 and 0 have the variance 1/2, those of
+# 4 independent replies 2/7 / 4, so deff is 7. The other group refuses nothing and adds nothing.
+def test_rounds_of_a_prompt_are_not_independent():
+    told = {"group": list("a" * 8 + "b" * 8), "prompt": list("ppppqqqq" * 2)}
+    replies = pd.DataFrame(told | {"status": ["refused"] * 4 + ["ok"] * 12})
+    table = refusal_rates(replies).set_index("group")
+    np.testing.assert_allclose(table.loc["a", ["low", "high"]], wilson(4 / 7, 8 / 7))
+    np.testing.assert_allclose(table.loc["b", ["low", "high"]], wilson(0, 8 / 7), atol=1e-12)
+    # Each prompt refused as often: no more than chance, so every reply counts.
+    even = replies.assign(status=["refused", "ok"] * 4 + ["ok"] * 8)
+    table = refusal_rates(even).set_index("group")
+    np.testing.assert_allclose(table.loc["a", ["low", "high"]], wilson(4, 8))
+
+
+def test_a_model_that_wrote_nothing_refused_nothing():
+    table = refusal_rates(pd.DataFrame({"group": [], "prompt": [], "status": []}))
+    assert len(table) == 0
+    assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
 
 
 def test_what_is_not_defined():
     with pytest.raises(ValueError, match="no group has 2 rounds with 'Warmth', expected at least"):
-        variation(SCORES[5:], ["Warmth"])
+        variation(SCORES[5:], ["Warmth"], 2)
     assert np.isnan([self_bleu(["one"]), ngram_entropy(["one two"], 3)]).all()

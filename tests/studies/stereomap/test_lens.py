@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from ingroup import published
 from ingroup.studies.stereomap import lens
 from ingroup.studies.stereomap import statistics as content_model
 
@@ -61,6 +62,19 @@ def test_warmer_than_competent_over_rounds():
     found = lens.claims((second, labels), "rounds", ["A"])["A"]
     own = scores[scores.group.str.startswith("A")].groupby("round")[["Warmth", "Competence"]].mean()
     assert found.p == pytest.approx(stats.ttest_rel(own.Warmth, own.Competence).pvalue)
+
+
+def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
+    rng, words = np.random.default_rng(0), published.load("stereomap", 4).word
+    groups = [*content_model.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
+    table = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
+    table.insert(0, "group", groups)
+    for rounds, named in ((1, {"the only one"}), (2, {"same", "other"})):
+        several = [table.assign(round=turn) for turn in range(rounds)]
+        monkeypatch.setattr(lens, "_ratings", lambda *_, of=several: pd.concat(of))
+        found = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1})
+        assert set(found["rounds"]) == named
+        assert set(found.claim) == {f"{group} (EXTENDED)" for group in groups[:5]}
 
 
 def test_clusters_that_cannot_be_made_have_a_reason():

@@ -11,20 +11,21 @@ import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
 
-from ingroup.stats.paired import clustered_share, nan_mean
+from ingroup.stats.paired import nan_mean, wilson
 
 SPLIT = BLEU().tokenizer
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
 
 
-def variation(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Coefficients of variation of each group's scores over its rounds, as Table 13 prints them.
+def variation(scores: pd.DataFrame, columns: Sequence[str], rounds: int) -> pd.DataFrame:
+    """Coefficients of variation of each group's scores over `rounds` rounds, the first: Table 13.
 
     Appendix L: ``cv = sd / mean``, of scores above 0; the sd is the sample's (the paper does not
-    say which). A row a ``score``: over the ``groups`` with 2 rounds or more (others are
-    ``left_out``) ``cv_mean`` and ``cv_max``, of which ``group_max`` is the first. ValueError
-    without such a group.
+    say which, and of few rounds it is small: compare equal numbers). A row a ``score``: over the
+    ``groups`` with 2 rounds or more (others are ``left_out``) ``cv_mean`` and ``cv_max``, of which
+    ``group_max`` is the first. ValueError without such a group.
     """
+    scores = scores[scores["round"] <= rounds]
     by_group = scores.groupby("group", sort=False)[list(columns)]
     cv = by_group.std() / by_group.mean()  # NaN below 2 rounds
     for score in cv.columns[cv.isna().all()]:
@@ -67,7 +68,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         others = (other for other, number in lengths.items() if number > (other == length))
         closest = min(others, key=lambda other: (abs(other - length), other))
         scored = BLEU.compute_bleu(correct, total, length, closest, "floor", FLOOR, True, order)
-        scores.append(scored.score / 100)
+        scores.append(min(scored.score / 100, 1.0))  # the same text comes out as 1 + 2e-16
     return float(np.mean(scores))
 
 
@@ -110,19 +111,29 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5).
 
     ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
-    (0 to 1; NaN without a reply) with ``low`` to ``high``, of
-    :func:`ingroup.stats.paired.clustered_share`, NaN where they are to a single ``prompt``: what is
-    resampled are the prompts, as the rounds of one tell the same; the highest rate first.
+    (0 to 1; NaN without a reply) with ``low`` to ``high`` (95 %); the highest rate first. A group's
+    rounds of one prompt are not independent. The interval is Wilson's of n / deff replies, with
+    Kish's design effect deff, one for all groups (1 at least): how much more the rates of a group's
+    prompts vary than those of as many independent replies would. `replies` have ``group``,
+    ``prompt`` and ``status``.
     """
-    rows = []
-    for group, own in replies.groupby("group", sort=False):
-        there = own[own["status"] != "failed"]
-        refused, failed = there["status"].eq("refused"), len(own) - len(there)
-        numbers = clustered_share(refused, there["prompt"]) if len(there) else (np.nan,) * 3
-        rows.append((group, len(there), refused.sum(), failed, *numbers))
-    names = "group n refused failed rate low high"
-    table = pd.DataFrame(rows, columns=names.split())
-    return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
+    there = replies.assign(refused=replies["status"].eq("refused").astype(float))
+    there["failed"] = there["status"].eq("failed")
+    texts = there[~there["failed"]]
+    cells = texts.groupby(["group", "prompt"])["refused"].agg(["mean", "size"])
+    of_group = cells.groupby("group")
+    varied, rate = of_group["mean"].var(), texts.groupby("group")["refused"].mean()
+    alone = texts.groupby("group")["refused"].var() / of_group["size"].mean()
+    alone = alone[varied.notna()].sum()
+    deff = max(1.0, varied.sum() / alone) if alone > 0 else 1.0
+    table = there.groupby("group", sort=False).agg(n=("failed", "size"), failed=("failed", "sum"))
+    table["n"] -= table["failed"]
+    table.insert(1, "refused", there.groupby("group")["refused"].sum().astype(int))
+    table["rate"] = rate
+    shares = zip(table["rate"] * table["n"] / deff, table["n"] / deff, strict=True)
+    ends = [wilson(k, n) if n else (np.nan, np.nan) for k, n in shares]
+    table = table.join(pd.DataFrame(ends, table.index, ["low", "high"]))
+    return table.sort_values("rate", ascending=False, kind="stable").reset_index()
 
 
 def _words(text: str) -> list[str]:

@@ -79,7 +79,7 @@ def clustered(
 def claims(
     answers: tuple[pd.DataFrame, pd.Series | str], unit: str, anchors: Sequence[str]
 ) -> dict[str, Result]:
-    """The cluster of each anchor is warmer than competent (Jeoung et al.), by `axis_tests`.
+    """The cluster of each anchor is warmer than competent (Jeoung et al.), by their paired test.
 
     `answers` are from `clustered`; pairs over the "groups" of the cluster (`unit`), or their means
     in each of the "rounds". Two of the `anchors` may share a cluster.
@@ -107,8 +107,9 @@ def claims(
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken.
 
-    Of a model that answered one round, nothing is drawn anew: there is no other half of the rounds,
-    and no test over rounds, so that these paths are left out.
+    A claim is named by its anchor and EXTENDED, the only prompts that it is of. Where a model
+    answered a single round there is no other half of the rounds and no test over rounds: these
+    paths are left out, and ``rounds`` is "the only one".
     """
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
@@ -121,13 +122,14 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     several = table["round"].nunique() > 1
     reading = {
         "incomplete": list(scores),
-        "rounds": ["same", "other"] if several else ["same"],
+        "rounds": ["same", "other"] if several else ["the only one"],
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
     tested = partial(claims, anchors=anchors)
     unit = {"unit": ["groups", "rounds"] if several else ["groups"]}
-    return evaluate(reading, read, unit, tested, parameters["ALPHA"])
+    table = evaluate(reading, read, unit, tested, parameters["ALPHA"])
+    return table.assign(claim=table.claim + " (EXTENDED)")
 
 
 def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
