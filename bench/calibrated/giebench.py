@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ingroup.stats.paired import mcnemar, wilson
+from ingroup.stats.paired import mcnemar, paired_test, wilson
 from ingroup.studies.giebench import statistics, stimuli
 
 DRAWS = 1000
@@ -14,7 +14,6 @@ RUNS = 200
 LEVEL = 0.05
 SIZES = (66, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
-LETTERS = list(stimuli.LETTERS)
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
@@ -45,46 +44,50 @@ def change(rng: np.random.Generator) -> Iterator[dict]:
         yield {"what": what, "n": n, "claimed": LEVEL, "inside": inside}
 
 
-def judged(rng: np.random.Generator, items: int, prompts: list[str], category=None):
-    """Answers of a judge that cares for neither who asks nor where an answer stands.
+def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
+    """What a judge gives to four answers, (..., prompt, order, answer); the first is right.
 
-    It likes some answers to an item more than others, whichever is right, and under each prompt and
-    in each order something by chance: a softmax, and the letter that it makes most probable.
+    It cares for neither who asks nor where an answer stands: it likes some answers to an item more
+    than others, whichever is right, and under each prompt and in each order something by chance,
+    in logits of some `spread`: 0.1 is about that of the small real model of the default run.
     """
-    liked = rng.normal(0, 1, (items, 1, 1, 4))  # item, prompt, shift, answer; the first is right
-    liked = liked + rng.normal(0, 0.5, (items, len(prompts), 1, 4))
-    liked = liked + rng.normal(0, 0.5, (items, len(prompts), 4, 4))
-    chances = np.exp(liked) / np.exp(liked).sum(axis=-1, keepdims=True)
+    *items, prompts, orders = shape
+    liked = rng.normal(0, 1, (*items, 1, 1, 4)) + rng.normal(0, 0.5, (*items, prompts, 1, 4))
+    liked = np.exp(spread * liked + spread * rng.normal(0, 0.5, (*items, prompts, orders, 4)))
+    return liked / liked.sum(axis=-1, keepdims=True)
+
+
+def judged(rng: np.random.Generator, items: int, prompts: list[str]) -> pd.DataFrame:
+    """Answers of such a judge, as `answers.load` gives them; six items a category."""
+    given = chances(rng, items, len(prompts), 4)
     cells = list(product(range(items), prompts, range(4)))
     table = pd.DataFrame(cells, columns=["key", "prompt", "shift"])
     place = (table.key + table["shift"]) % 4
-    letter = (place + chances.argmax(axis=-1).ravel()) % 4
+    letter = (place + given.argmax(axis=-1).ravel()) % 4
+    names = dict(enumerate(stimuli.LETTERS))
     return table.assign(
-        category=table.key.map(category if category is not None else lambda key: key // 6),
-        correct=place.map(dict(enumerate(LETTERS))),
-        letter=letter.map(dict(enumerate(LETTERS))),
-        p_right=chances[..., 0].ravel(),
-        status="ok",
-    ).sort_values(["prompt", "shift", "key"])
+        category=table.key // 6, correct=place.map(names), letter=letter.map(names),
+        p_right=given[..., 0].ravel(), status="ok",
+    ).sort_values(["prompt", "shift", "key"])  # fmt: skip
 
 
 def p_right(rng: np.random.Generator) -> Iterator[dict]:
-    """t-intervals and t-tests over items: of the probability against a quarter, and of the gain."""
-    for n in SIZES:
-        answers = judged(rng, n * DRAWS, ["Raw", "ID"], lambda key, n=n: key // n)
-        table = statistics.p_right(answers)
-        table = table[table.category != statistics.OVERALL]
-        own, gain = table[table.prompt == "Raw"], table[table.prompt == "ID"]
-        truth = statistics.CHANCE  # the right answer is liked no more than the others
-        for name, low, high, p, true in (
-            ("p_right", own.low, own.high, own.p, truth),
-            ("gain of p_right", gain.gain_low, gain.gain_high, gain.gain_p, 0),
-        ):
-            inside = (low <= true) & (high >= true)
-            what = f"interval of {name}, {n} items"
-            yield {"what": what, "n": n, "claimed": 1 - LEVEL, "inside": inside.to_numpy()}
-            what = f"test of {name}, {n} items"
-            yield {"what": what, "n": n, "claimed": LEVEL, "inside": (p < LEVEL).to_numpy()}
+    """t-intervals and t-tests over items: of the probability against a quarter, and of the gain.
+
+    The right answer is liked no more than the others: the truth is a quarter, and no gain. Of a
+    judge that is sure of itself the probabilities are skewed, and six are few: a claim of its own.
+    """
+    for n, spread in product(SIZES, (0.1, 1)):
+        given = chances(rng, 2 * DRAWS, n, 2, 4, spread=spread)[..., 0].mean(axis=-1)
+        raw, own = np.moveaxis(given, -1, 0)
+        tests = {"p_right": paired_test(raw, statistics.CHANCE), "its gain": paired_test(own, raw)}
+        for name, test in tests.items():
+            level = 0.08 if (n, spread, name) == (6, 1, "p_right") else LEVEL
+            about = f"{name}, {n} items, {'skewed' if spread == 1 else 'as in the default run'}"
+            inside = (test.low <= 0) & (test.high >= 0)
+            yield {"what": f"interval of {about}", "n": n, "claimed": 1 - level, "inside": inside}
+            inside = test.pvalue < LEVEL
+            yield {"what": f"test of {about}", "n": n, "claimed": level, "inside": inside}
 
 
 def position(rng: np.random.Generator) -> Iterator[dict]:
