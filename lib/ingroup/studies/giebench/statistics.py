@@ -65,8 +65,8 @@ def changes(
         shares = [_share(int(s.sum()), n, category, denominator, decimals) for s in (was, now)]
         gained, lost = int((now & ~was).sum()), int((was & ~now).sum())
         low, high, p = mcnemar(gained, lost, n)
-        change = shares[1] - shares[0], 100 * low, 100 * high, gained, lost, p, 2.0 ** (1 - n)
-        rows.append((category, n, *shares, *change))
+        change = shares[1] - shares[0], 100 * low, 100 * high
+        rows.append((category, n, *shares, *change, gained, lost, p, 2.0 ** (1 - n)))
     columns = "category n before after change low high gained lost p p_least"
     table = pd.DataFrame(rows, columns=columns.split())
     return _judged(table, table["category"] != OVERALL)
@@ -250,6 +250,5 @@ def _share(right: int, n: int, category: str, denominator: str, decimals: int | 
     return 100 * (share if decimals is None else round(share, decimals))
 
 
-def _interval(right: int, n: int) -> tuple[float, float]:
-    low, high = wilson(right, n)
-    return 100 * low, 100 * high
+def _interval(right: int, n: int) -> list[float]:
+    return [100 * end for end in wilson(right, n)]
