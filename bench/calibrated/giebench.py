@@ -83,7 +83,7 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
         raw, own = np.moveaxis(given, -1, 0)
         tests = {"p_right": paired_test(raw, statistics.CHANCE), "its gain": paired_test(own, raw)}
         for name, test in tests.items():
-            level = 0.08 if (n, spread, name) == (6, 1, "p_right") else LEVEL
+            level = 0.09 if (n, spread, name) == (6, 1, "p_right") else LEVEL
             about = f"{name}, {n} items, {'skewed' if spread == 1 else 'as in the default run'}"
             inside = (test.low <= 0) & (test.high >= 0)
             yield {"what": f"interval of {about}", "n": n, "claimed": 1 - level, "inside": inside}
