@@ -191,7 +191,11 @@ def test_giebench_runs_from_prompt_to_figure(ran):
     accuracy = pd.read_csv(tables / "table01_02_06_accuracy.csv")
     assert accuracy.n.tolist() == [6, 6, 12] * 3 * 2
     # Male and Female, and the three pairs of incomes: six and four items each, at both prompts.
-    assert pd.read_csv(tables / "table03_07_mismatch.csv").n.tolist() == [4, 4, 4, 6] * 2
+    swapped = pd.read_csv(tables / "table03_07_mismatch.csv")
+    assert swapped.n.tolist() == [4, 4, 4, 6] * 2
+    # At least four times 2 / 2**6, after Holm.
+    assert set(swapped.cot_finding) == {"could not have been significant"}
+    assert len(pd.read_csv(tables / "position_test.csv").p_holm_least) == 3 * 2
     own = accuracy[(accuracy.model == "calibrant") & (accuracy.category == "Overall")]
     own = own.set_index("prompt")
     gains = [own.right / own.n, own.right / (own.n - own.without)]

@@ -12,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from ingroup.stats.paired import (
     adjust,
     clustered_share,
+    mcnemar,
     nan_mean,
     paired_cells,
     paired_test,
@@ -217,3 +218,44 @@ def test_a_share_in_clusters():
     assert (share, low) == (0, pytest.approx(0, abs=1e-12))
     assert 0.5 < high < 1
     assert np.isnan(clustered_share([1, 0], ["a", "a"])[1:]).all()
+
+
+@pytest.mark.parametrize("counts", [(12, 2, 50), (30, 0, 66), (3, 5, 6 + 3), (6, 0, 6), (0, 0, 6)])
+def test_interval_of_mcnemar_against_draws(counts):
+    """Fay and Lumbard 2021, as they define it: quantiles of T (2 B - 1), the outer of two."""
+    gained, lost, n = counts
+    m, rng = gained + lost, np.random.default_rng(7)
+
+    def beta(a, b):
+        return np.full(400_000, float(a > 0)) if 0 in (a, b) else rng.beta(a, b, 400_000)
+
+    shares = beta(m, n - m + 1), beta(m + 1, n - m)
+    low = min(np.quantile(t * (2 * beta(gained, lost + 1) - 1), 0.025) for t in shares)
+    high = max(np.quantile(t * (2 * beta(gained + 1, lost) - 1), 0.975) for t in shares)
+    found = mcnemar(gained, lost, n)
+    np.testing.assert_allclose(found[:2], [low, high], atol=0.003)
+    assert found[2] == pytest.approx(stats.binomtest(gained, m).pvalue if m else 1)
+
+
+def test_interval_of_mcnemar_agrees_with_its_test():
+    """Over all tables of 1 to 12 pairs; the mirrored table has the mirrored interval."""
+    for n in range(1, 13):
+        for gained in range(n + 1):
+            for lost in range(n + 1 - gained):
+                low, high, p = mcnemar(gained, lost, n)
+                assert (low > 0 or high < 0) == (p < 0.05), (gained, lost, n)
+                assert -1 <= low <= (gained - lost) / n <= high <= 1
+                assert mcnemar(lost, gained, n) == (-high, -low, p)
+
+
+@pytest.mark.parametrize(("gain", "loss"), [(0.1, 0.02), (0.3, 0.1), (0.45, 0.0), (0.05, 0.05)])
+def test_interval_of_mcnemar_holds_the_change(gain, loss):
+    """The exact coverage, every table of 12 pairs with its probability: at least 0.95."""
+    held, n = 0.0, 12
+    for gained in range(n + 1):
+        for lost in range(n + 1 - gained):
+            low, high, _ = mcnemar(gained, lost, n)
+            cells = [gained, lost, n - gained - lost]
+            chance = stats.multinomial.pmf(cells, n, [gain, loss, 1 - gain - loss])
+            held += chance * (low <= gain - loss <= high)
+    assert 0.95 <= held <= 1.0 + 1e-9

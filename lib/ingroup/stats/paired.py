@@ -1,16 +1,20 @@
-"""Paired t-tests, corrections for their number, Wilson's intervals, means of what is there."""
+"""Paired t-tests, McNemar's test, corrections, Wilson's intervals, means of what is there."""
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import betainc, betaincinv
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
 TINY = 1e-9  # points of the scale: differences below are rounding errors of averages
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 Numbers = NDArray[np.float64]
 
@@ -83,8 +87,12 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
     scipy.stats.binomtest.
     """
     d = np.subtract(one, other, dtype=float)
-    up, down = (np.count_nonzero(side > TINY, axis=-1) for side in (d, -d))
-    return np.minimum(1.0, 2 * stats.binom.cdf(np.minimum(up, down), up + down, 0.5))
+    return _coin(*(np.count_nonzero(side > TINY, axis=-1) for side in (d, -d)))
+
+
+def _coin(up: ArrayLike, down: ArrayLike) -> Numbers:
+    """Two-sided p that a coin falls so unevenly."""
+    return np.minimum(1.0, 2 * stats.binom.cdf(np.minimum(up, down), np.add(up, down), 0.5))
 
 
 def paired_cells(ratings: NDArray[np.float64], test: str = "t") -> Numbers:
@@ -143,6 +151,39 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     made[order] = np.minimum(np.maximum.accumulate(made[order] * times), 1)
     pvalues[tested] = made
     return pvalues
+
+
+@cache
+def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
+    """McNemar's exact test of n pairs, and the interval that agrees with it.
+
+    Returns ``low`` and ``high`` (95 %) of the change (gained - lost) / n, from -1 to 1, and ``p``,
+    that of `sign_test`, at least 2^(1 - n). The interval is that of Fay and Lumbard (2021,
+    Statistics in Medicine 40:1147): with m = gained + lost, low is the 0.025 quantile of ::
+
+        T (2 B - 1),  B ~ Beta(gained, lost + 1),  T ~ Beta(m, n - m + 1) or Beta(m + 1, n - m)
+
+    whichever gives less, and high that of lost and gained with the other sign. It excludes 0 if and
+    only if p < 0.05, and it holds the change in at least 95 % of cases: 98 % with 66 pairs, all but
+    1 % with 6 (``make calibration``). Checked against random draws of B and T.
+    """
+    return _low(gained, lost, n), -_low(lost, gained, n), float(_coin(gained, lost))
+
+
+def _low(gained: int, lost: int, n: int) -> float:
+    """Where `mcnemar`'s interval begins."""
+    m, above = gained + lost, betainc(gained, lost + 1, 0.5) < 0.025  # one-sided: B above 1/2
+    beta = (m, n - m + 1) if above else (m + 1, n - m)
+    if gained == 0:  # B is 0
+        return -float(betaincinv(*beta, 0.975)) if m < n else -1.0
+    # Quantiles of T: 1 where all pairs changed.
+    shares = np.nan_to_num(betaincinv(*beta, (NODES + 1) / 2), nan=1.0)
+
+    def beyond(change: float) -> float:
+        chance = betainc(gained, lost + 1, np.clip(0.5 + change / shares / 2, 0, 1))
+        return WEIGHTS @ chance / 2 - 0.025
+
+    return brentq(beyond, *((0, 1) if above else (-1, 0)))
 
 
 def wilson(count: float, n: float) -> tuple[float, float]:

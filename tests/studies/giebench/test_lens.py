@@ -66,9 +66,18 @@ def test_naming_the_identity_is_the_change_of_accuracy():
     once = answers[answers["shift"] == 0]
     row = accuracy.changes(once, "Raw", "ID").set_index("category").loc[accuracy.OVERALL]
     found = lens.claims(answers, **NAMING)["ID over Raw"]
-    assert found[:4] == (row.change, row.low, row.high, row.p)
+    assert found == (row.change, row.low, row.high, row.p, "")
     rounded = lens.claims(answers, **(NAMING | {"shares": "released"}))["COT over Raw"]
     assert rounded.estimate == pytest.approx(75.0)
+
+
+def test_a_claim_on_few_items_says_that_it_could_not_stand():
+    """Five items: p is at least 1 / 16, whatever they say; eight could give 1 / 128."""
+    answers = some_answers()
+    few = lens.claims(answers[answers.key < "5"], **NAMING)["COT over Raw"]
+    assert (few.p, few.reason) == (
+        0.25, "could not have been significant: p of 5 items is at least 0.0625")  # fmt: skip
+    assert lens.claims(answers, **NAMING)["COT over Raw"].reason == ""
 
 
 def test_naming_the_identity_by_category():

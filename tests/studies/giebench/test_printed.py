@@ -142,3 +142,15 @@ def test_another_answer_differs(guessed, tmp_path, monkeypatch):
     tuples = [t for t in combinations(["Brown", "Light Brown", "Black", "White"], 2)
               if wrong.identity in t]  # fmt: skip
     assert len(differ[differ.table == 7]) == len(tuples) == 3
+
+
+def test_a_judge_of_one_letter_is_said_to_be_one():
+    """Three of four say A under Raw, all under ID; A is right in one item of four."""
+    said = pd.DataFrame(
+        [(q, key, "ABCD"[key], "B" if (q, key) == ("Raw", 3) else "A")
+         for q in ("Raw", "ID") for key in range(4)],
+        columns=["prompt", "key", "correct", "letter"],
+    )  # fmt: skip
+    one_letter = defined("30_giebench", "one_letter", pd=pd)
+    assert one_letter(said) == "A is 75 % under Raw, 100 % under ID; A is right in 25 %"
+    assert one_letter(said.assign(letter="")) == "no verdicts"

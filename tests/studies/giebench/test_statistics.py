@@ -120,39 +120,32 @@ def test_a_printed_cell_of_table_4():
     holds(table, before=46.9, after=41.7, change=-5.2)
 
 
-# Newcombe 1998 (Statistics in Medicine 17:2635), Table II: 36, 12, 2 and 0, method 10.
-def test_interval_of_a_change_against_its_paper():
-    table = changes(counted(("Raw", "ID"), 36, 12, 2, 0), "Raw", "ID")
-    np.testing.assert_allclose(table.loc[0, ["low", "high"]].to_list(), [5.69, 34.04], atol=0.005)
-
-
-@pytest.mark.parametrize(
-    ("counts", "phi"),
-    [
-        ((20, 6, 2, 32), (20 * 32 - 6 * 2 - 60 / 2) / np.sqrt(26 * 34 * 22 * 38)),
-        ((3, 2, 2, 2), 0),  # 3 x 2 - 2 x 2 is less than the correction of 9 / 2
-        ((0, 5, 0, 0), 0),  # no correlation where all have the same
-    ],
-)
-def test_interval_of_a_change_by_hand(counts, phi):
-    kept, gained, lost, _ = counts
-    before, after = (100 * (kept + more) / sum(counts) for more in (lost, gained))
-    low0, high0 = np.abs(np.array(wilson(kept + lost, sum(counts))) - before)
-    low1, high1 = np.abs(np.array(wilson(kept + gained, sum(counts))) - after)
-    low = after - before - np.sqrt(low1**2 - 2 * phi * low1 * high0 + high0**2)
-    high = after - before + np.sqrt(high1**2 - 2 * phi * high1 * low0 + low0**2)
-    holds(changes(counted(("Raw", "ID"), *counts), "Raw", "ID"), low=low, high=high)
-
-
-def test_interval_of_a_change_covers():
-    # 200 intervals hold 190 of their targets, with a standard deviation of 3.1. Without the
-    # correlation of before and after they would be wider: 36 points and not 23.
-    rng = np.random.default_rng(5)
-    draws = rng.multinomial(60, [0.45, 0.15, 0.05, 0.35], 200)
-    parts = [counted(("Raw", "ID"), *draw, f"draw {k}") for k, draw in enumerate(draws)]
+@pytest.mark.parametrize("n", [1, 2, 6, 9])
+def test_a_change_and_its_test_agree_in_every_small_table(n):
+    """Newcombe's interval, which stood here, leaves out 0 of 4 of 6 gained, where p is 0.125."""
+    tables = [(g, lost) for g in range(n + 1) for lost in range(n + 1 - g)]
+    parts = [counted(("Raw", "ID"), 0, *t, n - sum(t), f"{k}") for k, t in enumerate(tables)]
     table = changes(pd.concat(parts), "Raw", "ID")[:-1]
-    assert 180 <= ((table["low"] <= 10) & (table["high"] >= 10)).sum() <= 199
-    assert 20 < (table["high"] - table["low"]).mean() < 26
+    beyond = (table.low > 0) | (table.high < 0)
+    np.testing.assert_array_equal(beyond, table.p < 0.05)
+    assert (table.low <= table.change + 1e-9).all()
+    assert (table.high >= table.change - 1e-9).all()
+    holds(table, p_least=2.0 ** (1 - n))
+
+
+def test_what_could_not_have_been_significant_says_so():
+    """Six items and eleven categories: whatever changes, p is at least 11 / 32 after Holm."""
+    parts = [counted(("Raw", "ID"), 0, 6, 0, 0, f"c{k}") for k in range(11)]
+    table = changes(pd.concat(parts), "Raw", "ID")
+    holds(table[:-1], p=1 / 32, p_least=1 / 32, p_holm=11 / 32, p_holm_least=11 / 32)
+    assert table.finding.tolist() == ["could not have been significant"] * 11 + ["significant"]
+    # Two categories of 8 items: the first finds something, the second could have.
+    parts = [
+        counted(("Raw", "ID"), 0, *moved, "xy"[k]) for k, moved in enumerate([(8, 0, 0), (1, 1, 6)])
+    ]
+    table = changes(pd.concat(parts), "Raw", "ID")
+    holds(table[:-1], p_holm=[2 / 128, 1], p_holm_least=2 / 128)
+    assert table.finding.tolist() == ["significant", "not significant", "significant"]
 
 
 def test_holm_over_categories():
@@ -205,6 +198,14 @@ def test_position_test_by_hand():
     assert row["statistic"] == pytest.approx(33 / 7)
     assert row["p"] == pytest.approx(stats.chi2.sf(33 / 7, 3))
     assert row[["prompt", "df", "n", "n_informative"]].tolist() == ["COT", 3, 3, 2]
+    # At most 3 n: all right at A and nowhere else.
+    always_a = position_test(rotated(lambda key, right: "A", 3)).loc[0]
+    assert always_a["statistic"] == pytest.approx(9)
+    assert always_a["p"] == pytest.approx(stats.chi2.sf(9, 3))
+    assert always_a["p_least"] == row["p_least"] == stats.chi2.sf(9, 3)
+    assert (always_a["finding"], row["finding"]) == ("significant", "not significant")
+    few = position_test(rotated(lambda key, right: "A", 2)).loc[0]
+    assert few["finding"] == "could not have been significant"
     for pick in (lambda key, right: right, lambda key, right: "", next_answer):
         row = position_test(rotated(pick)).loc[0]
         assert np.isnan(row["statistic"])
@@ -297,6 +298,9 @@ def test_mismatch_by_hand():
     # The same pairs as two prompts.
     same = changes(counted(("own", "other"), 1, 1, 2, 0), "own", "other").loc[0]
     holds(table, cot_low=same.low, cot_high=same.high)
+    # Four items: 2 / 2**4 at least, and one tuple is a family of its own.
+    holds(table, cot_p_least=1 / 8, id_p_holm_least=1 / 8)
+    assert table.cot_finding.tolist() == ["could not have been significant"]
     swapped = mismatch(GENDER, [("Female", "Male")])
     pd.testing.assert_frame_equal(swapped.iloc[:, 2:], table.iloc[:, 2:])
 
@@ -309,7 +313,8 @@ def test_mismatch_of_several_tuples():
     answers = pd.concat([lost, kept[kept["told"] != "Young"]])
     table = mismatch(answers, [("Young", "Old"), ("Middle-aged", "Young")])
     holds(table, n=10, cot_prompt_mismatch=[0, 100], no_mismatch=100)
-    holds(table, id_p=[2 / 2**10, 1], id_p_holm=[4 / 2**10, 1])
+    holds(table, id_p=[2 / 2**10, 1], id_p_holm=[4 / 2**10, 1], cot_p_holm_least=4 / 2**10)
+    assert table.id_finding.tolist() == ["significant", "not significant"]
 
 
 def changed(column, value, answers=BY_HAND):

@@ -57,16 +57,14 @@ def calls(
         return [{"role": "user", "content": filled(template, condition["values"])}]
 
     design = Design([Block({"prompt": prompt}, {"values": values}, render, template)])
-    asked = []
-    for draw in range(seed * draws, (seed + 1) * draws):
-        part, drawn = f"{prompt}-{design.fingerprint[:12]}-{draw}", Sampling(*sampling, draw)
-        asked.append(
-            Call(
-                "giebench", "construction", model, engine, part, design, drawn,
-                options={"system": "fold"},  # no prompt has a system turn
-            )
-        )  # fmt: skip
-    return asked
+    part = f"{prompt}-{design.fingerprint[:12]}"
+    return [
+        Call(
+            "giebench", "construction", model, engine, f"{part}-{draw}", design,
+            Sampling(*sampling, draw), options={"system": "fold"},  # no prompt has a system turn
+        )
+        for draw in range(seed * draws, (seed + 1) * draws)
+    ]  # fmt: skip
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:

@@ -72,7 +72,8 @@ def claims(
 ) -> dict[str, Result]:
     """ID, and COT, beat Raw (Wang et al.), in points of accuracy, by `changes`.
 
-    `answers` are those of `load` under all three prompts, the others one of each of `CHOICES`.
+    `answers` are those of `load` under all three prompts, the others one of each of `CHOICES`. The
+    reason of a result says where so few items could not have been significant.
     """
     silent = answers.key[answers.letter.eq("")]
     answers = answers[~answers.key.isin(silent)] if silence == "listwise" else answers
@@ -135,7 +136,10 @@ def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
     decimals = 3 if shares == "released" else None
     table = changes(pair, "Raw", prompt, shares, decimals).set_index("category")
     if unit == "item":
-        return Result(*table.loc[OVERALL, ["change", "low", "high", "p"]])
+        whole = table.loc[OVERALL]
+        floor = f"{whole.finding}: p of {whole.n} items is at least {whole.p_least:g}"
+        reason = floor if whole.finding.startswith("could not") else ""
+        return Result(*whole[["change", "low", "high", "p"]], reason)
     rows = table.drop(OVERALL)
     if len(rows) < 2:
         raise ValueError(f"there is {len(rows)} category to pair, expected at least 2")

@@ -1,0 +1,127 @@
+"""What study 3's intervals and tests claim, simulated at the sizes of its default run."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.stats import friedmanchisquare
+
+from ingroup.stats.paired import mcnemar, paired_test, wilson
+from ingroup.studies.giebench import statistics, stimuli
+
+DRAWS = 1000
+RUNS = 200
+LEVEL = 0.05
+SIZES = (66, 6)  # items, and items of a category
+ITEMS = stimuli.load_questions()
+
+
+def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
+    """Wilson's, of accuracy, at a place too, and of consistency; any share is as likely."""
+    for n in SIZES:
+        truths = rng.random(4 * DRAWS)
+        low, high = np.transpose([wilson(right, n) for right in range(n + 1)])
+        right = rng.binomial(n, truths)
+        inside = (low[right] <= truths) & (truths <= high[right])
+        what = f"interval of accuracy or consistency, {n} items"
+        yield {"what": what, "n": n, "claimed": 1 - LEVEL, "inside": inside}
+
+
+def change(rng: np.random.Generator) -> Iterator[dict]:
+    """`mcnemar`: up to 60 % of the items change, in the test as many to right as to wrong."""
+    for n, held in zip((*SIZES, 4), (0.98, 1, 1), strict=True):
+        moved, up = rng.uniform(0, 0.6, DRAWS), rng.random(DRAWS)
+        found = {}
+        for what, share in (("interval", up), ("test", 0.5)):
+            gain, loss = moved * share, moved * (1 - share)
+            counts = rng.multinomial(n, np.stack([gain, loss, 1 - gain - loss], axis=1))
+            found[what] = gain - loss, [mcnemar(*map(int, k[:2]), n) for k in counts]
+        inside = [low <= d <= high for d, (low, high, _) in zip(*found["interval"], strict=True)]
+        what = f"interval of a change, {n} items, at least 0.95"
+        yield {"what": what, "n": n, "claimed": held, "inside": inside}
+        inside = [p < LEVEL for _, _, p in found["test"][1]]
+        what = f"test of a change (McNemar), {n} items"
+        yield {"what": what, "n": n, "claimed": LEVEL, "inside": inside}
+
+
+def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
+    """What a judge gives to four answers, (..., prompt, order, answer); the first is right.
+
+    It cares for neither who asks nor where an answer stands: it likes some answers to an item more
+    than others, whichever is right, and under each prompt and in each order something by chance,
+    in logits of some `spread`: 0.1 is about that of the small real model of the default run.
+    """
+    *items, prompts, orders = shape
+    liked = rng.normal(0, 1, (*items, 1, 1, 4)) + rng.normal(0, 0.5, (*items, prompts, 1, 4))
+    liked = np.exp(spread * liked + spread * rng.normal(0, 0.5, (*items, prompts, orders, 4)))
+    return liked / liked.sum(axis=-1, keepdims=True)
+
+
+def judged(rng: np.random.Generator, items: int, prompts: list[str]) -> pd.DataFrame:
+    """Answers of such a judge, as `answers.load` gives them; six items a category."""
+    given = chances(rng, items, len(prompts), 4)
+    cells = list(product(range(items), prompts, range(4)))
+    table = pd.DataFrame(cells, columns=["key", "prompt", "shift"])
+    place = (table.key + table["shift"]) % 4
+    letter = (place + given.argmax(axis=-1).ravel()) % 4
+    names = dict(enumerate(stimuli.LETTERS))
+    return table.assign(
+        category=table.key // 6, correct=place.map(names), letter=letter.map(names),
+        p_right=given[..., 0].ravel(), status="ok",
+    ).sort_values(["prompt", "shift", "key"])  # fmt: skip
+
+
+def p_right(rng: np.random.Generator) -> Iterator[dict]:
+    """t-intervals and t-tests over items: of the probability against a quarter, and of the gain.
+
+    The right answer is liked no more than the others: the truth is a quarter, and no gain. Of a
+    judge that is sure of itself the probabilities are skewed, and six are few: a claim of its own.
+    """
+    for n, spread in product(SIZES, (0.1, 1)):
+        given = chances(rng, 2 * DRAWS, n, 2, 4, spread=spread)[..., 0].mean(axis=-1)
+        raw, own = np.moveaxis(given, -1, 0)
+        tests = {"p_right": paired_test(raw, statistics.CHANCE), "its gain": paired_test(own, raw)}
+        for name, test in tests.items():
+            level = 0.09 if (n, spread, name) == (6, 1, "p_right") else LEVEL
+            about = f"{name}, {n} items, {'skewed' if spread == 1 else 'as in the default run'}"
+            inside = (test.low <= 0) & (test.high >= 0)
+            yield {"what": f"interval of {about}", "n": n, "claimed": 1 - level, "inside": inside}
+            inside = test.pvalue < LEVEL
+            yield {"what": f"test of {about}", "n": n, "claimed": level, "inside": inside}
+
+
+def position(rng: np.random.Generator) -> Iterator[dict]:
+    """Cochran's Q where no place is better than another: Friedman's test, as in `position_test`."""
+    right = chances(rng, 4 * DRAWS, SIZES[0], 1, 4)[:, :, 0].argmax(axis=-1) == 0
+    p = friedmanchisquare(*np.moveaxis(right.astype(int), -1, 0), axis=-1).pvalue
+    what = f"test of positions (Cochran's Q), {SIZES[0]} items"
+    yield {"what": what, "n": SIZES[0], "claimed": LEVEL, "inside": p < LEVEL}
+
+
+def negative_control(rng: np.random.Generator) -> Iterator[dict]:
+    """Runs of the default design in which prompts do not differ: does a family find anything?
+
+    The tuples of the mismatch are left out: with 2 to 6 items none of them can be significant.
+    """
+    found = {}
+    for _ in range(RUNS):
+        answers = judged(rng, len(ITEMS), ["Raw", "ID", "COT"])
+        once, sure = answers[answers["shift"] == 0], statistics.p_right(answers)
+        for prompt in ("ID", "COT"):
+            told = statistics.changes(once, "Raw", prompt).finding
+            found.setdefault(f"categories, {prompt} over Raw", []).append(told[:-1])
+            found.setdefault(f"Overall, {prompt} over Raw", []).append(told[-1:])
+        for prompt, own in sure.groupby("prompt"):
+            for name in ("p_holm", "gain_p_holm")[: 1 + (prompt != "Raw")]:
+                told = own[name].lt(LEVEL).map({True: "significant"})
+                found.setdefault(f"{name.replace('_holm', '')}_right, {prompt}", []).append(told)
+        told = statistics.position_test(answers).finding
+        found.setdefault("positions", []).append(told)
+    for family, runs in found.items():
+        inside = [told.eq("significant").any() for told in runs]
+        what = f"test of a whole run, {family}"
+        yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+
+
+ROWS = (interval_of_a_share, change, p_right, position, negative_control)
