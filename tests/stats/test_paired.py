@@ -42,7 +42,7 @@ def test_pairs_against_scipy(missing):
         here = [numbers[row] for numbers in vars(found).values()]
         expected = [
             *(theirs.statistic, theirs.pvalue, np.nanmean(d), *theirs.confidence_interval(0.95)),
-            *(np.nanmean(d) / np.nanstd(d, ddof=1), theirs.df + 1),
+            *(np.nanmean(d) / np.nanstd(d, ddof=1), theirs.df + 1, 0),
         ]
         np.testing.assert_allclose(here, expected, rtol=1e-9)
 
@@ -60,14 +60,14 @@ def test_pairs_by_hand():
     # Up to rounding errors, a third is a third; and what is too little to test is no error.
     thirds = np.arange(20) / 3
     same = vars(paired_test(thirds + 0.1 - 0.1, thirds))
-    assert list(same.values()) == [0, 1, 0, 0, 0, 0, 20]
+    assert list(same.values()) == [0, 1, 0, 0, 0, 0, 20, 0.5**19]
     for sign in (1, -1):
         apart = paired_test(thirds + 0.1 * sign, thirds)
         mean, far = pytest.approx(0.1 * sign), sign * np.inf
-        *numbers, effect_size, n = vars(apart).values()
+        *numbers, effect_size, n, least = vars(apart).values()
         assert numbers == [far, pytest.approx(0.5**19), mean, mean, mean]
         assert np.isnan(effect_size)
-        assert n == 20
+        assert (n, least) == (20, 0.5**19)
     for few in ([3.0], [3.0, np.nan], []):
         found = paired_test(few)
         assert found.n == len(few[:1])

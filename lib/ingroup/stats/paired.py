@@ -201,10 +201,10 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
         m = p (1 - p) / max(s^2, p (1 - p) / n), or C where all hits are the same
 
     would know p as well: the interval is `wilson` of p m and m, at Student's t with C - 1 degrees
-    of freedom. NaN to NaN of a single cluster.
+    of freedom. NaN to NaN of a single cluster, all NaN of none.
     """
     hits, (places, names) = np.asarray(hits, dtype=float), pd.factorize(np.asarray(clusters))
-    share, n = float(hits.mean()), len(hits)
+    share, n = float(nan_mean(hits)), len(hits)
     if len(names) < 2:
         return share, np.nan, np.nan
     fit = OLS(hits, np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": places})

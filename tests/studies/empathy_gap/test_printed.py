@@ -117,7 +117,7 @@ def test_the_end_of_a_null_moves_no_further_than_its_spread():
     """400 pairs of nulls: three standard errors hold their ends, half as many do not."""
     rng, moved = np.random.default_rng(0), []
     for _ in range(400):
-        here, there = (PermutationTest(0, 1, 1, rng.standard_normal(2_000), 0) for _ in range(2))
+        here, there = (PermutationTest(0, 1, rng.standard_normal(2_000), 0) for _ in range(2))
         ends = np.subtract(here.null_interval, there.null_interval)
         moved.append(np.abs(ends) / here.null_spread(2_000))
     assert np.mean(np.array(moved) <= 1) > 0.99

@@ -190,7 +190,9 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
     names = {
         "pd": pd, "ENDS": ENDS, "axes_of": statistics.AXES, "found": found,
         "published": SimpleNamespace(load=published.load, model_of=lambda *_: MODEL),
-        "rhos": {MODEL: statistics.correlations(means[MODEL, "EXTENDED"], [*scores], behaviours)},
+        "rhos": {MODEL: statistics.correlations(
+            means[MODEL, "EXTENDED"], [*scores], behaviours, np.random.default_rng(0)
+        )},
         "of_words": {MODEL: extended},
     }  # fmt: skip
     exec(cells("40_stereomap", "spelt", "as_printed", "sources_of"), names)
@@ -241,14 +243,22 @@ def test_tables_13_to_15_of_the_same_answers_agree(made, press):
         rows_l.append((form, f"{sum(own) / 2:.3f}"))
         two = [statistics.round_scores(forms[one], axis_words, "drop") for one in (PAPER, form)]
         two = pd.concat([statistics.group_means(one).reset_index() for one in two])
-        averages.append((MODEL, form, diversity.variation(two, statistics.AXES).cv_mean.mean()))
+        averages.append(
+            (
+                MODEL,
+                form,
+                diversity.variation(two.assign(round=1), statistics.AXES, 1).cv_mean.mean(),
+            )
+        )
     press("appendix_l", rows_l)
     for form, told in forms.items():
         varied = diversity.variation(
-            statistics.round_scores(told, axis_words, "drop"), statistics.AXES
+            statistics.round_scores(told, axis_words, "drop"), statistics.AXES, told["round"].max()
         )
         row = {f"{one.score} CV mean": one.cv_mean for one in varied.itertuples()}
         row |= {f"{one.score} CV max": one.cv_max for one in varied.itertuples()}
+        if form == PAPER:  # Table 13 is over all rounds, which here are those of Table 14
+            row |= {f"{name}, all rounds": value for name, value in row.items()}
         table[MODEL, form] = row | {"refuse to answer": 2.5}
 
     lexicon = dictionary.load_lexicon()
