@@ -80,13 +80,7 @@ def _sha256(head: bytes, tail: bytes) -> bytes:
     return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
 
 
-def read(
-    path: Path,
-    manifest: str,
-    trials: range,
-    whole: bool = True,
-    columns: Sequence[str] = tuple(SCHEMA.names),
-) -> pa.Table:
+def read(path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]) -> pa.Table:
     """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
 
     DamagedError where a byte is not as it was written (checked by flipping every single bit of a
