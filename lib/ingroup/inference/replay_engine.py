@@ -63,11 +63,9 @@ class ReplayEngine:
 
     asks_again = False
 
-    def __init__(self, recordings: str | Path, model: str | None = None):
+    def __init__(self, recordings: str | Path, model: str):
         self.path, self.model = Path(recordings), model
         self._files = _find(self.path)
-        if not self.model:
-            raise EngineError(f"the model that gave the answers in {self.path} has to be named")
         self._last = -1  # the recording that was given last
         keys, codes, replies = bytearray(), array("i"), {}
         self.round, self._rounds = 1, set()
