@@ -54,9 +54,8 @@ class DamagedError(StoreError):
 
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    rows = [
-        {"trial": trial, **reply._asdict()} for trial, reply in zip(trials, replies, strict=True)
-    ]
+    rows = zip(trials, replies, strict=True)
+    rows = [{"trial": trial, **reply._asdict()} for trial, reply in rows]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
