@@ -42,11 +42,10 @@ class Recording(NamedTuple):
 class ReplayEngine:
     """Answers from recordings; a prompt without one is a failed call, never invented.
 
-    A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone. Of
-    prompts only hashes are kept, and each distinct response once. Sampling is ignored, as the
-    recordings were drawn long ago. Where a prompt stands more than once in a round, each asking
-    gets the next recording behind the one given last, from the start again where there is none:
-    asked in the order of the recordings, each trial gets its own.
+    A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone.
+    Sampling is ignored. Where a prompt stands more than once in a round, each asking gets the next
+    recording behind the one given last, from the start again where there is none: asked in the
+    order of the recordings, each trial gets its own.
 
     ``recordings`` are a file, a pattern, or a folder whose files (also those further down) are read
     in the order of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``,

@@ -1,11 +1,9 @@
 """Responses on disk: shards that are written once, and a manifest that says what they answer.
 
-A shard is written to a temporary name, synced and renamed, so a file that has its name is whole. A
-run that was killed at any moment goes on with the shards that are missing; what is there is never
-written again. What a later run got from trials that had failed stands in a supplement beside the
-shard (``part-00003.again-1.parquet``, then ``again-2``): of several replies to a trial the latest
-counts that did not fail. Each file carries the hash of the manifest and its own name, and both are
-checked whenever it is read. One run at a time writes to a store.
+A run that was killed at any moment goes on with the shards that are missing; what is there is whole
+and never written again. What a later run got from trials that had failed stands in a supplement
+beside the shard (``part-00003.again-1.parquet``, then ``again-2``): of several replies to a trial
+the latest counts that did not fail. One run at a time writes to a store.
 """
 
 import hashlib
