@@ -8,16 +8,16 @@ without the net.
 import argparse
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
 import pooch
 import yaml
 
@@ -128,23 +128,19 @@ def stand_ins(folder: Path) -> dict[str, str]:
     They can be counted in its place; each is named as the corpus, in a `folder`.
     """
     made = {}
-    for name, corpus in CORPORA.items():
-        if corpus.sample and not all((paths.RAW / name / file).is_file() for file in corpus.files):
-            sample = paths.DATA / corpus.sample
-            place = folder / f"{name}{sample.suffix}"
-            if sample.suffix == ".json":
-                texts = pd.read_json(sample, orient="index", dtype=False)
-                repeated(texts, corpus.items).to_json(place, orient="index")
-            else:
-                texts = repeated(pd.read_csv(sample, sep="\t", quoting=3, dtype=str), corpus.items)
-                texts.assign(text_id=texts.index).to_csv(place, sep="\t", quoting=3, index=False)
+    for name, (_, _, files, _, items, sample) in CORPORA.items():
+        if sample and not all((paths.RAW / name / file).is_file() for file in files):
+            text = (paths.DATA / sample).read_text("utf8")
+            if sample.endswith(".json"):
+                text = json.dumps(dict(enumerate(islice(cycle(json.loads(text).values()), items))))
+            else:  # with another text_id, in the second column, each time
+                head, *lines = text.splitlines(keepends=True)
+                lines = enumerate(islice(cycle(lines), items))
+                text = head + "".join(line.replace("\t", f"\t{n}-", 1) for n, line in lines)
+            place = folder / f"{name}{Path(sample).suffix}"
+            place.write_text(text, "utf8")
             made[name] = str(place)
     return made
-
-
-def repeated(table: pd.DataFrame, n: int) -> pd.DataFrame:
-    """The rows of a table, from the start again where there are fewer than n; numbered from 0."""
-    return table.iloc[np.arange(n) % len(table)].reset_index(drop=True)
 
 
 def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) -> Path | str:

@@ -66,15 +66,10 @@ class Block:
     def condition(self, index: int) -> dict[str, Any]:
         """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
         condition = {**self.labels, **self.factors}  # in this order
-        for name, levels, size in self._fastest_first:
-            index, place = divmod(index, size)
+        for name, levels in reversed(self.factors.items()):
+            index, place = divmod(index, len(levels))
             condition[name] = levels[place]
         return condition
-
-    @cached_property
-    def _fastest_first(self) -> list[tuple[str, Sequence, int]]:
-        """Factors and their sizes, made once: conditions are asked for by the million."""
-        return [(name, levels, len(levels)) for name, levels in self.factors.items()][::-1]
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition inside the block, the inverse of :meth:`condition`."""

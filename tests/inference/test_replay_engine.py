@@ -285,9 +285,6 @@ def test_what_cannot_start_says_so(tmp_path):
     for place in (tmp_path / "nothing", tmp_path / "nothing.tsv", tmp_path):
         with pytest.raises(EngineError, match="there are no recordings at"):
             ReplayEngine(place, "m")
-    file = table(tmp_path / "a.csv", [("u", "1")])
-    with pytest.raises(EngineError, match=r"the model that gave the answers .* has to be named"):
-        ReplayEngine(file)
 
 
 def test_the_identity_is_the_content_and_not_the_place(tmp_path):

@@ -115,15 +115,14 @@ def command_line(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--shared", action="store_true", help="pass over what other notebooks take")
+    parser.set_defaults(instead=None)
     return parser
 
 
-def parameters_of(
-    notebook: str, options: argparse.Namespace, instead: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
     # A name alone stands for its value in the environment, where no shell has read it.
     if unset := [p for p in options.set if "=" not in p and p not in os.environ]:
         raise InputError(f"--set {unset[0]} has no value: write {unset[0]}=<value>")
     given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
-    return merged(notebook, options.profile, given, options.run, options.shared, instead)
+    return merged(notebook, options.profile, given, options.run, options.shared, options.instead)

@@ -198,11 +198,11 @@ def main(arguments: list[str] | None = None) -> int:
             raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
         rate = float(options.rate) if options.rate else None
         with TemporaryDirectory() as folder:
-            instead = corpora.stand_ins(Path(folder))
-            values = {name: parameters_of(name, options, instead) for name in names}
+            options.instead = corpora.stand_ins(Path(folder))
+            values = {name: parameters_of(name, options) for name in names}
             print(plan(values, rate))
             print(*(power(name, given) for name, given in values.items()), sep="\n")
-        for corpus, file in instead.items():
+        for corpus, file in options.instead.items():
             if any(file in map(str, given.values()) for given in values.values()):
                 print(f"{corpus} was not fetched: texts of the sample are counted in its place.")
     except InputError as error:

@@ -66,10 +66,8 @@ class Call:
 
         For the engine "stored" those of any engine, of several the one with most shards.
         """
-        roots = (
-            paths.RECORDINGS / self.address.parts[2].partition("@")[0],
-            self.root or paths.RESPONSES,
-        )
+        recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
+        roots = recorded, self.root or paths.RESPONSES
         if self.engine != STORED:
             found = [root / self.address for root in roots]
         else:
@@ -77,8 +75,8 @@ class Call:
             pattern = f"{escape(model.removesuffix(STORED))}*/{escape(part)}"
             found = [f for root in roots for f in sorted((root / study / source).glob(pattern))]
         there = [folder for folder in found if (folder / "manifest.json").exists()]
-        there.sort(key=lambda folder: -len([*folder.glob("part-*")]))
-        return (there or [roots[-1] / self.address])[0]
+        most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
+        return most or roots[-1] / self.address
 
     @property
     def over_choices(self) -> bool:
@@ -205,8 +203,6 @@ def stored(call: Call) -> Store:
     manifest = read_manifest(file)
     here = call.design.fingerprint, len(call.design)
     if (manifest.get("prompts"), manifest.get("trials")) != here:
-        raise StoreError(
-            f"{call.folder} holds answers to other prompts than the study would ask now; run it "
-            "again"
-        )
+        other = "answers to other prompts than the study would ask now"
+        raise StoreError(f"{call.folder} holds {other}; run it again")
     return Store(call.folder, manifest)

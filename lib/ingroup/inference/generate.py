@@ -36,12 +36,11 @@ def open_store(
 def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "") -> None:
     """Answer every trial of a design that the store does not hold, shard by shard.
 
-    The store is from :func:`open_store` and held alone while anything is asked; one that lacks
-    nothing is only read. Trials whose call failed in an earlier run are asked again, many to a
-    batch, where the engine says that this may help. If calls failed, a line on standard error says
-    how many and why, behind ``title``, as the progress bar. EngineError where the engine gives up;
-    the store keeps what it has. StoreError where another run is writing to this store, or the disk
-    is full or read-only.
+    The store, from :func:`open_store`, is held alone while anything is asked. Trials whose call
+    failed in an earlier run are asked again where the engine says that this may help. Standard
+    error says how many calls failed and why, behind ``title``, as the progress bar. EngineError
+    where the engine gives up (the store keeps what it has); StoreError where another run is writing
+    to this store, or the disk is full or read-only.
     """
     missing, failed, damaged = store.state()
     if missing or damaged or store.has_journal or (failed and engine.asks_again):
@@ -68,14 +67,6 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
                     progress.update(done - progress.n)  # some count each reply themselves
     for sentence in notes(parts(store, columns=["error", "model"]), store.manifest.get("model")):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
-
-
-def generate(
-    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> pd.DataFrame:
-    """:func:`fill` a store and read it as one table, which has to fit into memory."""
-    fill(design, engine, store, sampling, title)
-    return store.read()
 
 
 def _ahead(

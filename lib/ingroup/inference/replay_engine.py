@@ -5,8 +5,7 @@ import os
 import reprlib
 import sys
 from array import array
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -43,11 +42,10 @@ class Recording(NamedTuple):
 class ReplayEngine:
     """Answers from recordings; a prompt without one is a failed call, never invented.
 
-    A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone. Of
-    prompts only hashes are kept, and each distinct response once. Sampling is ignored, as the
-    recordings were drawn long ago. Where a prompt stands more than once in a round, each asking
-    gets the next recording behind the one given last, from the start again where there is none:
-    asked in the order of the recordings, each trial gets its own.
+    A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone.
+    Sampling is ignored. Where a prompt stands more than once in a round, each asking gets the next
+    recording behind the one given last, from the start again where there is none: asked in the
+    order of the recordings, each trial gets its own.
 
     ``recordings`` are a file, a pattern, or a folder whose files (also those further down) are read
     in the order of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``,
@@ -64,15 +62,13 @@ class ReplayEngine:
 
     asks_again = False
 
-    def __init__(self, recordings: str | Path, model: str | None = None):
+    def __init__(self, recordings: str | Path, model: str):
         self.path, self.model = Path(recordings), model
         self._files = _find(self.path)
-        if not self.model:
-            raise EngineError(f"the model that gave the answers in {self.path} has to be named")
         self._last = -1  # the recording that was given last
         keys, codes, replies = bytearray(), array("i"), {}
         self.round, self._rounds = 1, set()
-        for recording in self._recordings():
+        for recording in _recorded(self._files):
             keys += _key(recording.prompt, recording.round)
             codes.append(replies.setdefault(recording.reply, len(replies)))
             self._rounds.add(recording.round)
@@ -81,10 +77,6 @@ class ReplayEngine:
         unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
         self._order, self._replies = np.argsort(unsorted, kind="stable"), list(replies)
         self._keys, self._used = unsorted[self._order], np.zeros(len(codes), dtype=bool)
-
-    def _recordings(self) -> Iterator[Recording]:
-        for file in self._files:
-            yield from _recorded(file)
 
     def turn_to(self, number: int) -> bool:
         """Answer from the recordings of this round from now on; whether there are any."""
@@ -124,7 +116,7 @@ class ReplayEngine:
         def shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
 
-        near = max(islice(self._recordings(), _LOOKED_AT), key=shared)
+        near = max(islice(_recorded(self._files), _LOOKED_AT), key=shared)
         place = shared(near)
         found, expected = (text[max(place - 20, 0) : place + 20] for text in (near.prompt, asked))
         return (
@@ -179,11 +171,14 @@ def _find(place: Path) -> list[Path]:
     return files
 
 
-def _recorded(file: Path) -> Iterator[Recording]:
-    """Those of a delimited table, or of GIEBench's results (no answer: a call that failed)."""
-    if file.suffix.lower() in _DELIMITERS:
-        yield from _tabled(file)
-        return
+def _recorded(files: Iterable[Path]) -> Iterator[Recording]:
+    """All recordings of some files, in their order."""
+    for file in files:
+        yield from _tabled(file) if file.suffix.lower() in _DELIMITERS else _listed(file)
+
+
+def _listed(file: Path) -> Iterator[Recording]:
+    """Those of GIEBench's results (no answer: a call that failed)."""
     items = read_json(file)
     if not isinstance(items, dict):
         raise wrong(file, f"a {type(items).__name__}", "an object of items")
@@ -211,12 +206,8 @@ def _tabled(file: Path) -> Iterator[Recording]:
     numbers = next((table[name] for name in _ROUNDS if name in table), pd.Series(dtype=object))
     for line in numbers.index[~numbers.str.fullmatch(r"0*[1-9]\d{0,5}").astype(bool)]:
         raise wrong(at(file, line), repr(numbers[line]), "a whole number from 1", numbers.name)
-    times: Counter[str] = Counter()
+    if user == "Questionnaire" and numbers.empty:
+        numbers = table.groupby(user).cumcount() + 1
     for line, row in table.to_dict("index").items():
-        prompt, number = _prompt(row.get(system, ""), row[user]), 1
-        if len(numbers):
-            number = int(numbers[line])
-        elif user == "Questionnaire":
-            times[prompt] += 1
-            number = times[prompt]
-        yield Recording(at(file, line), prompt, Reply(row[response], STOP), number)
+        prompt, reply = _prompt(row.get(system, ""), row[user]), Reply(row[response], STOP)
+        yield Recording(at(file, line), prompt, reply, int(numbers.get(line, 1)))

@@ -54,9 +54,8 @@ class DamagedError(StoreError):
 
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    rows = [
-        {"trial": trial, **reply._asdict()} for trial, reply in zip(trials, replies, strict=True)
-    ]
+    rows = zip(trials, replies, strict=True)
+    rows = [{"trial": trial, **reply._asdict()} for trial, reply in rows]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
@@ -80,13 +79,7 @@ def _sha256(head: bytes, tail: bytes) -> bytes:
     return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
 
 
-def read(
-    path: Path,
-    manifest: str,
-    trials: range,
-    whole: bool = True,
-    columns: Sequence[str] = tuple(SCHEMA.names),
-) -> pa.Table:
+def read(path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]) -> pa.Table:
     """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
 
     DamagedError where a byte is not as it was written (checked by flipping every single bit of a

@@ -1,11 +1,9 @@
 """Responses on disk: shards that are written once, and a manifest that says what they answer.
 
-A shard is written to a temporary name, synced and renamed, so a file that has its name is whole. A
-run that was killed at any moment goes on with the shards that are missing; what is there is never
-written again. What a later run got from trials that had failed stands in a supplement beside the
-shard (``part-00003.again-1.parquet``, then ``again-2``): of several replies to a trial the latest
-counts that did not fail. Each file carries the hash of the manifest and its own name, and both are
-checked whenever it is read. One run at a time writes to a store.
+A run that was killed at any moment goes on with the shards that are missing; what is there is whole
+and never written again. What a later run got from trials that had failed stands in a supplement
+beside the shard (``part-00003.again-1.parquet``, then ``again-2``): of several replies to a trial
+the latest counts that did not fail. One run at a time writes to a store.
 """
 
 import hashlib
@@ -67,19 +65,18 @@ class Store:
         there = read_manifest(file)
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
-            if old == new:
-                continue
-            if name == "prompts":
+            if old != new and name == "prompts":
                 raise StoreError(
                     f"{self.folder} holds answers to other prompts than this run has: an identity, "
                     "a text, an event or a template has changed since; nothing was changed: put it "
                     f"back, or move the folder away (mv {self.folder} {self.folder}.before) and "
                     "run again to ask anew"
                 )
-            raise StoreError(
-                f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
-                f"{new!r}; nothing was changed: move that folder away or set it back"
-            )
+            if old != new:
+                raise StoreError(
+                    f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
+                    f"{new!r}; nothing was changed: move that folder away or set it back"
+                )
         self.manifest = there  # as it was written (0 or 0.0), for its hash
         return True
 
@@ -160,7 +157,7 @@ class Store:
         return found
 
     def tables(
-        self, numbers: Iterable[int], columns: Sequence[str] = tuple(SCHEMA.names)
+        self, numbers: Iterable[int], columns: Sequence[str]
     ) -> Iterator[tuple[int, pa.Table | None, list[Path]]]:
         """Each shard's replies in the order of its trials, and which of its files are damaged.
 
