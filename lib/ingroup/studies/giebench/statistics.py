@@ -39,9 +39,8 @@ def accuracy(
         n, right, without = len(part), int(part["right"].sum()), part["letter"].eq("")
         counts = [(without & part["status"].eq(w)).sum() for w in ("refused", "cut", "failed")]
         share = _share(right, n, category, denominator, decimals)
-        rows.append(
-            (prompt, category, n, right, without.sum(), *counts, share, *_interval(right, n))
-        )
+        row = prompt, category, n, right, without.sum(), *counts, share
+        rows.append((*row, *_interval(right, n)))
     columns = "prompt category n right without refused cut failed accuracy low high"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -193,16 +192,11 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     return pd.concat([table, *tests], axis=1)
 
 
-def _right(answers: pd.DataFrame) -> pd.DataFrame:
-    """A copy with the column ``right``."""
-    return answers.assign(right=answers["letter"] == answers["correct"])
-
-
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
     for row in answers[answers.duplicated(["prompt", "key"])].itertuples():
         expected = "expected once: take the rows of one shift"
         raise ValueError(f"item {row.key} (prompt {row.prompt}) was asked twice, {expected}")
-    return _right(answers)
+    return answers.assign(right=answers["letter"] == answers["correct"])
 
 
 def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
@@ -212,7 +206,7 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
             found = f"with the shifts {shifts} and its right answer at {right}"
             expected = f"0 to 3 and {list(LETTERS)}"
             raise ValueError(f"item {key} (prompt {prompt}) was asked {found}, expected {expected}")
-    return _right(answers)
+    return answers.assign(right=answers["letter"] == answers["correct"])
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
