@@ -199,20 +199,16 @@ def _phrased(ratings: ArrayLike) -> Array:
     return ratings.reshape((-1, *ratings.shape[-2:]))
 
 
-def _prompts(ratings: ArrayLike) -> Array:
-    """The mean rating of each prompt, (scenario, wording)."""
-    return nan_mean(_phrased(ratings))
-
-
 def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
     """The mean rating of each scenario, or of each prompt."""
-    prompts = _prompts(ratings)
+    prompts = nan_mean(_phrased(ratings))
     return prompts.ravel() if unit == "prompt" else nan_mean(prompts, axis=1)
 
 
 def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
-    ratings = _prompts(ratings)[None] if phrasings == "averaged" else _phrased(ratings)
+    ratings = _phrased(ratings)
+    ratings = nan_mean(ratings)[None] if phrasings == "averaged" else ratings
     number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
     number[number < 2] = np.nan
     squares = nan_mean((ratings - nan_mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
