@@ -9,16 +9,17 @@ identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not
 and the ``options`` of the synthesis. StoreError where there are no stored answers.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
 from ingroup import paths
+from ingroup.inference import Call
 from ingroup.tables import at, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
-RULES = ("sound", "released")  # of reading a reply
 
 
 class View(NamedTuple):
@@ -39,6 +40,11 @@ class Tested(NamedTuple):
     n: int  # of these that are planned
     level: float  # of one test: alpha, or what Holm's correction asks of the smallest p of a family
     spread: float  # standard deviation of the items' differences, in recorded answers
+
+
+def rules(calls: Sequence[Call]) -> tuple[str, ...]:
+    """Rules of reading a reply: over choices, where there is no text to read, there is one."""
+    return ("sound",) if calls[0].over_choices else ("sound", "released")
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:

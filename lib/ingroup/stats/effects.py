@@ -119,9 +119,7 @@ def measure(
                 drawn[:, column] = own[rng.integers(n, size=(n_resamples, n))].mean(axis=1)
     rows = []
     for column, n in enumerate(counts):
-        low = high = np.nan
-        if n > 1:
-            low, high = np.nanquantile(drawn[:, column], expanded(n))
+        low, high = np.nanquantile(drawn[:, column], expanded(n)) if n > 1 else (np.nan, np.nan)
         rows.append((nan_mean(values[:, column]) / unit, low / unit, high / unit, n))
     index = pd.Index(items.columns, name="group")
     effects = pd.DataFrame(rows, index, ["effect", "low", "high", "items"])

@@ -76,6 +76,19 @@ def finding(pvalues: Numbers, least: Numbers, alpha: float) -> NDArray[np.str_]:
     return np.select(where, said, "not significant")
 
 
+def in_family(table: pd.DataFrame, alpha: float, family: pd.Series | bool = True) -> pd.DataFrame:
+    """The table with Holm's correction of ``p`` and ``p_least``, over its rows of one `family`.
+
+    Adds ``p_holm``, ``p_holm_least`` (the smallest that it could have become) and their `finding`;
+    in other rows they are NaN, and it is that of ``p`` and ``p_least``.
+    """
+    both = table["p"], table["p_least"]
+    p, least = (adjust(np.where(family, one, np.nan), "holm") for one in both)
+    table = table.assign(p_holm=p, p_holm_least=least)
+    judged = table["p_holm"].fillna(both[0]), table["p_holm_least"].fillna(both[1])
+    return table.assign(finding=finding(*judged, alpha))
+
+
 def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
     """Two-sided p of the exact sign test, shapes as in `paired_test`.
 

@@ -77,9 +77,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """
     p = parameters
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
-    tenth = table[
-        table.scenario.isin(table.scenario.unique()[: -(-table.scenario.nunique() // 10)])
-    ]
+    first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
+    tenth = table[table.scenario.isin(first)]
     tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
     numbers = Sampling(choices=tuple(map(str, range(scale.low, scale.high + 1))))
 

@@ -15,7 +15,7 @@ from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
 from ingroup.studies.biased_samaritan.statistics import bias
-from ingroup.synthesis import RULES, Tested, View
+from ingroup.synthesis import Tested, View, rules
 
 MEASURES = ("helpfulness",)
 CHOICES = {
@@ -90,10 +90,7 @@ def claims(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; the groups of a category are a family.
-
-    The rules of parsing differ for texts alone: over choices there is one.
-    """
+    """`claims` on every path, by `evaluate`; the groups of a category are a family."""
 
     def read(category, run, parsing):
         calls = _calls(parameters, model, run)
@@ -103,13 +100,12 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
     runs: dict[str, list[int]] = {}
-    for call in (asked := _calls(parameters, model)):
+    for call in (calls := _calls(parameters, model)):
         runs.setdefault(call.labels["category"], []).append(call.labels["run"])
-    rules, alpha = RULES[:1] if asked[0].over_choices else RULES, parameters["ALPHA"]
-    tables = [
-        evaluate({"run": n, "parsing": rules}, partial(read, category), CHOICES, claims, alpha)
-        for category, n in runs.items()
-    ]
+    tables = []
+    for category, numbers in runs.items():
+        reading, own = {"run": numbers, "parsing": rules(calls)}, partial(read, category)
+        tables.append(evaluate(reading, own, CHOICES, claims, parameters["ALPHA"]))
     return pd.concat(tables, ignore_index=True)
 
 

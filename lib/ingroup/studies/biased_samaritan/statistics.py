@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ingroup.stats.paired import PairedTest, adjust, finding, nan_mean, paired_test
+from ingroup.stats.paired import PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 
@@ -79,13 +79,13 @@ def bias_table(
 ) -> pd.DataFrame:
     """`bias` of every group of a category, which is one family for Holm's correction.
 
-    One row a group, with the numbers of `bias`, those of `in_family` and ``significant`` (p <
-    alpha, uncorrected as in the paper) and ``significant_holm``; then p and these with the other
-    unit, as ``p_prompt``, ``p_holm_prompt`` and so on (``p_scenario`` where `unit` is "prompt").
-    The other p is NaN where group and control share fewer than 2 units: no prompts in the paper's
-    crossing.
+    One row a group, with the numbers of `bias`, ``family`` (how many there are), those of
+    `in_family`, ``significant`` (p < alpha, uncorrected as in the paper) and ``significant_holm``;
+    then p and these with the other unit, as ``p_prompt``, ``p_holm_prompt`` and so on
+    (``p_scenario`` where `unit` is "prompt"). The other p is NaN where group and control share
+    fewer than 2 units: no prompts in the paper's crossing.
     """
-    table = in_family(_rows(groups, lambda ratings: bias(ratings, control, unit)), "groups", alpha)
+    table = _in_family(_rows(groups, lambda group: bias(group, control, unit)), "groups", alpha)
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
     again = [paired_test(_units(ratings, other), theirs).pvalue for ratings in groups.values()]
@@ -95,18 +95,6 @@ def bias_table(
         table[f"significant{end}"] = table[f"p{end}"] < alpha
         table[f"significant_holm{end}"] = table[f"p_holm{end}"] < alpha
     return table
-
-
-def in_family(table: pd.DataFrame, tests: str, alpha: float = 0.01) -> pd.DataFrame:
-    """With Holm's correction over all rows, which have ``p`` and ``p_least``.
-
-    Adds ``family`` (how many `tests` it has: "5 groups"), ``p_holm``, ``p_holm_least`` (the
-    smallest that it could have become) and ``finding``, of :func:`ingroup.stats.paired.finding`.
-    """
-    p, least = (adjust(table[column], "holm") for column in ("p", "p_least"))
-    family = f"{table['p'].notna().sum()} {tests}"
-    found = finding(p, least, alpha)
-    return table.assign(family=family, p_holm=p, p_holm_least=least, finding=found)
 
 
 def repeatability(
@@ -122,7 +110,7 @@ def repeatability(
     pairs = {cell: (second[cell], first[cell]) for cell in first}
     table = _rows(pairs, lambda pair: bias(*pair))
     table.columns = ["second", "first", "difference", *table.columns[3:]]
-    table = in_family(table, "groups and controls", alpha)
+    table = _in_family(table, "groups and controls", alpha)
     apart = (_units(one) - _units(other) for one, other in pairs.values())
     table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
     return table[["first", "second", *table.columns[2:]]]
@@ -155,7 +143,7 @@ def brittleness_between(
     test = paired_test(*([spreads[pair[side]] for pair in pairs] for side in (0, 1)))
     table = pd.DataFrame(pairs, columns=["one", "other"]).assign(difference=test.difference)
     table = table.assign(low=test.low, high=test.high, p=test.pvalue, p_least=test.least, n=test.n)
-    return in_family(table, "pairs", alpha)
+    return _in_family(table, "pairs", alpha)
 
 
 def excess_over_brittleness(
@@ -200,26 +188,27 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
     return pd.DataFrame(results, index=pd.Index(cells, name="group"))
 
 
+def _in_family(table: pd.DataFrame, tests: str, alpha: float) -> pd.DataFrame:
+    """The rows as one family, and how many `tests` it has: ``family``, e.g. "5 groups"."""
+    return in_family(table.assign(family=f"{table['p'].notna().sum()} {tests}"), alpha)
+
+
 def _phrased(ratings: ArrayLike) -> Array:
     """As (phrasing, scenario, wording)."""
     ratings = np.asarray(ratings, dtype=float)
     return ratings.reshape((-1, *ratings.shape[-2:]))
 
 
-def _prompts(ratings: ArrayLike) -> Array:
-    """The mean rating of each prompt, (scenario, wording)."""
-    return nan_mean(_phrased(ratings))
-
-
 def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
     """The mean rating of each scenario, or of each prompt."""
-    prompts = _prompts(ratings)
+    prompts = nan_mean(_phrased(ratings))
     return prompts.ravel() if unit == "prompt" else nan_mean(prompts, axis=1)
 
 
 def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
-    ratings = _prompts(ratings)[None] if phrasings == "averaged" else _phrased(ratings)
+    ratings = _phrased(ratings)
+    ratings = nan_mean(ratings)[None] if phrasings == "averaged" else ratings
     number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
     number[number < 2] = np.nan
     squares = nan_mean((ratings - nan_mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)

@@ -44,13 +44,10 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     paper, written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
     One row a wording with these columns; ``scenario`` and ``wording`` are whole numbers from 1.
 
-    Raises
-    ------
-    InputError
-        Naming file and line: for what :func:`ingroup.tables.read_table` refuses; a number that is
-        none; an empty title or text; a text without its one slot or with another brace; a pair of
-        scenario and wording, or a text, that comes twice; a scenario with two titles or without a
-        wording that others have. Checked with a file for each.
+    InputError names file and line: of what :func:`ingroup.tables.read_table` refuses; a number that
+    is none; an empty title or text; a text without its one slot or with another brace; a pair of
+    scenario and wording, or a text, that comes twice; a scenario with two titles or without a
+    wording that others have. Checked with a file for each.
     """
     file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
     told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())

@@ -5,6 +5,7 @@ A block is one category in one setting: every perceiver with every experiencer a
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -12,10 +13,10 @@ import pandas as pd
 
 from ingroup.inference import Call, parts, stored
 from ingroup.inference.choices import expected
+from ingroup.inference.engine import FAILED
 from ingroup.parsing import OK, REFUSED, UNPARSABLE, Rule, parse_rating
 from ingroup.studies.empathy_gap import stimuli
 
-FAILED = "failed"  # the engine gave no text
 MISSING = "missing"  # the trial was never answered
 STATUSES = (OK, REFUSED, UNPARSABLE, FAILED, MISSING)
 
@@ -37,9 +38,8 @@ class Ratings:
 def load(call: Call, rule: Rule = "sound") -> Ratings:
     """The ratings of one call that was asked: its category, in its setting.
 
-    Of a call over choices the means of the distributions over the scale. A few shards are held at a
-    time; `rule` is that of :func:`ingroup.parsing.parse_rating`. Raises StoreError where there are
-    no answers to these prompts.
+    Of a call over choices the means of the distributions over the scale; `rule` as in `from_parts`.
+    StoreError where there are no answers to these prompts.
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
@@ -60,36 +60,23 @@ def from_parts(
     high: float,
     rule: Rule = "sound",
 ) -> Ratings:
-    """Parse the responses of one block, which come in parts, into an array.
+    """Parse the responses of one block, of `shape` (perceivers, experiencers, events), into arrays.
 
-    A part is let go before the next is taken; what stays is 9 bytes a trial and the distinct texts
-    of the block, each of which is read once. Checked against a loop over rows.
-
-    Parameters
-    ----------
-    tables : iterable of DataFrame
-        Columns ``trial`` (int, position within the block, C order over `shape`), ``text`` (str, or
-        categorical of str; null where the call failed) and ``finish_reason``. Parts and rows stand
-        in any order; a trial without a row is "missing".
-    shape : tuple of int
-        Numbers of perceivers, experiencers and events.
-    low, high, rule
-        As for :func:`ingroup.parsing.parse_rating`; under "released" a value may be 0 to 100
-        whatever the scale.
+    `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),
+    ``text`` (str, or categorical of str; null where the call failed) and ``finish_reason``. Parts
+    and rows stand in any order; a trial without a row is "missing". The others are those of
+    :func:`ingroup.parsing.parse_rating`; under "released" a value may be 0 to 100 whatever the
+    scale. Checked against a loop over rows.
     """
     values = np.full(prod(shape), np.nan)
     status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
-    read: dict[str, tuple[float, int]] = {}
+    read = cache(lambda text: parse_rating(text, low, high, rule))
     for responses in tables:
         codes, texts = pd.factorize(responses["text"])
-        for text in texts:
-            if text not in read:
-                parsed = parse_rating(text, low, high, rule)
-                read[text] = parsed.value, STATUSES.index(parsed.status)
         # A failed call has the code -1, which looks up the last place.
-        found = [read[text] for text in texts] + [(np.nan, STATUSES.index(FAILED))]
-        value_of, status_of = (np.array(column) for column in zip(*found, strict=True))
+        value_of, status_of = zip(*map(read, texts), (np.nan, FAILED), strict=True)
         codes = np.where(responses["finish_reason"] == FAILED, -1, codes)
         trial = responses["trial"].to_numpy()
-        values[trial], status[trial] = value_of[codes], status_of[codes]
+        values[trial] = np.array(value_of)[codes]
+        status[trial] = np.array([*map(STATUSES.index, status_of)])[codes]
     return Ratings(values.reshape(shape), status.reshape(shape))

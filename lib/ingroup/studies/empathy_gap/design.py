@@ -65,12 +65,10 @@ def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
             condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
         )
 
-    return Block(
-        labels={"setting": setting.name, "category": category},
-        factors={"perceiver": people, "experiencer": people, "event": events},
-        render=render,
-        templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
-    )
+    labels = {"setting": setting.name, "category": category}
+    factors = {"perceiver": people, "experiencer": people, "event": events}
+    templates = "\0".join([setting.persona, setting.scale, setting.task, setting.join])
+    return Block(labels, factors, render, templates)
 
 
 def rewriting(events: pd.DataFrame) -> Design:

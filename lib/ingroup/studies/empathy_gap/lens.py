@@ -18,7 +18,7 @@ from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import load
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.synthesis import RULES, Tested, View
+from ingroup.synthesis import Tested, View, rules
 
 MEASURES = ("empathy received", "empathy given")
 CHOICES = {
@@ -33,8 +33,7 @@ def portrait(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
     """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
-    calls, views = _calls(parameters, model), []
-    first = [call for call in calls if call.labels["setting"] == calls[0].labels["setting"]]
+    first, views = next(iter(_calls(parameters, model).values())), []
     for call in first:
         category, (block,) = call.labels["category"], call.design.blocks
         people = stimuli.identities(category)
@@ -69,13 +68,12 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Gaps by event, in the first setting: the interval over events is not corrected."""
-    variances, setting = [], (calls := _calls(recorded, model))[0].labels["setting"]
-    for call in calls:
-        if call.labels["setting"] == setting:
-            same = statistics.same_group(stimuli.identities(call.labels["category"]).group[1:])
-            values = load(call, recorded["PARSING"]).values[1:, 1:]
-            gaps = nan_mean(values[same]) - nan_mean(values[~same])
-            variances.append(np.nanvar(gaps, ddof=1))
+    first, variances = next(iter(_calls(recorded, model).values())), []
+    for call in first:
+        same = statistics.same_group(stimuli.identities(call.labels["category"]).group[1:])
+        values = load(call, recorded["PARSING"]).values[1:, 1:]
+        gaps = nan_mean(values[same]) - nan_mean(values[~same])
+        variances.append(np.nanvar(gaps, ddof=1))
     n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
     return Tested("points of gap", "events", n, 0.05, float(np.mean(variances) ** 0.5))
 
@@ -120,27 +118,25 @@ def _drawn(left: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken.
-
-    Rules of reading a reply are a choice only for a model that answers in text.
-    """
+    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken."""
     calls = _calls(parameters, model)
     same = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
-    rules = RULES[:1] if calls[0].over_choices else RULES
-    settings = list(dict.fromkeys(call.labels["setting"] for call in calls))
+    reading = {"setting": list(calls), "parsing": rules(next(iter(calls.values())))}
 
     def read(setting, parsing):
-        asked = [call for call in calls if call.labels["setting"] == setting]
-        return {call.labels["category"]: load(call, parsing).values for call in asked}
+        return {call.labels["category"]: load(call, parsing).values for call in calls[setting]}
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
-        {"setting": settings, "parsing": rules}, read, CHOICES, tested, 0.05,
+        reading, read, CHOICES, tested, 0.05,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
 
 
-def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model's ratings are read from, a call a setting and category."""
-    calls = design.calls(parameters)
-    return rated_by(model, (call for call in calls if call.labels["setting"] != "rewrite"))
+def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
+    """What this model's ratings are read from: by setting, a call a category."""
+    asked = (call for call in design.calls(parameters) if call.labels["setting"] != "rewrite")
+    found: dict[str, list[Call]] = {}
+    for call in rated_by(model, asked):
+        found.setdefault(call.labels["setting"], []).append(call)
+    return found

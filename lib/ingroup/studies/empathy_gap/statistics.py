@@ -153,19 +153,15 @@ def gap(
     `values` are ratings before exclusion, `same` is without "a person"; `rng` draws `n_resamples`
     arrangements and then the bootstrap.
 
-    Returns
-    -------
-    dict
-        ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
-        (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``,
-        ``p_two_sided`` (:func:`ingroup.stats.permutation.permutation_test`) and ``p_least``, the
-        smallest that p can be. That test takes names of one group as unrelated: where they behave
-        alike and no group favours itself, it rejects at 0.05 for race in 0.75 of the cases
-        (``make calibration``). ``p_groups`` and ``p_groups_least`` are
-        of the same test on the matrix `by_group`, with whole groups in random order.
-        ``delta_released``, ``null_low_released`` and ``null_high_released`` are those of the
-        released way, which Table 2 prints; draws of others may move the ends by ``null_low_spread``
-        and ``null_high_spread``.
+    ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
+    (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``, ``p_two_sided``
+    (:func:`ingroup.stats.permutation.permutation_test`) and ``p_least``, the smallest that p can
+    be. That test takes names of one group as unrelated: where they behave alike and no group
+    favours itself, it rejects at 0.05 for race in 0.75 of the cases (``make calibration``).
+    ``p_groups`` and ``p_groups_least`` are of the same test on the matrix `by_group`, with whole
+    groups in random order. ``delta_released``, ``null_low_released`` and ``null_high_released`` are
+    those of the released way, which Table 2 prints; draws of others may move the ends by
+    ``null_low_spread`` and ``null_high_spread``.
     """
     left = exclude(values, exclusion)
     row = {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
@@ -183,8 +179,7 @@ def gap(
     matrix = gap_matrix(values, exclusion, **RELEASED)
     test = permutation_test(matrix, same, n_resamples, rng)
     row["delta_released"] = test.statistic
-    for end, at, spread in zip(
-        ("low", "high"), test.null_interval, test.null_spread(), strict=True
-    ):
+    ends = zip(("low", "high"), test.null_interval, test.null_spread(), strict=True)
+    for end, at, spread in ends:
         row |= {f"null_{end}_released": at, f"null_{end}_spread": spread}
     return row

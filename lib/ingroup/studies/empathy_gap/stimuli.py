@@ -136,24 +136,14 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
     ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, with the
     columns `COLUMNS`; first_person_text and third_person_text may be left out.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row an event with the columns `COLUMNS`, all text; emotions in the order of `EMOTIONS`,
-        within an emotion in the order of the files (by name) and their lines. A form that the
-        corpus does not have is missing (NaN).
+    One row an event with the columns `COLUMNS`, all text, NaN for a form that the corpus does not
+    have; emotions by name, within an emotion in the order of the files (by name) and their lines.
+    Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt and
+    for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
 
-    Raises
-    ------
-    InputError
-        For a corpus that is not there, `n_events` out of range, and, naming file and line, for
-        what :func:`ingroup.tables.read_table` refuses, an unknown emotion, a blank cell, or a pair
-        of emotion and text_id that comes twice.
-
-    Notes
-    -----
-    Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt
-    and for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
+    InputError for a corpus that is not there, `n_events` out of range, and, naming file and line,
+    for what :func:`ingroup.tables.read_table` refuses, an unknown emotion, a blank cell, or a pair
+    of emotion and text_id that comes twice.
     """
     events = pd.concat(map(_read, _files(corpus)))
     names = events.emotion + " " + events.text_id

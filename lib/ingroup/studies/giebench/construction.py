@@ -46,9 +46,8 @@ def calls(
     """
     names = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")
     *sampling, seed = (parameters[name] for name in names)
-    model, engine = writer(parameters) or models.split(
-        parameters["MODELS"][0], parameters["ENGINE"]
-    )
+    first = models.split(parameters["MODELS"][0], parameters["ENGINE"])
+    model, engine = writer(parameters) or first
     if sampling[0] <= 0:
         raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
     template = stimuli.templates()[prompt]

@@ -13,7 +13,7 @@ from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.planted import Planted
 from ingroup.studies.giebench.statistics import OVERALL, changes
-from ingroup.synthesis import RULES, Tested, View
+from ingroup.synthesis import Tested, View, rules
 
 MEASURES = ("accuracy gained",)
 VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # what claims are made of
@@ -60,11 +60,8 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     """What ID gains over Raw in the probability of the right letter, by item, in percent."""
     answers = _read(recorded, model, recorded["PARSING"])
     right = 100 * answers.groupby(["key", "prompt"]).p_right.mean().unstack("prompt")
-    n, effect = (
-        len(stimuli.load_questions(planned["QUESTIONS"])),
-        "% of the right letter's p gained",
-    )
-    return Tested(effect, "items", n, 0.05, float((right.ID - right.Raw).std()))
+    n, spread = len(stimuli.load_questions(planned["QUESTIONS"])), (right.ID - right.Raw).std()
+    return Tested("% of the right letter's p gained", "items", n, 0.05, float(spread))
 
 
 def claims(
@@ -93,11 +90,7 @@ def claims(
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; nothing is drawn.
-
-    Answers over choices are read in one way: the rules differ for texts alone.
-    """
-    rules = RULES[:1] if _calls(parameters, model)[0].over_choices else RULES
+    """`claims` on every path, by `evaluate`; nothing is drawn."""
     choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
 
     def read(parsing):  # why a reply has no verdict changes no claim
@@ -106,7 +99,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     def applies(unit, shares, **_):
         return (unit, shares) != ("item", "released")
 
-    return evaluate({"parsing": rules}, read, choices, claims, 0.05, applies)
+    reading = {"parsing": rules(_calls(parameters, model))}
+    return evaluate(reading, read, choices, claims, 0.05, applies)
 
 
 def _read(

@@ -6,9 +6,8 @@ said. Intervals, ``low`` to ``high``, are at 95 %: Wilson's of one share and `mc
 difference of two shares of the same items. Tables keep the order in which prompts and categories
 come; "Overall" is last. ValueError is for an item that was not asked as often as a function needs.
 
-Tests of one family have ``p_holm``, ``p_least`` (the smallest p that so many items can give),
-``p_holm_least`` (corrected likewise) and ``finding``, at 0.05: "significant", "not significant", or
-"could not have been significant".
+Tests of one family have ``p_least``, the smallest p that so many items can give, and the columns of
+:func:`ingroup.stats.paired.in_family` at 0.05.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2, friedmanchisquare
 
-from ingroup.stats.paired import adjust, mcnemar, paired_test, wilson
+from ingroup.stats.paired import adjust, in_family, mcnemar, paired_test, wilson
 from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
@@ -40,9 +39,8 @@ def accuracy(
         n, right, without = len(part), int(part["right"].sum()), part["letter"].eq("")
         counts = [(without & part["status"].eq(w)).sum() for w in ("refused", "cut", "failed")]
         share = _share(right, n, category, denominator, decimals)
-        rows.append(
-            (prompt, category, n, right, without.sum(), *counts, share, *_interval(right, n))
-        )
+        row = prompt, category, n, right, without.sum(), *counts, share
+        rows.append((*row, *_interval(right, n)))
     columns = "prompt category n right without refused cut failed accuracy low high"
     return pd.DataFrame(rows, columns=columns.split())
 
@@ -69,7 +67,7 @@ def changes(
         rows.append((category, n, *shares, *change, gained, lost, p, 2.0 ** (1 - n)))
     columns = "category n before after change low high gained lost p p_least"
     table = pd.DataFrame(rows, columns=columns.split())
-    return _judged(table, table["category"] != OVERALL)
+    return in_family(table, 0.05, table["category"] != OVERALL)
 
 
 def p_right(answers: pd.DataFrame) -> pd.DataFrame:
@@ -136,7 +134,7 @@ def position_test(answers: pd.DataFrame) -> pd.DataFrame:
         q, p = friedmanchisquare(*right.T) if mixed else (np.nan, 1.0)
         rows.append((prompt, len(right), mixed, q, 3, p, chi2.sf(3 * len(right), 3)))
     columns = ["prompt", "n", "n_informative", "statistic", "df", "p", "p_least"]
-    return _judged(pd.DataFrame(rows, columns=columns))
+    return in_family(pd.DataFrame(rows, columns=columns), 0.05)
 
 
 def consistency(answers: pd.DataFrame) -> pd.DataFrame:
@@ -184,7 +182,7 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
             asked = answers[told & (answers["prompt"] == name)]
             side = np.where(asked["told"] == asked["identity"], "own", "other")
             rows.append(changes(asked.assign(prompt=side), "own", "other").iloc[-1])
-        found[name] = _judged(pd.DataFrame(rows).reset_index(drop=True))
+        found[name] = in_family(pd.DataFrame(rows).reset_index(drop=True), 0.05)
     cot, plain = found["COT"], found["ID"]
     table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"]).assign(
         n=cot["n"], cot_prompt_mismatch=cot["after"], id_prompt_mismatch=plain["after"],
@@ -194,28 +192,11 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     return pd.concat([table, *tests], axis=1)
 
 
-def _judged(table: pd.DataFrame, family: pd.Series | bool = True) -> pd.DataFrame:
-    """The table with what a correction makes of its p, where they are of the family."""
-    for name in ("p", "p_least"):
-        table[name.replace("p", "p_holm", 1)] = adjust(
-            np.where(family, table[name], np.nan), "holm"
-        )
-    found, least = (table[f"p_holm{x}"].fillna(table[f"p{x}"]) for x in ("", "_least"))
-    words = ["significant", "could not have been significant"]
-    table["finding"] = np.select([found < 0.05, least >= 0.05], words, "not significant")
-    return table
-
-
-def _right(answers: pd.DataFrame) -> pd.DataFrame:
-    """A copy with the column ``right``."""
-    return answers.assign(right=answers["letter"] == answers["correct"])
-
-
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
     for row in answers[answers.duplicated(["prompt", "key"])].itertuples():
         expected = "expected once: take the rows of one shift"
         raise ValueError(f"item {row.key} (prompt {row.prompt}) was asked twice, {expected}")
-    return _right(answers)
+    return answers.assign(right=answers["letter"] == answers["correct"])
 
 
 def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +206,7 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
             found = f"with the shifts {shifts} and its right answer at {right}"
             expected = f"0 to 3 and {list(LETTERS)}"
             raise ValueError(f"item {key} (prompt {prompt}) was asked {found}, expected {expected}")
-    return _right(answers)
+    return answers.assign(right=answers["letter"] == answers["correct"])
 
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:

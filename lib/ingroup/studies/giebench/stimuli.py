@@ -160,11 +160,8 @@ def _made(texts: dict, question: Question, sentences: Sequence[str], identity: s
     opening = " ".join(texts["sentences"][name] for name in sentences)
     if "identity" in sentences:
         opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
-    parts = [
-        opening,
-        texts["instructions"],
-        filled(texts["question"], {"question": question.question}),
-    ]
+    asked = filled(texts["question"], {"question": question.question})
+    parts = [opening, texts["instructions"], asked]
     for letter, answer in zip(LETTERS, question.answers, strict=True):
         parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
     return texts["join"].join(parts).rstrip("\n")
