@@ -8,7 +8,6 @@ from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jinja2 import TemplateError
 
 from ingroup.design import Design, Message
 from ingroup.inference.engine import EngineError
@@ -61,20 +60,25 @@ class Prompter:
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
                 "needed (its name often ends in -Instruct or -it)"
             )
-        self._check_speed()
-        if system == "keep" and not self._has_system_role():
+        parts = [turn["content"] for turn in _PROBE]
+        whole = any(all(part in text for part in parts) for text in self._probed())
+        if system == "keep" and not whole:
             raise EngineError(
                 f"the chat template of {tokenizer.name_or_path} has no system role; set "
                 "SYSTEM=fold to put the persona before the task in the user turn"
             )
 
-    def _check_speed(self) -> None:
-        """Refuse a template whose loops do not end: it is a program, and comes from anywhere."""
+    def _probed(self) -> list[str]:
+        """The probe with and without its system turn, as far as the template takes them.
+
+        One whose loops do not end is refused: it is a program, and comes from anywhere.
+        """
+        texts: list[str] = []
 
         def render() -> None:
             for chat in (_PROBE, _PROBE[1:]):
                 with suppress(Exception):  # a template may refuse this chat
-                    self._rendered([chat])
+                    texts.extend(self._rendered([chat]))
 
         thread = Thread(target=render, daemon=True)
         thread.start()
@@ -84,13 +88,7 @@ class Prompter:
                 f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
                 f"three words within {LONGEST} s"
             )
-
-    def _has_system_role(self) -> bool:
-        try:
-            text = self.tokenizer.apply_chat_template(_PROBE, tokenize=False)
-        except TemplateError:
-            return False
-        return all(message["content"] in text for message in _PROBE)
+        return texts
 
     def ids(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of a chat, ready for the model to answer."""
