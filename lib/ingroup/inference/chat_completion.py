@@ -5,8 +5,6 @@ from typing import Any
 
 from ingroup.inference.engine import FAILED, LENGTH, STOP, Reply
 
-BROKEN = (ValueError, RecursionError, LookupError, TypeError, AttributeError)
-
 
 def read(body: bytes) -> Reply:
     """The reply in a chat completion; a ValueError with the body where it is none."""
@@ -15,7 +13,7 @@ def read(body: bytes) -> Reply:
         first = answer["choices"][0]
         texts = [first["message"].get("content"), first["message"].get("refusal")]
         name, usage, ending = answer.get("model"), answer.get("usage"), first.get("finish_reason")
-    except BROKEN as error:
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         found = body.decode("utf8", "replace")
         raise ValueError(f"the answer is no chat completion: {found}") from error
     name = _encodable(name) if isinstance(name, str) else ""

@@ -71,10 +71,9 @@ class Place(NamedTuple):
 
         Of shape (prompts, tokens), up to a constant for each prompt.
         """
-        ways = logits[:, : len(self.tokens) - self.ends].astype(float)
+        ways, end = np.split(logits.astype(float), [len(self.tokens) - self.ends], axis=1)
         if self.ends:
-            end = logsumexp(logits[:, -self.ends :].astype(float), axis=1, keepdims=True)
-            ways = np.hstack([ways, end])
+            ways = np.hstack([ways, logsumexp(end, axis=1, keepdims=True)])
         return log_softmax(ways, axis=1)
 
 

@@ -2,13 +2,12 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
 from threading import local
-from typing import TypeVar
 
 import torch
 import transformers
@@ -27,7 +26,6 @@ from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling,
 from ingroup.inference.prompts import Bos, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, Weighed
 
-T = TypeVar("T")
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
 BATCHES = 4  # a thread, from one time that replies are kept to the next
 
@@ -108,8 +106,8 @@ class TransformersEngine(LocalEngine):
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(
-        self, prompts: list[list[int]], least: int, compute: Callable[..., Iterable[T]]
-    ) -> list[T]:
+        self, prompts: list[list[int]], least: int, compute: Callable[..., list]
+    ) -> list:
         """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
         cut = list(batches(prompts, self.batch_size, least))
         parts = [[prompts[place] for place in batch] for batch, _ in cut]
@@ -172,7 +170,8 @@ class TransformersEngine(LocalEngine):
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
         its own path (as in tree attention for speculative decoding, Miao et al. 2024).
         """
-        model, (rest, _, past) = self._model, self._begin(prompts, shared, past)
+        model = self._model
+        rest, _, past = self._begin(prompts, shared, past)
         ids, there = rest["input_ids"], rest["attention_mask"].bool()
         number, length = ids.shape
         paths = sorted({p.path[:n] for p in tree.places for n in range(1, len(p.path) + 1)})
@@ -191,8 +190,7 @@ class TransformersEngine(LocalEngine):
         own = [[path[: len(other)] == other for other in paths] for path in paths]
         own = torch.tensor(own, dtype=torch.bool, device=self.device)
         seen[:, length:, shared + length :] = own.reshape(len(paths), len(paths))
-        mask = torch.zeros(seen.shape, dtype=model.dtype, device=self.device)
-        mask = mask.masked_fill(~seen, torch.finfo(model.dtype).min)[:, None]
+        mask = (~seen[:, None]).to(model.dtype) * torch.finfo(model.dtype).min
         kept = [length - 1 + [(), *paths].index(place.path) for place in tree.places]
         logits = model(
             input_ids=torch.cat([ids, tail.expand(number, -1)], dim=1),

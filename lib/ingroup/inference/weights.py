@@ -124,11 +124,9 @@ class LocalEngine(ABC):
         self.weights, self.about = Weights(model), about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
         self.prompter = Prompter(self.tokenizer, system, bos)
-        # Most replies come many times.
-        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
-        self._reply_text = lru_cache(1 << 16)(decode)
-        spell = partial(self.tokenizer.encode, add_special_tokens=False)
-        self._spelt = lru_cache(1 << 16)(spell)
+        kept = lru_cache(1 << 16)  # most replies come many times
+        self._reply_text = kept(partial(self.tokenizer.decode, skip_special_tokens=True))
+        self._spelt = kept(partial(self.tokenizer.encode, add_special_tokens=False))
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
