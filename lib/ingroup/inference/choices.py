@@ -5,7 +5,6 @@ renormalised: what grammar-constrained decoding at temperature 1 would draw from
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,10 +71,9 @@ class Place(NamedTuple):
 
         Of shape (prompts, tokens), up to a constant for each prompt.
         """
-        ways = logits[:, : len(self.tokens) - self.ends].astype(float)
+        ways, end = np.split(logits.astype(float), [len(self.tokens) - self.ends], axis=1)
         if self.ends:
-            end = logsumexp(logits[:, -self.ends :].astype(float), axis=1, keepdims=True)
-            ways = np.hstack([ways, end])
+            ways = np.hstack([ways, logsumexp(end, axis=1, keepdims=True)])
         return log_softmax(ways, axis=1)
 
 
@@ -83,36 +81,27 @@ class Tree:
     """Admissible answers as a tree of tokens.
 
     ``spelt`` are the token ids of each answer, as the model's own tokenizer spells it; ``ends`` the
-    tokens that end a reply. ValueError where an answer has no token, two are spelt alike, or one
-    begins another and nothing ends a reply.
+    tokens that end a reply. ``places`` are where it has to be looked, the beginning first: a model
+    with one way on has no choice. ValueError where an answer has no token, two are spelt alike, or
+    one begins another and nothing ends a reply.
     """
 
     def __init__(self, spelt: Sequence[Sequence[int]], ends: Sequence[int]):
-        self.spelt, self.ends = [tuple(answer) for answer in spelt], tuple(dict.fromkeys(ends))
-        if not all(self.spelt) or len(set(self.spelt)) < len(self.spelt):
+        self.spelt, ends = [tuple(answer) for answer in spelt], tuple(dict.fromkeys(ends))
+        whole = set(self.spelt)
+        if not all(whole) or len(whole) < len(self.spelt):
             raise ValueError("every admissible answer needs tokens of its own")
-        if not self.ends and not self._next.keys().isdisjoint(self.spelt):
-            raise ValueError("one answer begins another, and it has no token that ends a reply")
-
-    @cached_property
-    def _next(self) -> dict[tuple[int, ...], list[int]]:
-        """What may come next behind each beginning."""
-        found: dict[tuple[int, ...], dict[int, None]] = {}
+        following: dict[tuple[int, ...], dict[int, None]] = {}  # behind each beginning
         for answer in self.spelt:
             for place, token in enumerate(answer):
-                found.setdefault(answer[:place], {})[token] = None
-        return {path: [*tokens] for path, tokens in found.items()}
-
-    @cached_property
-    def places(self) -> list[Place]:
-        """Where it has to be looked, the beginning first: a model with one way on has no choice."""
-        whole = set(self.spelt)
-        found = []
-        for path, tokens in self._next.items():
-            ends = self.ends if path in whole else ()
-            if not path or len(tokens) + bool(ends) > 1:
-                found.append(Place(path, (*tokens, *ends), len(ends)))
-        return found
+                following.setdefault(answer[:place], {})[token] = None
+        if not ends and not whole.isdisjoint(following):
+            raise ValueError("one answer begins another, and it has no token that ends a reply")
+        self.places: list[Place] = []
+        for path, tokens in following.items():
+            last = ends if path in whole else ()
+            if not path or len(tokens) + bool(last) > 1:
+                self.places.append(Place(path, (*tokens, *last), len(last)))
 
     def probabilities(self, logits: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
         """Probability of each answer, (prompts, answers); each row sums to 1.
@@ -126,8 +115,7 @@ class Tree:
             for length in range(len(answer) + 1):
                 if found := ways.get(answer[:length]):
                     place, known = found
-                    ended = length == len(answer)
-                    way = -1 if ended else place.tokens.index(answer[length])
+                    way = place.tokens.index(answer[length]) if answer[length:] else -1
                     total = total + known[:, way]
             columns.append(total)
         return np.exp(np.stack(columns, axis=1))

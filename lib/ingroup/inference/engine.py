@@ -119,12 +119,9 @@ class Engine(Protocol):
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in the same order."""
-        ...
 
     def identity(self) -> dict[str, str]:
         """All that can change a reply: engine, version, model, revision, chat template, dtype."""
-        ...
 
     def close(self) -> None:
         """Give back what the engine holds; it may be asked again and then takes it anew."""
-        ...

@@ -89,8 +89,7 @@ class OpenAIEngine:
     def identity(self) -> dict[str, str]:
         """Engine, the client's version, model, and the server's address without its scheme.
 
-        With its port, on this machine too: two servers beside each other may have one name for
-        two models, and a store that refuses a server on another port takes it back on its own.
+        With its port: two servers on one machine may have one name for two models.
         """
         return {
             "engine": "openai",

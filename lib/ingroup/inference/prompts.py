@@ -4,12 +4,10 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import takewhile
 from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jinja2 import TemplateError
 
 from ingroup.design import Design, Message
 from ingroup.inference.engine import EngineError
@@ -62,20 +60,25 @@ class Prompter:
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
                 "needed (its name often ends in -Instruct or -it)"
             )
-        self._check_speed()
-        if system == "keep" and not self._has_system_role():
+        parts = [turn["content"] for turn in _PROBE]
+        whole = any(all(part in text for part in parts) for text in self._probed())
+        if system == "keep" and not whole:
             raise EngineError(
                 f"the chat template of {tokenizer.name_or_path} has no system role; set "
                 "SYSTEM=fold to put the persona before the task in the user turn"
             )
 
-    def _check_speed(self) -> None:
-        """Refuse a template whose loops do not end: it is a program, and comes from anywhere."""
+    def _probed(self) -> list[str]:
+        """The probe with and without its system turn, as far as the template takes them.
+
+        One whose loops do not end is refused: it is a program, and comes from anywhere.
+        """
+        texts: list[str] = []
 
         def render() -> None:
             for chat in (_PROBE, _PROBE[1:]):
                 with suppress(Exception):  # a template may refuse this chat
-                    self._rendered([chat])
+                    texts.extend(self._rendered([chat]))
 
         thread = Thread(target=render, daemon=True)
         thread.start()
@@ -85,13 +88,7 @@ class Prompter:
                 f"the chat template of {self.tokenizer.name_or_path} does not render a chat of "
                 f"three words within {LONGEST} s"
             )
-
-    def _has_system_role(self) -> bool:
-        try:
-            text = self.tokenizer.apply_chat_template(_PROBE, tokenize=False)
-        except TemplateError:
-            return False
-        return all(message["content"] in text for message in _PROBE)
+        return texts
 
     def ids(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of a chat, ready for the model to answer."""
@@ -136,22 +133,22 @@ def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[l
     batch: list[int] = []
     shared = 0
     for place in sorted(range(len(prompts)), key=prompts.__getitem__):
-        common = _common(prompts[batch[0]], prompts[place]) if batch else len(prompts[place]) - 1
-        common = min(common, shared) if batch else common
+        alone = len(prompts[place]) - 1
+        common = min(shared, alone, _common(prompts[place], prompts[batch[0]]) if batch else 0)
         ends = len(batch) >= least and len(batch) * (shared - common) > common
         if len(batch) == size or ends:
             yield batch, shared
-            batch, common = [], len(prompts[place]) - 1
+            batch = []
+        shared = common if batch else alone
         batch.append(place)
-        shared = common
     if batch:
         yield batch, shared
 
 
-def _common(a: list[int], b: list[int]) -> int:
-    """Length of the common prefix, leaving at least one token of each."""
-    longest = min(len(a), len(b)) - 1
-    return next((i for i in range(longest) if a[i] != b[i]), longest)
+def _common(a: Sequence[int], b: Sequence[int]) -> int:
+    """Length of the common prefix."""
+    shorter = min(len(a), len(b))
+    return next((i for i in range(shorter) if a[i] != b[i]), shorter)
 
 
 def savable(ids: Sequence[int], before: Sequence[int], block_size: int = BLOCK_SIZE) -> int:
@@ -163,9 +160,7 @@ def savable(ids: Sequence[int], before: Sequence[int], block_size: int = BLOCK_S
     apart: against all earlier prompts it is the same on the sample corpus, 99.9 % of theirs on
     crowd-enVent in P0,S0,T0 and 91 % in P0,S0,T1, where a block ends in "I felt ...".
     """
-    same = zip(ids, before, strict=False)  # one may be longer
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], same))
-    return min(common, len(ids) - 1) // block_size * block_size
+    return min(_common(ids, before), len(ids) - 1) // block_size * block_size
 
 
 def tokens(

@@ -2,12 +2,12 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from threading import local
-from typing import TypeVar
 
 import torch
 import transformers
@@ -26,7 +26,6 @@ from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling,
 from ingroup.inference.prompts import Bos, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, Weighed
 
-T = TypeVar("T")
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
 BATCHES = 4  # a thread, from one time that replies are kept to the next
 
@@ -75,20 +74,17 @@ class TransformersEngine(LocalEngine):
         return replies
 
     def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        model = self._model  # before there are threads
         least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
-        return self._in_batches(
-            prompts, least, lambda *part: self._generate(model, *part, sampling)
-        )
+        return self._in_batches(prompts, least, partial(self._generate, sampling))
 
     def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """Behind several leads each prompt goes on from its own cache: it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._chosen(prompts, sampling)
-        model = self._model
+        config = self._model.config  # loads it, before there are threads
 
         def one(ids: list[int]) -> Reply:
-            self._own.cache = DynamicCache(config=model.config)
+            self._own.cache = DynamicCache(config=config)
             (reply,) = super(TransformersEngine, self)._chosen([ids], sampling)
             self._own.cache = None
             return reply
@@ -97,29 +93,27 @@ class TransformersEngine(LocalEngine):
             return list(pool.map(one, prompts))
 
     def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
-        model, own = self._model, getattr(self._own, "cache", None)
+        own = getattr(self._own, "cache", None)
         if own is None or not prompts:
-            return self._in_batches(prompts, LEAST, lambda *part: self._weigh(model, *part, tree))
+            return self._in_batches(prompts, LEAST, partial(self._weigh, tree))
         known = own.get_seq_length()
-        (found,) = self._weigh(model, prompts, known, tree, own)
+        (found,) = self._weigh(tree, prompts, known, own)
         own.crop(len(prompts[0]) - own.get_seq_length())  # without the tree's tokens
         return [found._replace(cached_tokens=known)]
 
     def _longest(self) -> float:
-        config = self._model.config.get_text_config()
+        config = self._model.config.get_text_config()  # loads it, before there are threads
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(
-        self, prompts: list[list[int]], least: int, compute: Callable[..., Iterable[T]]
-    ) -> list[T]:
+        self, prompts: list[list[int]], least: int, compute: Callable[..., list]
+    ) -> list:
         """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
         cut = list(batches(prompts, self.batch_size, least))
-        found: dict[int, T] = {}
+        parts = [[prompts[place] for place in batch] for batch, _ in cut]
         with self._threads(len(cut)) as pool:
-            asked = [([prompts[i] for i in batch], shared) for batch, shared in cut]
-            answers = pool.map(lambda part: compute(*part), asked)
-            for (batch, _), part in zip(cut, answers, strict=True):
-                found |= zip(batch, part, strict=True)
+            answers = chain(*pool.map(compute, parts, [shared for _, shared in cut]))
+        found = dict(zip(chain(*(batch for batch, _ in cut)), answers, strict=True))
         return [found[place] for place in range(len(prompts))]
 
     @contextmanager
@@ -135,16 +129,14 @@ class TransformersEngine(LocalEngine):
             torch.set_num_threads(cores)
 
     @torch.inference_mode()
-    def _generate(
-        self, model: PreTrainedModel, prompts: list[list[int]], shared: int, sampling: Sampling
-    ) -> list[Reply]:
+    def _generate(self, sampling: Sampling, prompts: list[list[int]], shared: int) -> list[Reply]:
         """Replies to prompts whose first ``shared`` tokens are the same and computed once."""
-        rest, prefix, past = self._begin(model, prompts, shared)
+        rest, prefix, past = self._begin(prompts, shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
         draw = [Draw(prompts, sampling, self.device)] if sampling.temperature > 0 else []
-        output = model.generate(
+        output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=past,
@@ -156,37 +148,34 @@ class TransformersEngine(LocalEngine):
         return list(map(self._reply, prompts, written, _cached(prompts, shared)))
 
     def _begin(
-        self, model: PreTrainedModel, prompts: list[list[int]], shared: int,
-        past: DynamicCache | None = None,
-    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:  # fmt: skip
+        self, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
+    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:
         """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
         ).to(self.device)
         prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
         if shared and past is None:
-            past = DynamicCache(config=model.config)
-            model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
+            past = DynamicCache(config=self._model.config)
+            self._model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
             past.batch_repeat_interleave(len(prompts))
         return rest, prefix.expand(len(prompts), shared), past
 
     @torch.inference_mode()
     def _weigh(
-        self, model: PreTrainedModel, prompts: list[list[int]], shared: int, tree: Tree,
-        past: DynamicCache | None = None,
-    ) -> list[Weighed]:  # fmt: skip
+        self, tree: Tree, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
+    ) -> list[Weighed]:
         """Probabilities over choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
         its own path (as in tree attention for speculative decoding, Miao et al. 2024).
         """
-        rest, _, past = self._begin(model, prompts, shared, past)
+        model = self._model
+        rest, _, past = self._begin(prompts, shared, past)
         ids, there = rest["input_ids"], rest["attention_mask"].bool()
         number, length = ids.shape
         paths = sorted({p.path[:n] for p in tree.places for n in range(1, len(p.path) + 1)})
-        place_of = {path: length + place for place, path in enumerate(paths)}
         tail = torch.tensor([path[-1] for path in paths], dtype=torch.long, device=self.device)
-        ids = torch.cat([ids, tail.expand(number, -1)], dim=1)
         # Which token sees which: all the prefix; of the rest, what is no padding and not behind it.
         size = length + len(paths)
         window = getattr(model.config.get_text_config(), "sliding_window", None)
@@ -201,16 +190,12 @@ class TransformersEngine(LocalEngine):
         own = [[path[: len(other)] == other for other in paths] for path in paths]
         own = torch.tensor(own, dtype=torch.bool, device=self.device)
         seen[:, length:, shared + length :] = own.reshape(len(paths), len(paths))
-        mask = torch.zeros(seen.shape, dtype=model.dtype, device=self.device)
-        mask = mask.masked_fill(~seen, torch.finfo(model.dtype).min)[:, None]
-        depth = torch.tensor([len(path) for path in paths], dtype=torch.long, device=self.device)
-        lengths = there.sum(1, keepdim=True)
-        positions = torch.cat([(there.cumsum(1) - 1).clamp(min=0), lengths - 1 + depth], dim=1)
-        kept = [place_of.get(place.path, length - 1) for place in tree.places]
+        mask = (~seen[:, None]).to(model.dtype) * torch.finfo(model.dtype).min
+        kept = [length - 1 + [(), *paths].index(place.path) for place in tree.places]
         logits = model(
-            input_ids=ids,
+            input_ids=torch.cat([ids, tail.expand(number, -1)], dim=1),
             attention_mask=mask,
-            position_ids=shared + positions,
+            position_ids=(seen.sum(2) - 1).clamp(min=0),  # how many it sees before itself
             past_key_values=past,
             logits_to_keep=torch.tensor(kept, device=self.device),
         ).logits.float()
@@ -254,14 +239,12 @@ class Draw:
         self.streams = [
             torch.Generator(device).manual_seed(trial_seed(sampling.seed, ids)) for ids in prompts
         ]
-        self.warpers = [TemperatureLogitsWarper(sampling.temperature)]
+        self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:
             self.warpers.append(TopPLogitsWarper(sampling.top_p))
 
     def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-        logits = logits.float()
-        for warp in self.warpers:
-            logits = warp(input_ids, logits)
+        logits = self.warpers(input_ids, logits.float())
         noise = torch.empty_like(logits)
         for row, stream in zip(noise, self.streams, strict=True):
             row.exponential_(generator=stream)

@@ -115,7 +115,7 @@ class VLLMEngine(LocalEngine):
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._reply, self._generate(prompts, how)))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | str]:
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
@@ -128,10 +128,10 @@ class VLLMEngine(LocalEngine):
         outputs = iter(self._generate(asked, how * len(prompts)))
         return [self._weight([next(outputs) for _ in how], tree) for _ in prompts]
 
-    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Weighed | str:
+    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Weighed | Reply:
         """What vLLM gave at the places of the tree behind one prompt, put together."""
         if broken := list(filter(None, map(_broken, outputs))):
-            return broken[0]
+            return Reply(None, FAILED, error=broken[0])
         told = [output.outputs[0].logprobs[0] for output in outputs]
         pairs = zip(tree.places, told, strict=True)
         logs = [np.array([[all_[token].logprob for token in one.tokens]]) for one, all_ in pairs]

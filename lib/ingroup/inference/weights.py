@@ -124,11 +124,9 @@ class LocalEngine(ABC):
         self.weights, self.about = Weights(model), about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
         self.prompter = Prompter(self.tokenizer, system, bos)
-        # Most replies come many times.
-        decode = partial(self.tokenizer.decode, skip_special_tokens=True)
-        self._reply_text = lru_cache(1 << 16)(decode)
-        spell = partial(self.tokenizer.encode, add_special_tokens=False)
-        self._spelt = lru_cache(1 << 16)(spell)
+        kept = lru_cache(1 << 16)  # most replies come many times
+        self._reply_text = kept(partial(self.tokenizer.decode, skip_special_tokens=True))
+        self._spelt = kept(partial(self.tokenizer.encode, add_special_tokens=False))
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
@@ -142,19 +140,15 @@ class LocalEngine(ABC):
         """One reply a prompt (token ids), in order; one that is too long for the model fails."""
         if sampling.choices:
             return self._chosen(prompts, sampling)
-        found = self._fitting(prompts, 0, lambda some: self._written(some, sampling))
-        return [
-            Reply(None, FAILED, len(ids), error=one) if isinstance(one, str) else one
-            for ids, one in zip(prompts, found, strict=True)
-        ]
+        return self._fitting(prompts, 0, partial(self._written, sampling=sampling))
 
     @abstractmethod
     def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | str]:
-        """How probable each answer is behind each prompt, or why that cannot be said."""
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
+        """How probable each answer is behind each prompt, or a failed reply that says why not."""
 
     @abstractmethod
     def _longest(self) -> float:
@@ -163,13 +157,14 @@ class LocalEngine(ABC):
     def _fitting(
         self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Any]]
     ) -> list[Any]:
-        """What ``ask`` makes of each prompt, or why it cannot; room for ``more`` tokens is kept."""
+        """What ``ask`` makes of each prompt that leaves room for ``more`` tokens; others fail."""
         longest = self._longest() - more
         found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
+        error = "the prompt has {} tokens, the model takes {}"
         return [
             next(found)
             if len(ids) <= longest
-            else f"the prompt has {len(ids)} tokens, the model takes {longest}"
+            else Reply(None, FAILED, len(ids), error=error.format(len(ids), longest))
             for ids in prompts
         ]
 
@@ -181,9 +176,23 @@ class LocalEngine(ABC):
             depth = max(len(place.path) for place in tree.places)
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
-            found = self._fitting(asked, depth, lambda some, tree=tree: self._weighed(some, tree))
-            told = zip(replies, asked, texts, found, strict=True)
-            replies = [self._with(sampling, tree, *one) for one in told]
+            found = self._fitting(asked, depth, partial(self._weighed, tree=tree))
+            for place, one in enumerate(found):
+                before = replies[place]
+                tokens = before.prompt_tokens + len(asked[place])
+                if before.finish_reason == FAILED:
+                    continue  # what failed once has failed
+                if isinstance(one, Reply):
+                    replies[place] = one._replace(prompt_tokens=tokens)
+                    continue
+                replies[place] = before._replace(
+                    text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
+                    prompt_tokens=tokens,
+                    cached_tokens=before.cached_tokens + one.cached_tokens,
+                    output_tokens=before.output_tokens + sum(len(p.path) > 0 for p in tree.places),
+                    probabilities=(*before.probabilities, *one.probabilities.tolist()),
+                    mass=(*before.mass, one.mass),
+                )
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
@@ -199,30 +208,6 @@ class LocalEngine(ABC):
             raise EngineError(
                 f"{self.weights.model!r} cannot be asked over choices: {error}"
             ) from error
-
-    def _with(
-        self,
-        sampling: Sampling,
-        tree: Tree,
-        reply: Reply,
-        asked: list[int],
-        text: str,
-        found: Weighed | str,
-    ) -> Reply:
-        """A reply with one answer more; what failed once has failed."""
-        if reply.finish_reason == FAILED:
-            return reply
-        tokens = reply.prompt_tokens + len(asked)
-        if isinstance(found, str):
-            return Reply(None, FAILED, tokens, error=found)
-        return reply._replace(
-            text=text + sampling.choices[int(found.probabilities.argmax())],
-            prompt_tokens=tokens,
-            cached_tokens=reply.cached_tokens + found.cached_tokens,
-            output_tokens=reply.output_tokens + sum(len(p.path) > 0 for p in tree.places),
-            probabilities=(*reply.probabilities, *found.probabilities.tolist()),
-            mass=(*reply.mass, found.mass),
-        )
 
     @cached_property
     def _end_tokens(self) -> tuple[int, ...]:
