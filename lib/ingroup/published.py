@@ -106,27 +106,22 @@ def beside(
     `model` is as of :func:`model_of`. A source is a table as in :func:`load`, its column of numbers
     and the numbers of this run, their index named as the columns that tell the table's rows apart,
     e.g. ``run`` and ``group``; printed rows that are not in it are left out. A fourth item is the
-    spread of :func:`compare`, with the same index. Columns ``table``,
-    ``number`` (the column), ``row`` (the index, joined by commas), then those of :func:`compare`.
-    InputError for a column that the table has not, or a row that the table or the run has twice.
+    spread of :func:`compare`, with the same index. Columns ``table``, ``number`` (the column),
+    ``row`` (the index, joined by commas), then those of :func:`compare`. KeyError for a column that
+    the table has not, ValueError for a row that the table or the run has twice.
     """
     blocks = [pd.DataFrame(columns=_BESIDE.split())]
     for table, column, here, *spread in sources if model else ():
         rows = load(study, table)
         whose = "source" if "source" in rows else "model"
         rows = rows[rows[whose] == model] if whose in rows else rows
-        for name in (f"{column}_printed", *here.index.names):
-            if name not in rows:
-                raise wrong(f"{study}, table {table}", f"no column {name!r}", ", ".join(rows))
-        own = here.set_axis(_joined(here.index.to_frame()))
-        rows = rows.set_axis(_joined(rows[list(here.index.names)]))
-        rows = rows[rows.index.isin(own.index)]
-        for frame, where in ((own, "this run"), (rows, "the table")):
-            for name in frame.index[frame.index.duplicated()]:
-                raise wrong(f"{study}, table {table}", f"{name!r} twice in {where}", "it once")
-        numbers = [given.set_axis(own.index).reindex(rows.index) for given in (here, *spread)]
-        compared = compare(rows[f"{column}_printed"], *numbers)
-        block = compared.rename_axis("row").reset_index().assign(table=table, number=column)
+        own = pd.DataFrame({"here": here, "spread": spread[0] if spread else 0.0})
+        own.index = _joined(here.index.to_frame())
+        rows = rows.assign(row=_joined(rows[list(here.index.names)]))
+        rows = rows[rows["row"].isin(own.index)]
+        rows = rows.merge(own, left_on="row", right_index=True, validate="one_to_one")
+        compared = compare(rows[f"{column}_printed"], rows["here"], rows["spread"])
+        block = compared.assign(table=table, number=column, row=rows["row"])
         blocks.append(block[blocks[0].columns])
     return pd.concat(blocks[1:] or blocks, ignore_index=True)
 
@@ -137,19 +132,16 @@ def _joined(keys: pd.DataFrame) -> list[str]:
 
 def model_of(study: str, model_id: str) -> str | None:
     """The ``model`` (or ``source``) of a study's tables, by any of its ids; None if in none."""
-    row = _row(study, model_id)
-    return None if row is None else row["printed"]
+    return next(iter(_rows(study, model_id)["printed"]), None)
 
 
 def sampling(study: str, model_id: str) -> dict[str, float]:
     """The ``temperature`` and ``top_p`` that a paper prints for a model, 1 where it prints none."""
-    row = _row(study, model_id)
-    names = ("temperature", "top_p")
-    return {name: 1.0 if row is None else float(row[name] or 1) for name in names}
+    printed = _rows(study, model_id)[["temperature", "top_p"]].replace("", "1").astype(float)
+    return {name: next(iter(printed[name]), 1.0) for name in printed}
 
 
-def _row(study: str, model_id: str) -> pd.Series | None:
-    """The registry's row of a model and a study."""
+def _rows(study: str, model_id: str) -> pd.DataFrame:
+    """The registry's row of a model and a study; no row if it is in none of its tables."""
     model, rows = models.find(model_id), models.registry().rows
-    rows = rows[(rows["study"] == study) & (rows["name"] == (model.name if model else None))]
-    return None if rows.empty else rows.iloc[0]
+    return rows[(rows["study"] == study) & (rows["name"] == (model.name if model else None))]
