@@ -42,9 +42,9 @@ def execute(notebook: str, parameters: dict[str, Any]) -> Path:
                 **KERNEL,
             )
             break
-        except (DeadKernelError, RuntimeError) as error:
+        except RuntimeError:  # a failing cell raises another kind
             # Kernels that start side by side can draw the same port; a second try is enough.
-            if attempt == 2 or isinstance(error, PapermillExecutionError):
+            if attempt == 2:
                 raise
     os.replace(unfinished, target)
     return target
