@@ -299,7 +299,7 @@ def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     assert (own.table2 == own.group).all()
 
 
-@pytest.mark.parametrize("form", social_groups.FORMS)
+@pytest.mark.parametrize("form", ["released", "grammatical"])
 @pytest.mark.parametrize("version", ["EXTENDED", "ORIGINAL"])
 def test_every_group_reads_in_every_prompt(version, form):
     for group in groups().group:
@@ -341,7 +341,7 @@ def test_grammatical_plurals_end_as_plurals():
 
 def test_an_unknown_group_is_one_sentence():
     for function in (messages, separate_messages):
-        with pytest.raises(InputError, match=r"^unknown group 'Nobody', expected a name in groups"):
+        with pytest.raises(InputError, match=r"^'Nobody' is no name in groups.csv; there are "):
             function("Nobody", "EXTENDED/Emotion")
 
 

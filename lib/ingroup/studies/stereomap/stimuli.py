@@ -5,6 +5,7 @@ dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion",
 in Table 14; `form` is "released" or "grammatical" (see `text`), `wording` "paper" or "released".
 """
 
+import difflib
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -15,8 +16,6 @@ import yaml
 from ingroup import paths, published
 from ingroup.design import Message
 from ingroup.tables import InputError, at, read_table, wrong
-
-FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
@@ -81,7 +80,8 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     """
     row = _groups().get(group)
     if row is None:
-        raise InputError(f"unknown group {group!r}, expected a name in groups.csv.")
+        near = difflib.get_close_matches(group, _groups(), 3, 0.4) or [*_groups()][:3]
+        raise InputError(f"{group!r} is no name in groups.csv; there are {', '.join(near)} ...")
     if form == "grammatical":
         return row.people
     one, other = row.extended, row.original
