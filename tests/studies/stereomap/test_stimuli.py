@@ -299,7 +299,7 @@ def test_each_group_of_table_2_is_compared_with_one_of_appendix_b():
     assert (own.table2 == own.group).all()
 
 
-@pytest.mark.parametrize("form", ["released", "grammatical"])
+@pytest.mark.parametrize("form", social_groups.FORMS)
 @pytest.mark.parametrize("version", ["EXTENDED", "ORIGINAL"])
 def test_every_group_reads_in_every_prompt(version, form):
     for group in groups().group:

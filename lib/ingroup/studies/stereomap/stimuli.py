@@ -17,6 +17,8 @@ from ingroup import paths, published
 from ingroup.design import Message
 from ingroup.tables import InputError, at, read_table, wrong
 
+FORMS = ("released", "grammatical")
+
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 
