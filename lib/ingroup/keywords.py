@@ -4,7 +4,6 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from itertools import combinations, permutations
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +12,6 @@ import yaml
 from threadpoolctl import threadpool_limits
 
 from ingroup import corpora, paths
-from ingroup.tables import InputError
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -30,29 +28,15 @@ SETTINGS = {
 
 # The sentence model is an instrument, not a model under study: one revision, known by its hashes.
 _MODEL = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))["all-MiniLM-L6-v2"]
-PACKAGE, REPOSITORY, REVISION, FILES = _MODEL.values()
+PACKAGE, FILES = _MODEL["package"], _MODEL["files"]
 
 
-def load_model(source: str = "package") -> "SentenceTransformer":
+def load_model() -> "SentenceTransformer":
     """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    From `PACKAGE`, which is never imported, or the ``"hub"``: the same bytes, fetched once.
-    InputError for a package that is not installed, a repository that cannot be reached, and a file
-    that cannot be read or has another hash.
+    From `PACKAGE`, which is never imported; InputError as `corpora.carried`.
     """
-    if source == "hub":
-        from huggingface_hub import snapshot_download
-
-        try:
-            folder = snapshot_download(REPOSITORY, revision=REVISION, allow_patterns=[*FILES])
-        except OSError as problem:  # every error of the hub's client is one
-            raise InputError(
-                f"{REPOSITORY} at revision {REVISION[:7]} could not be fetched "
-                f"({type(problem).__name__}); `pip install {PACKAGE}` brings the same files."
-            ) from problem
-        corpora.verify(folder := Path(folder), FILES, PACKAGE)
-    else:
-        folder = corpora.carried(PACKAGE, FILES, "model")
+    folder = corpora.carried(PACKAGE, FILES, "model")
     import transformers  # seconds; only who needs a model waits
     from sentence_transformers import SentenceTransformer
 

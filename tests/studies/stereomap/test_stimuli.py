@@ -341,7 +341,7 @@ def test_grammatical_plurals_end_as_plurals():
 
 def test_an_unknown_group_is_one_sentence():
     for function in (messages, separate_messages):
-        with pytest.raises(InputError, match=r"^unknown group 'Nobody', expected a name in groups"):
+        with pytest.raises(InputError, match=r"^'Nobody' is no name in groups.csv; there are "):
             function("Nobody", "EXTENDED/Emotion")
 
 

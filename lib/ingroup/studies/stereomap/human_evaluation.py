@@ -83,11 +83,9 @@ def score(files: Iterable[Path]) -> pd.DataFrame:
 
     - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups, with a
       judgement), ``n`` (judgements), ``mean`` and ``sd`` (n - 1) of all of them.
-    - ``low`` to ``high`` (95 %), the mean of other replies to the same people. With SE the standard
-      error clustered by the k units, n' = mean (1 - mean) / SE^2 judgements (at most n; k where
-      mean is 0 or 1) count as independent in Wilson's interval, with Student's t for k - 1.
-      Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the intervals hold the mean, of those
-      that take all judgements for independent 0.74 to 0.96.
+    - ``low`` to ``high`` (95 %), the mean of other replies to the same people: `clustered_share`, a
+      unit a cluster. Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the intervals hold the
+      mean, of those that take all judgements for independent 0.74 to 0.96.
     - ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
 
     InputError naming file, line and column for what is no such sheet, number from 0 to 1 or same
@@ -111,20 +109,14 @@ def score(files: Iterable[Path]) -> pd.DataFrame:
         columns = {name: table.groupby(unit)[criterion].max() for name, table in sheets.items()}
         marks = pd.DataFrame(columns).dropna(how="all")
         raters = ", ".join(marks.columns[marks.notna().any()])
-        rows.append({"criterion": criterion, "raters": raters, **_summary(marks.to_numpy(float))})
-    return pd.DataFrame(rows)
-
-
-def _summary(marks: np.ndarray) -> dict[str, float]:
-    """Numbers of one criterion; `marks` of shape (units, raters), each unit with a judgement."""
-    judged = np.isfinite(marks)
-    units, values = len(marks), pd.Series(marks[judged])
-    clusters = np.repeat(np.arange(units), judged.sum(axis=1))
-    mean, low, high = clustered_share(values, clusters)
-    alpha, equal = agreement(marks)
-    numbers = {"units": units, "n": len(values), "mean": mean, "sd": values.std()}
-    numbers |= {"low": low, "high": high}
-    return numbers | {"alpha": alpha, "agreement": equal}
+        given = marks.stack().dropna()
+        mean = low = high = np.nan
+        if len(given):
+            mean, low, high = clustered_share(given, given.index.get_level_values(0))
+        about = mean, given.std(), low, high, *agreement(marks)
+        rows.append((criterion, raters, len(marks), len(given), *about))
+    columns = "criterion raters units n mean sd low high alpha agreement"
+    return pd.DataFrame(rows, columns=columns.split())
 
 
 def agreement(marks: ArrayLike) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """The parameters of the fourth study's notebooks, checked before a kernel starts."""
 
-import difflib
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,18 +10,10 @@ from ingroup.studies.stereomap import human_evaluation, stimuli
 from ingroup.tables import InputError
 
 
-def _are_known(groups: list[str]) -> None:
-    known = list(stimuli.groups().group)
-    for group in groups:
-        if group not in known:
-            near = difflib.get_close_matches(group, known, 3, 0.4) or known[:3]
-            raise InputError(f"{group!r} is no name in groups.csv; there are {', '.join(near)} ...")
-
-
 class Parameters(parameters.Parameters):
     """Types, ranges and choices; that groups are known, and dictionary and sheets can be read."""
 
-    GROUPS: Annotated[Texts, readable(_are_known)]
+    GROUPS: Annotated[Texts, readable(lambda groups: [*map(stimuli.text, groups)])]
     ORIGINAL_GROUPS: Literal["paper", "released"]
     ROUNDS: Count
     ABLATION_ROUNDS: CountOrNone
@@ -39,7 +30,6 @@ class Parameters(parameters.Parameters):
     DOCUMENTS: Literal["sound", "released"]
     LOOKUP: Literal["sound", "paper"]
     LEMMAS: Literal["sound", "paper"]
-    KEYBERT: Literal["package", "hub"]
     SHEETS: Annotated[Texts, readable(lambda files: files and human_evaluation.score(files))]
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ dated or offensive (column ``note``). A prompt has its name, "EXTENDED/Emotion",
 in Table 14; `form` is "released" or "grammatical" (see `text`), `wording` "paper" or "released".
 """
 
+import difflib
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
@@ -81,7 +82,8 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     """
     row = _groups().get(group)
     if row is None:
-        raise InputError(f"unknown group {group!r}, expected a name in groups.csv.")
+        near = difflib.get_close_matches(group, _groups(), 3, 0.4) or [*_groups()][:3]
+        raise InputError(f"{group!r} is no name in groups.csv; there are {', '.join(near)} ...")
     if form == "grammatical":
         return row.people
     one, other = row.extended, row.original
