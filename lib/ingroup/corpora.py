@@ -8,12 +8,10 @@ without the net.
 import argparse
 import hashlib
 import importlib.util
-import json
 import os
 import shutil
 import sys
 from collections.abc import Mapping
-from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -32,8 +30,6 @@ class Corpus(NamedTuple):
     address: str  # folder on the web, pinned to a commit, without a final slash
     files: dict[str, str]  # path below the address to ``sha256:<hex>`` or ``git:<blob id>``
     needed_by: str = ""  # a parameter and its notebook
-    items: int = 0  # how many texts it has, where a plan counts them
-    sample: str = ""  # a file below data/ of such texts
 
 
 CORPORA = {
@@ -72,25 +68,20 @@ def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
     """The folder `inside` an installed package (a requirement, ``name==version``), verified.
 
     None of its code is run; `files` are all that will be read, path to SHA-256. InputError for a
-    package that is not installed, and as `verify`.
+    package that is not installed, and for the first file that is not there or has another hash.
     """
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
     folder = Path(spec.submodule_search_locations[0]) / inside
-    verify(folder, files, package)
-    return folder
-
-
-def verify(folder: Path, files: Mapping[str, str], package: str) -> None:
-    """Stop at the first of some files (see `carried`) that is not there or has another SHA-256."""
-    for name, expected in files.items():
-        if found := fault(folder / name, f"sha256:{expected}"):
+    for file, expected in files.items():
+        if found := fault(folder / file, f"sha256:{expected}"):
             raise InputError(
-                f"{folder / name} {found}; nothing was loaded, and `pip install --force-reinstall "
+                f"{folder / file} {found}; nothing was loaded, and `pip install --force-reinstall "
                 f"{package}` brings the right one."
             )
+    return folder
 
 
 def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
@@ -100,7 +91,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
     lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
     """
-    _, address, files, *_ = CORPORA[corpus]
+    _, address, files, _ = CORPORA[corpus]
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus
@@ -120,27 +111,6 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{place} cannot be written or read ({reason}).") from problem
     return [home / name for name in files]
-
-
-def stand_ins(folder: Path) -> dict[str, str]:
-    """Files, by corpus, of as many texts as one has that was not fetched: its sample, repeated.
-
-    They can be counted in its place; each is named as the corpus, in a `folder`.
-    """
-    made = {}
-    for name, (_, _, files, _, items, sample) in CORPORA.items():
-        if sample and not all((paths.RAW / name / file).is_file() for file in files):
-            text = (paths.DATA / sample).read_text("utf8")
-            if sample.endswith(".json"):
-                text = json.dumps(dict(enumerate(islice(cycle(json.loads(text).values()), items))))
-            else:  # with another text_id, in the second column, each time
-                head, *lines = text.splitlines(keepends=True)
-                lines = enumerate(islice(cycle(lines), items))
-                text = head + "".join(line.replace("\t", f"\t{n}-", 1) for n, line in lines)
-            place = folder / f"{name}{Path(sample).suffix}"
-            place.write_text(text, "utf8")
-            made[name] = str(place)
-    return made
 
 
 def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) -> Path | str:
@@ -175,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     mirror = parser.parse_args(arguments).mirror
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
     given, failed = profile.read_text("utf8") if profile.exists() else "", False
-    for corpus, (_, _, names, needs, *_) in CORPORA.items():  # one that fails keeps no other away
+    for corpus, (*_, names, needs) in CORPORA.items():  # one that fails keeps no other away
         try:
             files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)

@@ -15,7 +15,7 @@ from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import corpora, paths
+from ingroup import paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
@@ -24,7 +24,6 @@ from ingroup.studies.biased_samaritan import lens as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
-from ingroup.studies.giebench.stimuli import load_questions
 
 NOTEBOOK = "10_empathy_gap"
 ONE = ["SETTINGS=P0,S0,T0", "MODELS=calibrant", "CATEGORIES=Nationality"]
@@ -433,16 +432,3 @@ def test_the_smallest_effect_is_that_of_the_planned_items(notebook, given, n):
     said = plan.power(notebook, recorded(notebook) | given)
     assert re.match(rf"{notebook[:2]} with {n} \D+ finds (?!0 )\d\S* ", said)
     assert "the recorded answers of smollm2-135m-instruct" in said
-
-
-def test_a_corpus_that_was_not_fetched_is_counted_by_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
-    instead = corpora.stand_ins(tmp_path)
-    events = stimuli.load_events(instead["crowd-envent"])
-    assert len(events) == 6050
-    assert set(events.generated_text) == set(stimuli.load_events().generated_text)
-    assert len(load_questions(instead["giebench"])) == 999
-    values = merged(NOTEBOOK, "full", {"MODELS": "calibrant"}, instead=instead)
-    calls = calls_of(NOTEBOOK, values)
-    assert sum(len(call.design) for call in calls) == 37_310_350
-    assert {call.address.parts[1] for call in calls} == {"crowd-envent-6050"}

@@ -5,7 +5,6 @@ import ast
 import difflib
 import os
 import pkgutil
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,12 @@ KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 def merged(
     notebook: str, profile: str, given: dict[str, str],
-    run: str = paths.DEFAULT_RUN, shared: bool = False, instead: Mapping[str, str] | None = None,
+    run: str = paths.DEFAULT_RUN, shared: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
     Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
-    is passed over; a value that ``instead`` has is exchanged first. InputError for the first
-    unknown name, else the first value that cannot work.
+    is passed over. InputError for the first unknown name, else the first value that cannot work.
     """
     defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
     profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
@@ -45,7 +43,6 @@ def merged(
             raise InputError(f"{notebook} has no parameter {name}; {says}")
         values[name] = text
     values["RUN"] = run
-    values |= {k: instead[v] for k, v in values.items() if instead and str(v) in instead}
     return _checked(_kind(notebook, defaults), values)
 
 
@@ -115,7 +112,6 @@ def command_line(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--shared", action="store_true", help="pass over what other notebooks take")
-    parser.set_defaults(instead=None)
     return parser
 
 
@@ -125,4 +121,4 @@ def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
     if unset := [p for p in options.set if "=" not in p and p not in os.environ]:
         raise InputError(f"--set {unset[0]} has no value: write {unset[0]}=<value>")
     given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
-    return merged(notebook, options.profile, given, options.run, options.shared, options.instead)
+    return merged(notebook, options.profile, given, options.run, options.shared)

@@ -1,7 +1,6 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours; what it would find.
 
-It loads a tokenizer and no model, and leaves no file; for a corpus that was not fetched as many
-texts of the sample are counted.
+It loads a tokenizer and no model, and makes and moves no file.
 """
 
 import math
@@ -11,15 +10,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from statsmodels.stats.power import TTestPower
 
-from ingroup import corpora, models, paths
+from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.generate import SHARD_SIZE
@@ -197,14 +194,9 @@ def main(arguments: list[str] | None = None) -> int:
         if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
             raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
         rate = float(options.rate) if options.rate else None
-        with TemporaryDirectory() as folder:
-            options.instead = corpora.stand_ins(Path(folder))
-            values = {name: parameters_of(name, options) for name in names}
-            print(plan(values, rate))
-            print(*(power(name, given) for name, given in values.items()), sep="\n")
-        for corpus, file in options.instead.items():
-            if any(file in map(str, given.values()) for given in values.values()):
-                print(f"{corpus} was not fetched: texts of the sample are counted in its place.")
+        values = {name: parameters_of(name, options) for name in names}
+        print(plan(values, rate))
+        print(*(power(name, given) for name, given in values.items()), sep="\n")
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
