@@ -143,7 +143,7 @@ AGAIN      := $(if $(filter openai replay,$(USED))$(filter CORPUS SCENARIOS QUES
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
 	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(filter all notebooks,$(MAKECMDGOALS)),--shared)
 
-$(NUMBERS): $$(patsubst %,$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
+$(NUMBERS): $$(patsubst %,$$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
 	@cat $(DONE)/$@_*.txt
 	$(if $(filter default,$(RUN)),,@echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
 

@@ -60,6 +60,10 @@ def test_a_study_s_change_runs_that_study_and_what_reads_its_answers(done, study
         assert sorted(runs(done, "all", "-W", file)) == sorted([*LAST, *own])
 
 
+def test_a_value_with_commas_names_a_run_like_any_other(done):
+    assert runs(done, "10", "SETTINGS=P0,S0,T0", "RUN_READY=") == ["10_empathy_gap"]
+
+
 def test_a_change_in_what_all_share_runs_every_study(done):
     for file in ("lib/ingroup/inference/store.py", "lib/ingroup/parsing.py"):
         assert set(runs(done, "all", "-W", file)) >= {n for n in NAMES if re.match("[1-4]", n)}
