@@ -559,7 +559,7 @@ def test_a_killed_run_costs_no_call_that_was_answered(tmp_path):
 
 def tree(folder):
     """The project, without what was built; the environment is this one."""
-    for name in ("lib", "data", "notebooks", "Makefile", "pyproject.toml"):
+    for name in ("lib", "data", "figures", "notebooks", "Makefile", "pyproject.toml"):
         source = paths.ROOT / name
         ignored = shutil.ignore_patterns("raw", "__pycache__")
         copy = shutil.copytree if source.is_dir() else shutil.copy
