@@ -79,7 +79,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     with ``gain_p``; ``_holm`` as in `changes`, a family for each prompt. An item with a failed call
     is left out; the gain is NaN where Raw was not asked. Of 6 items of a judge that is sure of
     itself, whose probabilities are skewed, 0.91 of the intervals hold, and of a prompt's eleven
-    categories one has ``p_holm`` below 0.05 in 0.2 of the runs by chance (``make calibration``).
+    categories one has ``p_holm`` below 0.05 in 0.25 of the runs by chance (``make calibration``).
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False).p_right
     by_item = by_item.agg(lambda chances: chances.mean(skipna=False)).reset_index()
