@@ -198,10 +198,10 @@ def agreement(
     rows = []
     for one, other in combinations(effects, 2):
         both = effects[[one, other]].dropna()
-        row = {"one": one, "other": other, "n": len(both)}
-        row |= dict.fromkeys(("rho", "low", "high", "p"), np.nan)
-        if len(both) >= 4 and (both.nunique() > 1).all():
-            row["rho"], row["p"], _ = spearman(both[one], both[other], seed, n_permutations)
+        rho, p, _ = spearman(both[one], both[other], seed, n_permutations)
+        row = {"one": one, "other": other, "n": len(both), "rho": rho}
+        row |= {"low": np.nan, "high": np.nan, "p": p}
+        if not np.isnan(rho):
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]
             rhos = _correlation(*ranks)
             if not np.isnan(rhos).all():
