@@ -65,18 +65,19 @@ class Store:
         there = read_manifest(file)
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
-            if old != new and name == "prompts":
+            if old == new:
+                continue
+            if name == "prompts":
                 raise StoreError(
                     f"{self.folder} holds answers to other prompts than this run has: an identity, "
                     "a text, an event or a template has changed since; nothing was changed: put it "
                     f"back, or move the folder away (mv {self.folder} {self.folder}.before) and "
                     "run again to ask anew"
                 )
-            if old != new:
-                raise StoreError(
-                    f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
-                    f"{new!r}; nothing was changed: move that folder away or set it back"
-                )
+            raise StoreError(
+                f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
+                f"{new!r}; nothing was changed: move that folder away or set it back"
+            )
         self.manifest = there  # as it was written (0 or 0.0), for its hash
         return True
 
