@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import bleach
+from bs4 import BeautifulSoup, Tag
 from latex2mathml.converter import convert
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from ingroup import models
 
 _HEADS = [f"h{level}" for level in range(1, 7)]
 _TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
@@ -49,6 +52,19 @@ _CLASSES = (  # of a table's cells, for the style; those of an earlier line are 
     ("m", re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)")),
     ("s", re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)")),  # a name, kept on one line
 )
+
+_WORDS = dict.fromkeys(("NaN", "nan", "None", "<NA>", "NaT"), "\u2013") | {
+    "True": "yes",
+    "False": "no",
+}
+_EXACT = {
+    "printed",
+    "recomputed",
+    "tolerance",
+    "reply",
+    "prompt",
+    "text",
+}  # columns left as they are
 
 
 class Heading(NamedTuple):
@@ -113,8 +129,53 @@ def prose(source: str, taken: set[str]) -> str:
 
 
 def output_html(source: str) -> str:
-    """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text."""
-    return _boxed(_clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
+    """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text.
+
+    Of a table the numbering of rows goes, and its cells are written as people do (:func:`said`).
+    """
+    soup = BeautifulSoup(
+        _clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)), "html.parser"
+    )
+    for table in soup.find_all("table"):
+        _tidy(table)
+    return _boxed(soup.decode(formatter="minimal"))
+
+
+def _tidy(table: Tag) -> None:
+    """Without the numbers that pandas gives to rows; cells as people write them."""
+    rows = [row.find_all(["th", "td"]) for row in table.find_all("tr")]
+    rows = [row for row in rows if row]
+    below = [row for row in rows if row[0].find_parent("thead") is None]
+    heads = [row for row in rows if row[0].find_parent("thead")]
+    first = [row[0].get_text(strip=True) for row in below if row[0].name == "th"]
+    if len(heads) == 1 and first == [str(number) for number in range(len(below))]:
+        for row in [*heads, *below] if not heads[0][0].get_text(strip=True) else ():
+            row.pop(0).decompose()
+    names = [cell.get_text(strip=True) for cell in heads[0][::-1]] if heads else []
+    for row in below:  # counted from the right: names at the left may span rows
+        for cell, name in itertools.zip_longest(row[::-1], names[: len(row)], fillvalue=""):
+            if cell.string and name not in _EXACT:
+                cell.string = said(cell.string.strip())
+    for cell in itertools.chain(*heads):
+        if cell.string:
+            cell.string = said(cell.string.strip())
+
+
+def said(text: str) -> str:
+    """A cell as people write it: three digits of a number, yes and no, a model's name, words."""
+    if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
+        return rounded(float(text)) if len(re.sub(r"e.*|\D", "", text).lstrip("0")) > 3 else text
+    if re.fullmatch(r"[a-z]+[a-z0-9]*(_[a-z0-9]+)+", text):
+        return text.replace("_", " ")
+    known = models.find(text) if re.fullmatch(r"[\w./-]{3,60}", text) else None
+    return known.label if known and known.name == text else _WORDS.get(text, text)
+
+
+def rounded(number: float) -> str:
+    """Three significant digits of a number, whole from 100 on, without zeros at the end."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1e}" if 0 < abs(number) < 0.001 else f"{number:.3g}"
 
 
 def _boxed(rendered: str) -> str:
