@@ -99,7 +99,7 @@ def picture(output: nbformat.NotebookNode) -> dict[str, Any]:
 
 def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
     """Clean the cells: ``html`` of prose, HTML of outputs, ``alt`` of pictures. All headings."""
-    taken: set[str] = {"code", "top", "contents"}
+    taken: set[str] = {"code", "top", "contents", "replies", "claims"}
     caption, found = "Figure", []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
