@@ -15,7 +15,7 @@ from ingroup.inference.engine import FAILED
 from ingroup.inference.generate import TOKENS
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
-pd.set_option("display.max_rows", 200, "display.max_columns", 40)
+pd.set_option("display.max_rows", 200, "display.max_columns", 40, "display.max_colwidth", 300)
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
