@@ -322,6 +322,18 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     assert ran.loc["10_empathy_gap", "models"].startswith("calibrant; calibrant-null; ")
     drawn = pd.read_csv(FOLDER / "tables" / "map" / "figures.csv")
     assert drawn[["notebook", "below"]].notna().all(axis=None)
+    replies = pd.read_csv(FOLDER / "tables" / "map" / "replies.csv")
+    assert replies.groupby(["study", "model", "kind"]).excerpt.max().between(1, 3).all()
+    told = pd.read_csv(FOLDER / "tables" / "map" / "claims.csv")
+    for row in told.itertuples():  # the rule, path by path
+        walked = pd.read_csv(FOLDER / "tables" / "synthesis" / f"multiverse_{row.study}.csv")
+        own = walked[(walked.model == row.model) & (walked.claim == row.claim)]
+        sides = {"above": own.stands, "below": own.reversed}
+        equal = own.p.notna() & ~own.stands & ~own.reversed
+        share = 100 * sides.get(row.way, equal).mean()
+        assert row.share == pytest.approx(share), row.name
+        assert (row.verdict == "stands") == (share == 100)
+        assert (row.verdict == "depends") == (0 < share < 100)
     share = float(re.search(r"0?\.\d+", answer_to("00_map"))[0])
     assert 0.01 <= share <= 0.12  # 5 % are expected of 200 matrices without a gap
 

@@ -152,3 +152,16 @@ def test_model_of():
     ):
         assert published.model_of("empathy_gap", name) == printed
     assert published.model_of("giebench", "Qwen/Qwen2-7B-Instruct") is None
+
+
+def test_headlines_go_the_way_of_most_printed_numbers():
+    """Each sentence has printed numbers, which lie on the side of 0 that it names."""
+    told = pd.read_csv(paths.PUBLISHED / "headlines.csv", dtype=str)
+    assert not told.duplicated(["paper", "claim"]).any()
+    assert set(told.way) == {"above", "below", "no difference"}
+    for row in told.itertuples():
+        numbers = published.load(row.paper, int(row.table)).query(row.rows).eval(row.number)
+        assert len(numbers) >= 3, row.claim
+        assert row.sentence.strip(), row.claim
+        if row.way != "no difference":
+            assert (numbers.median() > 0) == (row.way == "above"), row.claim

@@ -14,6 +14,9 @@ from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.engine import FAILED
 from ingroup.inference.generate import TOKENS
 
+# A table is shown whole, up to what a page can hold: the report puts a long one in a box.
+pd.set_option("display.max_rows", 200, "display.max_columns", 40, "display.max_colwidth", 300)
+
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters among a notebook's names, ``globals()``: those in capitals."""

@@ -8,6 +8,7 @@ import base64
 import csv
 import io
 import os
+import re
 import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -221,6 +222,83 @@ def test_the_contents_are_a_menu_on_a_phone(browser, default):
     link.wait_for(state="visible", timeout=60_000)
 
 
+def test_a_claim_leads_to_its_figure_its_table_and_its_code(browser, default):
+    """The first screen; the code is open where the link leads, and the folder stays closed else."""
+    visitor = Visitor(browser, default, {"width": 1400, "height": 1000})
+    page = visitor.open("index.html")
+    table = page.locator("table.claims")
+    if not table.count():
+        pytest.skip("the synthesis and the map have not run in this run")
+    assert page.locator(".found li").count() >= 3
+    assert table.bounding_box()["x"] + table.bounding_box()["width"] <= 1400  # all of it in view
+    for row in table.locator("tr:has(td)").all():
+        assert row.locator(".verdict").count() >= 1
+        assert row.locator(".links a").count() >= 3
+    table.get_by_role("link", name="code").first.click()
+    page.wait_for_url("**/*code=open#Statistics")
+    assert set(
+        page.evaluate("[...document.querySelectorAll('details.code')].map(d => d.open)")
+    ) == {True}
+    assert visitor.trouble == []
+
+
+def test_replies_open_behind_their_count(browser, default):
+    visitor = Visitor(browser, default, DESKTOP)
+    found = 0
+    for name in names(default):
+        page = visitor.open(name)
+        for excerpt in page.locator("details.behind").all():
+            reply = excerpt.locator("pre.reply").first
+            assert not reply.is_visible()
+            excerpt.locator("summary").click()
+            assert excerpt.locator("pre").first.is_visible()
+            found += 1
+    if not found:
+        pytest.skip("the map has not run in this run")
+    harmless(visitor)
+
+
+def test_every_page_is_one_step_from_every_other(browser, default):
+    for name in names(default):
+        page = Visitor(browser, default, DESKTOP).open(name)
+        links = page.locator(".pages a")
+        there = sorted(link.get_attribute("href") for link in links.all())
+        assert there == [one for one in names(default) if one != "index.html"]
+        here = [] if name == "index.html" else [name]
+        marked = page.locator(".pages a[aria-current]")
+        assert [link.get_attribute("href") for link in marked.all()] == here
+
+
+def brightness(page, what, kind):
+    """Of the colour of an element as the browser shows it, from 0 (black) to 1."""
+    shown = f"getComputedStyle(document.querySelector('{what}')).{kind}"
+    red, green, blue = map(float, re.findall(r"[\d.]+", page.evaluate(shown))[:3])
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
+def test_dark_where_the_reader_has_it_dark_and_figures_stay_on_white(browser, default):
+    for name in names(default):
+        page = Visitor(browser, default, DESKTOP).open(name)
+        assert brightness(page, "body", "backgroundColor") > 0.99
+        page.emulate_media(color_scheme="dark")
+        assert brightness(page, "body", "backgroundColor") < 0.15
+        for what in ("body", "a", ".banner"):
+            assert brightness(page, what, "color") > 0.4, (name, what)
+        if page.locator("button.enlarge img").count():
+            assert brightness(page, "button.enlarge img", "backgroundColor") > 0.99
+        page.emulate_media(color_scheme="dark", media="print")
+        assert brightness(page, "body", "backgroundColor") > 0.99  # paper is white
+
+
+def test_a_verdict_stays_in_view_and_no_table_is_cut(browser, default):
+    for name in names(default):
+        page = Visitor(browser, default, {"width": 1400, "height": 1000}).open(name)
+        for cell in page.locator("thead th.verdict").all():
+            assert cell.bounding_box()["x"] + cell.bounding_box()["width"] <= 1400, name
+        cells = page.evaluate("[...document.querySelectorAll('.out td')].map(e => e.textContent)")
+        assert not {"NaN", "True", "False", "..."} & set(cells), name
+
+
 # ---- one of everything ---------------------------------------------------------------------------
 
 
@@ -248,7 +326,7 @@ def test_rows_under_a_cell_that_spans_can_be_sorted(browser, made):
     for _ in range(2):
         table.get_by_role("button", name="size").click()
     rows = [row.locator("> *").all_text_contents() for row in table.locator("tbody tr").all()]
-    assert rows == [["d", "f", "100"], ["a", "b", "10"], ["a", "c", "9"], ["d", "e", "NaN"]]
+    assert rows == [["d", "f", "100"], ["a", "b", "10"], ["a", "c", "9"], ["d", "e", "\u2013"]]
     table.get_by_role("button", name="name").click()
     assert column(table, 2) == ["b", "c", "e", "f"]
 

@@ -97,30 +97,100 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
     assert [said in page_of(name) for name in ("10_a", "20_b", "30_c")] == [0, 1, 0]
     first = plain(page_of("index"))
     assert "Demonstration: the model is the calibrant" in first
-    assert "C : No model: none was asked on this page." in first
+    assert "C No model: none was asked on this page." in first
 
 
-def test_the_first_page_compares_the_models(project):
-    """Of each claim the first path of each model, and on how many of its paths it stands."""
-    tables = project / "build" / "tables"
-    (tables / "synthesis").mkdir(parents=True)
-    rows = [
-        ("m", "gap_a", 0.5, 0.25, 0.75, "", True),
-        ("m", "gap_a", 0.1, -0.2, 0.4, "", False),
-        ("n", "gap_a", None, None, None, "nothing to z-score", False),
-        ("m", "gap_b", -1.5, -2.0, -1.0, "", False),
+CLAIMS = [  # as 00_map writes them; the last has no sentence of a paper
+    ("m", "s_one", "Group A", 90.0, 0.0, "depends", 1.76603, 1.75, 1.78, "", "above", "the gap"),
+    ("calibrant", "s_one", "Group A", 0.0, 100.0, "reversed", -2.0, -3, -1, "", "above", "the gap"),
+    ("m", "s_two", "b", 0.0, 0.46875, "not shown", None, None, None, "no gap", "above", None),
+]
+
+
+def write_claims(project):
+    """The tables of the map on which the first page rests."""
+    folder = project / "build" / "tables" / "map"
+    folder.mkdir(parents=True)
+    names = [
+        "model",
+        "study",
+        "name",
+        "share",
+        "against",
+        "verdict",
+        "estimate",
+        "low",
+        "high",
+        "reason",
+        "way",
+        "sentence",
     ]
-    columns = ["model", "claim", "estimate", "low", "high", "reason", "stands"]
-    table = pd.DataFrame(rows, columns=columns)
-    table.to_csv(tables / "synthesis" / "multiverse_some_study.csv", index=False)
-    table[["model"]].to_csv(tables / "synthesis" / "multiverse_shares.csv", index=False)
-    (found,) = report.compared(tables)
-    assert found["study"] == "some study"
-    assert found["columns"] == ["claim", "m", "n"]
-    assert found["rows"] == [
-        ["gap a", "0.5 (0.25 to 0.75); 50 %", "none: nothing to z-score"],
-        ["gap b", "-1.5 (-2 to -1); 0 %", "not asked"],
+    table = pd.DataFrame(CLAIMS, columns=names).assign(
+        place="Section 4", printed="0.58 to 1.73", figure="figure3", result="table02",
+        paths=1120, source="multiverse_shares.csv, line 2",
+    )  # fmt: skip
+    table.to_csv(folder / "claims.csv", index=False)
+    said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."]})
+    said.to_csv(folder / "found.csv", index=False)
+    return folder
+
+
+def test_the_first_page_runs_claim_by_claim(project):
+    """A row a sentence, a cell a model: verdict, estimate in three digits, shares of the paths."""
+    tables = write_claims(project).parent
+    found = report.claims(tables)
+    assert found["models"] == {"m": "m", "calibrant": "calibrant"}
+    first, second = found["rows"]
+    assert (first["name"], first["sentence"], second["sentence"]) == ("Group A", "the gap", "")
+    assert first["cells"]["m"]["estimate"] == "1.77 (1.75 to 1.78)"
+    assert first["cells"]["m"]["share"] == "stands on 90 % of 1,120 paths"
+    turned = first["cells"]["calibrant"]
+    assert turned["verdict"] == "reversed"
+    assert turned["share"] == "stands on 0 % of 1,120 paths, against it on 100 %"
+    assert second["cells"]["m"]["estimate"] == "no gap"
+    assert second["cells"]["m"]["share"].endswith("against it on 0.469 %")
+    assert report.claims(tables / "none") is None
+
+
+def test_a_claim_leads_to_its_figure_table_and_code(project):
+    write_claims(project)
+    execute(project, "10_s_one", "# One", "## Statistics", new_code_cell('out.notebook("s_one")'))
+    folder = project / "build" / "tables" / "s_one"
+    folder.mkdir()
+    (folder / "table02.csv").write_text("a\n1\n")
+    (project / "figures" / "s_one").mkdir()
+    (project / "figures" / "s_one" / "figure3.png").write_bytes(b"x")
+    page = page_of("index")
+    row = re.search(r'<td class="links">(.*?)</td>', page)[1]
+    assert re.findall('href="([^"]*)"', row) == [
+        "figures/s_one/figure3.png",
+        "tables/s_one/table02.csv",
+        "10_s_one.html?code=open#Statistics",
     ]
+    assert page.count('<tr class="study">') == 2
+    assert "4 slips &lt;b&gt;change&lt;/b&gt; a claim." in page
+
+
+def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
+    folder = write_claims(project)
+    execute(project, "10_s_one", "# One")
+    execute(project, "20_s_two", "# Two")
+    hostile = "</pre></details><script>x</script>\x1b[0m\u202e"
+    columns = ["study", "model", "kind", "trials", "call", "excerpt", "prompt", "reply"]
+    rows = [("s_one", "m", "refused", 2715, "m A", 1, "How much?", hostile)]
+    rows += [("s_one", "m", "refused", 2715, "m A", 2, "And now?", "null")]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / "replies.csv", index=False)
+    page = page_of("10_s_one")
+    opened = re.findall(r'<details class="behind">.*?</details>', page, re.S)
+    assert len(opened) == 1
+    assert "m: refused, 2,715 replies" in opened[0]
+    assert "<p>m A</p>" in opened[0]
+    assert "&lt;/pre&gt;&lt;/details&gt;&lt;script&gt;" in opened[0]
+    for text in ("How much?", "And now?", "null"):
+        assert f">{text}<" in opened[0]
+    assert page.count("<script>") == 1
+    assert "\u202e" not in page
+    assert 'class="behind"' not in page_of("20_s_two")
 
 
 # ---- printed or planted, and here ----------------------------------------------------------------
@@ -131,46 +201,21 @@ def test_verdicts_of_the_forms_that_tables_have():
         return report.verdicts(pd.DataFrame(columns)).tolist()
 
     assert verdicts(verdict=["differs", None]) == ["differs", ""]
-    expected = ["planted in the interval", "planted outside the interval"]
+    expected = ["in the 95 % interval", "outside the 95 % interval"]
     assert verdicts(inside=[True, False]) == expected
-    expected = ["the planted number", "planted in the interval", "planted outside"]
+    expected.insert(0, "the planted number")
     planted = [1.0, 2.5, 9.0]
     assert verdicts(x=[1.0, 2, 3], x_planted=planted, low=[0, 1, 2], high=[4, 3, 4]) == expected
 
 
-def test_verdicts_are_counted_by_study_and_model(project):
-    for name in ("10_a", "20_b", "30_c", "31_c_more"):
-        execute(project, name, f"# {name[3:].upper()}", "## Printed versus here")
-    execute(project, "40_d", "# D")
-    tables = project / "build" / "tables"
-    for study in ("a", "b"):
-        (tables / study).mkdir(parents=True)
-    pd.DataFrame({"model": list("mmm"), "verdict": ["yes", "no", "yes"]}).to_csv(
-        tables / "a" / "printed_versus_here.csv", index=False
-    )
-    pd.DataFrame({"model": ["calibrant"], "inside": [True]}).to_csv(
-        tables / "b" / "planted_versus_here.csv", index=False
-    )
-    found = report.versus(list(pages_of(project).values()), tables)
-    assert found["heading"] == "Printed or planted versus here"
-    assert found["rows"] == [
-        ["A", "m", "printed", "yes", 2, 3],
-        ["A", "m", "printed", "no", 1, 3],
-        ["B", "calibrant", "planted", "planted in the interval", 1, 1],
-    ]
-    assert [line[:2] for line in found["missing"]] == ["C:"]
-
-
-def test_the_audit_is_summed_by_paper(tmp_path):
-    (tmp_path / "audit").mkdir()
-    rows = [["p", "one", 3, 1], ["p", "two", 4, 0], ["q", "one", 5, 2]]
-    pd.DataFrame(rows, columns=["paper", "check", "findings", "contradicts"]).to_csv(
-        tmp_path / "audit" / "summary.csv", index=False
-    )
-    found = report.audit(tmp_path)
-    assert found["totals"] == [["p", 7, 1], ["q", 5, 2], ["all", 12, 3]]
-    assert found["rows"] == rows
-    assert report.audit(tmp_path / "none") is None
+def test_a_page_is_listed_with_the_verdicts_that_the_map_counted(project):
+    execute(project, "10_a", "# A")
+    folder = project / "build" / "tables" / "map"
+    folder.mkdir(parents=True)
+    rows = {"notebook": ["10_a", "20_b"], "verdicts": ["planted, as planted: 3 of 4", None]}
+    pd.DataFrame(rows).to_csv(folder / "what_ran.csv", index=False)
+    assert report.weighed(folder.parent) == {"10_a": "planted, as planted: 3 of 4"}
+    assert "A planted, as planted: 3 of 4 Read" in plain(page_of("index"))
 
 
 # ---- the whole folder ----------------------------------------------------------------------------
@@ -191,7 +236,7 @@ def test_what_is_missing_is_said_on_the_page(project):
     first = plain(page_of("index"))
     assert "10_a.txt is missing" in first
     assert "60_later has not run in this run: make 60 runs it." in first
-    assert "The audit has not run" in first
+    assert "No claims are weighed yet: make 60 00 reads what has run." in first
     assert not (project / "build/report/20_b.unfinished.html").exists()
 
 
@@ -333,6 +378,35 @@ def test_tables_of_pandas_lose_their_style_and_keep_their_spans():
         assert cleaned.count('<div class="scroll"><table>') == cleaned.count("</table></div>") == 1
         assert 'rowspan="2"' in cleaned
         assert re.search(r'<td class="n">1\.5', cleaned)
+
+
+def table_of(frame):
+    """The cells of a table as the report shows it, row by row."""
+    rows = re.findall(r"<tr.*?</tr>", report_html.output_html(frame.to_html()), re.S)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+
+
+def test_tables_are_written_as_people_write_them():
+    """Three digits, no numbering of rows, no NaN, True or underscore; printed digits stay."""
+    frame = pd.DataFrame({
+        "model": ["calibrant", "smollm2-135m-instruct"], "group_of": ["african_american", "x_1"],
+        "here": ["0.0242718446", "1234.5678"], "p": ["1.7041e-21", None], "stands": [True, False],
+        "printed": ["79.250", "1.0000"], "n": [10753, 5],
+    })  # fmt: skip
+    assert table_of(frame) == [
+        ["model", "group of", "here", "p", "stands", "printed", "n"],
+        ["calibrant", "african american", "0.0243", "1.7e-21", "yes", "79.250", "10753"],
+        ["SmolLM2-135M", "x 1", "1,235", "\u2013", "no", "1.0000", "5"],
+    ]
+    named = table_of(frame[["n"]].set_axis([3, 1]))  # such an index is no numbering
+    assert [row[0] for row in named] == ["", "3", "1"]
+    assert table_of(pd.DataFrame({"reply": ["None", "0.123456"]}))[1:] == [["None"], ["0.123456"]]
+
+
+def test_three_digits():
+    numbers = [0, 99.96, 100.4, -0.00012345, 0.001, 1234567.8, 12.345]
+    said = ["0", "100", "100", "-1.2e-04", "0.001", "1,234,568", "12.3"]
+    assert [report_html.rounded(number) for number in numbers] == said
 
 
 class Tags(HTMLParser):

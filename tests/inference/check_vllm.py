@@ -19,7 +19,6 @@ from safetensors.torch import load_file, save_file
 import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Sampling
-from ingroup.inference.prompts import savable
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.inference.vllm_engine import CPU_BLOCK, VLLMEngine
 from ingroup.studies.empathy_gap.design import trials
@@ -33,6 +32,14 @@ NUMBERS = tuple(map(str, range(101)))
 # Of 32 tokens each: a cache for 3 % of the religion block, about what a GPU of 80 GB holds of it
 # on the full corpus with a model of 8 billion parameters.
 FEW_BLOCKS = 256
+
+
+def savable(ids, before):
+    """Tokens of a prompt that the cached blocks of the prompt before it save, in the order of a
+    design: their common prefix in whole blocks; at least one token is left to compute."""
+    same = next((i for i, (a, b) in enumerate(zip(ids, before, strict=False)) if a != b), None)
+    same = min(len(ids), len(before)) if same is None else same
+    return min(same, len(ids) - 1) // CPU_BLOCK * CPU_BLOCK
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +154,7 @@ def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
     prompts = [engine.prompter.ids(chat) for chat in ordered]
     assert engine.llm.llm_engine.vllm_config.cache_config.block_size == CPU_BLOCK
     before = [[], *prompts[:-1]]
-    best = sum(map(partial(savable, block_size=CPU_BLOCK), prompts, before))
+    best = sum(map(savable, prompts, before))
     assert best > sum(map(len, prompts)) / 2
     shares = {}
     for name, asked in {"in order": ordered, "shuffled": shuffled}.items():

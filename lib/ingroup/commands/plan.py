@@ -20,7 +20,7 @@ from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.generate import SHARD_SIZE
-from ingroup.inference.prompts import BLOCK_SIZE, Prompter, tokens
+from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 
@@ -128,7 +128,6 @@ def table(lines: pd.DataFrame, rate: float) -> str:
             "trials": f"{line.trials:,.0f}",
             "tokens a prompt": a_prompt if known else "unknown",
             "prompt tokens": f"{line.tokens:,.0f} ± {line.error:,.0f}" if known else "unknown",
-            "cache saves": f"{line.saved / line.tokens:.0%}" if known else "unknown",
             "shards done": f"{line.done:,.0f}",
             "to do": f"{line.shards - line.done:,.0f}",
             "time to go": duration((line.trials - line.answered) / rate),
@@ -150,15 +149,12 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
             system = first.options.get("system", given.get("SYSTEM"))
             prompter = load_prompter(first.model, first.engine, system, given["BOS"])
             if isinstance(prompter, str):
-                found = dict.fromkeys(("tokens", "error", "saved"), math.nan)
+                found = dict.fromkeys(("tokens", "error"), math.nan)
                 notes.append(f"Prompt tokens are unknown: {prompter}.")
             else:
-                found = tokens(first.design, prompter, size, rng, BLOCK_SIZE)
-                notes.append(
-                    f"Tokens are counted on up to {size:,} random trials a line, ± one standard "
-                    "error. A prefix cache saves at least the share given, in blocks of "
-                    f"{BLOCK_SIZE} tokens and in the order of the design."
-                )
+                found = tokens(first.design, prompter, size, rng)
+                how = f"on up to {size:,} random trials a line, ± one standard error"
+                notes.append(f"Tokens are counted {how}.")
             found |= {"trials": len(first.design), "shards": -(-len(first.design) // SHARD_SIZE)}
             there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
             rows[name] = {key: value * len(calls) for key, value in found.items()}

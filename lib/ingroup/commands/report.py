@@ -19,10 +19,12 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, paths
+from ingroup.commands.report_html import rounded
 from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION, read_table, whose
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
+SENTENCE = ["study", "name", "way", "place", "sentence", "printed", "figure", "result"]
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 
@@ -72,80 +74,62 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
         return table["verdict"].fillna("")
     if "inside" in table:
         inside = table["inside"].astype(bool)
-        return inside.map({True: "planted in the interval", False: "planted outside the interval"})
+        return inside.map({True: "in the 95 % interval", False: "outside the 95 % interval"})
     name = next(name for name in table if f"{name}_planted" in table)
     here, planted = table[name], table[f"{name}_planted"]
     inside = planted.between(table["low"], table["high"])
-    wording = ["the planted number", "planted in the interval"]
-    chosen = np.select([np.isclose(here, planted), inside], wording, "planted outside")
+    wording = ["the planted number", "in the 95 % interval"]
+    chosen = np.select([np.isclose(here, planted), inside], wording, "outside the 95 % interval")
     return pd.Series(chosen, table.index)
 
 
-def versus(pages: list[Page], tables: Path) -> dict[str, Any]:
-    """Counts of the verdicts of each study, and sentences about what is missing, for the template.
+def weighed(tables: Path) -> dict[str, str]:
+    """The verdicts of each notebook's numbers in words, as 00_map counted them."""
+    if not (tables / "map" / "what_ran.csv").exists():
+        return {}
+    return read_table(tables / "map", "what_ran").dropna().set_index("notebook").verdicts.to_dict()
 
-    A study's page has the section "Printed versus here"; its later notebooks are left out.
+
+def claims(tables: Path) -> dict[str, Any] | None:
+    """The papers' sentences as 00_map weighs them: a row a sentence, a cell a model; None before.
+
+    ``found`` are the sentences above them, ``models`` the names of the columns, ``rows`` the
+    sentences, each with its ``cells``.
     """
-    rows, missing, kinds = [], [], set()
-    for page in pages:
-        compares = any(heading.text == "Printed versus here" for heading in page.headings)
-        if not compares or any(page.study.startswith(f"{other.study}_") for other in pages):
-            continue
-        folder = tables / page.study
-        there = {
-            kind: read_table(folder, name)
-            for kind, name in VERSUS.items()
-            if (folder / f"{name}.csv").exists()
-        }
-        kinds |= set(there)
-        if not there:
-            names = (
-                f"build/tables/{page.study}/ has neither {'.csv nor '.join(VERSUS.values())}.csv"
-            )
-            says = "no table puts other numbers beside this run's"
-            missing.append(f"{page.title}: {says} ({names}).")
-        for kind, table in there.items():
-            none = pd.Series("", table.index)
-            for model, own in verdicts(table).groupby(table.get("model", none), sort=False):
-                for verdict, count in own.value_counts(sort=False).items():
-                    rows.append([page.title, model, kind, verdict, int(count), len(own)])
-    beside = " or ".join(kind for kind in VERSUS if kind in kinds) or "printed"
-    return {"heading": f"{beside.capitalize()} versus here", "rows": rows, "missing": missing}
-
-
-def compared(tables: Path) -> list[dict[str, Any]]:
-    """Claims by model: the estimate on the first path, the share of paths on which they stand."""
-    found = []
-    for file in sorted((tables / "synthesis").glob("multiverse_*.csv")):
-        table, study = read_table(file.parent, file.stem), file.stem.removeprefix("multiverse_")
-        if study in ("shares", "options") or table.empty:
-            continue
-        every = table.groupby(["claim", "model"], sort=False)
-        first = every.nth(0).set_index(["claim", "model"])  # and not the first that is no NaN
-        stands = 100 * every.stands.mean()
-        cells = [
-            f"{row.estimate:.2g} ({row.low:.2g} to {row.high:.2g}); {stands[key]:.0f} %"
-            if row.estimate == row.estimate
-            else f"none: {row.reason}"
-            for key, row in first[["estimate", "low", "high", "reason"]].iterrows()
-        ]
-        wide = pd.Series(cells, first.index).unstack(sort=False).fillna("not asked")
-        columns = ["claim", *map(models.label, wide)]
-        rows = wide.rename(index=lambda name: name.replace("_", " ")).reset_index()
-        shown = {"columns": columns, "rows": rows.to_numpy().tolist()}
-        found.append({"study": study.replace("_", " "), **shown})
-    return found
-
-
-def audit(tables: Path) -> dict[str, list] | None:
-    """What the audit found, by paper and by check; None where it has not run."""
-    if not (tables / "audit" / "summary.csv").exists():
+    if not (tables / "map" / "claims.csv").exists():
         return None
-    summary = read_table(tables / "audit", "summary")
-    totals = summary.groupby("paper", sort=False).sum(numeric_only=True).reset_index()
-    totals.loc[len(totals)] = ["all", *totals.iloc[:, 1:].sum()]
-    shown = {"columns": list(totals), "totals": totals.to_numpy(object).tolist()}
-    return shown | {"all_columns": list(summary), "rows": summary.to_numpy(object).tolist()}
+    table, rows = read_table(tables / "map", "claims"), []
+    table[SENTENCE] = table[SENTENCE].fillna("")
+    for _, own in table.groupby(["study", "name"], sort=False):
+        cells = {row.model: _cell(row) for row in own.itertuples()}
+        rows.append({"cells": cells, **own.iloc[0][SENTENCE].to_dict()})
+    names = {name: models.label(name) for name in table.model.unique()}
+    found = read_table(tables / "map", "found").sentence.tolist()
+    return {"found": found, "models": names, "rows": rows}
+
+
+def _cell(row: Any) -> dict[str, str]:
+    """A claim of one model: verdict, its class, the estimate, and on how many paths it stands."""
+    told = f"{rounded(row.estimate)} ({rounded(row.low)} to {rounded(row.high)})"
+    turned = f", against it on {rounded(row.against)} %" if row.against else ""
+    return {
+        "verdict": row.verdict,
+        "kind": row.verdict.replace(" ", "-"),
+        "estimate": row.reason if row.estimate != row.estimate else told,
+        "share": f"stands on {rounded(row.share)} % of {row.paths:,} paths{turned}",
+        "row": row.source,
+    }
+
+
+def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
+    """By study the excerpts that 00_map took: each some trials of one kind, prompt and reply."""
+    if not (tables / "map" / "replies.csv").exists():
+        return {}
+    table, found = read_table(tables / "map", "replies").fillna(""), {}
+    table["model"] = table.model.map(models.label)
+    for (study, *_), own in table.groupby(["study", "model", "kind"], sort=False):
+        found.setdefault(study, []).append(own.to_dict("records"))
+    return found
 
 
 def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:
@@ -192,24 +176,28 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     exported, frame, lost = exporter(), _frame(), []
+    files, told = copies(folder, paths.figure_folder(run), fresh), claims(folder / "tables")
+    behind = replies(folder / "tables")
     for page in every:
         lost += page.relink(pages)
-        text, _ = exported.from_notebook_node(page.notebook, {"page": page, "frame": frame})
+        page.attach(files.get(page.study, {}))
+        shown = {"page": page, "pages": every, "frame": frame, "claims": told}
+        shown["replies"] = behind.get(page.study, [])
+        text, _ = exported.from_notebook_node(page.notebook, shown)
         (fresh / page.file).write_text(text, "utf8")
 
     main = next((page for page in every if page.banner.kind != "none"), every[0])
     known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
     text = exported.environment.get_template("contents.html.j2").render(
-        resources={"frame": frame},
+        resources={"frame": frame, "pages": every},
         run=run,
         pages=every,
         banner=main.banner,
         others=[page for page in every if page.banner != main.banner],
-        versus=versus(every, folder / "tables"),
-        compared=compared(folder / "tables"),
+        weighed=weighed(folder / "tables"),
+        claims=told,
         unfinished=sorted(known - set(pages)),
-        files=copies(folder, paths.figure_folder(run), fresh),
-        audit=audit(folder / "tables"),
+        files=files,
     )
     (fresh / "index.html").write_text(text, "utf8")
     shutil.rmtree(target, ignore_errors=True)

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import bleach
+from bs4 import BeautifulSoup, Tag
 from latex2mathml.converter import convert
 from nbconvert.filters import strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from ingroup import models
 
 _HEADS = [f"h{level}" for level in range(1, 7)]
 _TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
@@ -49,6 +52,9 @@ _CLASSES = (  # of a table's cells, for the style; those of an earlier line are 
     ("m", re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)")),
     ("s", re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)")),  # a name, kept on one line
 )
+
+_WORDS = {"True": "yes", "False": "no", **dict.fromkeys(("NaN", "nan", "None", "<NA>"), "\u2013")}
+_EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text"}  # columns left as is
 
 
 class Heading(NamedTuple):
@@ -113,8 +119,49 @@ def prose(source: str, taken: set[str]) -> str:
 
 
 def output_html(source: str) -> str:
-    """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text."""
-    return _boxed(_clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN)))
+    """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text.
+
+    Of a table the numbering of rows goes, and its cells are written as people do (:func:`said`).
+    """
+    clean = _clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN))
+    soup = BeautifulSoup(clean, "html.parser")
+    for table in soup.find_all("table"):
+        _tidy(table)
+    return _boxed(soup.decode(formatter="minimal"))
+
+
+def _tidy(table: Tag) -> None:
+    """Without the numbers that pandas gives to rows; cells as people write them."""
+    heads, below = (
+        [row.find_all(["th", "td"]) for row in table.select(f"{part} tr")]
+        for part in ("thead", "tbody")
+    )
+    names = [cell.get_text(strip=True) for cell in heads[0]] if heads else []
+    first = [row[0].get_text(strip=True) for row in below if row[0].name == "th"]
+    if len(heads) == 1 and names[0] == "" and first == [*map(str, range(len(below)))]:
+        for row in (*heads, *below):
+            row.pop(0).decompose()
+    for row in (*heads, *below):  # counted from the right: names at the left may span rows
+        for cell, name in itertools.zip_longest(row[::-1], names[: -len(row) - 1 : -1]):
+            if cell.string and (name not in _EXACT or row in heads):
+                cell.string = said(cell.string.strip())
+
+
+def said(text: str) -> str:
+    """A cell as people write it: three digits of a number, yes and no, a model's name, words."""
+    if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
+        return rounded(float(text)) if len(re.sub(r"e.*|\D", "", text).lstrip("0")) > 3 else text
+    if re.fullmatch(r"[a-z]+[a-z0-9]*(_[a-z0-9]+)+", text):
+        return text.replace("_", " ")
+    known = models.find(text) if re.fullmatch(r"[\w./-]{3,60}", text) else None
+    return known.label if known and known.name == text else _WORDS.get(text, text)
+
+
+def rounded(number: float) -> str:
+    """Three significant digits of a number, whole from 100 on, without zeros at the end."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1e}" if 0 < abs(number) < 0.001 else f"{number:.3g}"
 
 
 def _boxed(rendered: str) -> str:

@@ -59,6 +59,12 @@ class Page:
         whole = [part for part in drawn if part["alt"].startswith("At a glance")]
         return next(iter(whole + drawn), None)
 
+    def attach(self, files: dict[str, list[tuple[str, str]]]) -> None:
+        """Give each cell the (name, kind, address) of its study's files that its source names."""
+        for cell in self.notebook.cells:
+            named = [name for name in files if f'"{name}"' in cell.source]
+            cell.files = [(n, *file) for n in named for file in files[n] if cell.get("outputs")]
+
     def relink(self, pages: dict[str, "Page"]) -> list[str]:
         """Give links their addresses in the report; those that lead to no notebook are returned."""
         lost = []
@@ -93,7 +99,7 @@ def picture(output: nbformat.NotebookNode) -> dict[str, Any]:
 
 def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
     """Clean the cells: ``html`` of prose, HTML of outputs, ``alt`` of pictures. All headings."""
-    taken: set[str] = {"code", "top", "contents"}
+    taken: set[str] = {"code", "top", "contents", "replies", "claims"}
     caption, found = "Figure", []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

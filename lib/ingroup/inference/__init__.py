@@ -4,29 +4,10 @@ An engine with a heavy library is imported by ``make_engine`` when it is chosen,
 waits for torch who only reads a store.
 """
 
+# ruff: noqa: F401 (what is imported here is meant for others)
+
 from ingroup.inference.call import Call, ask, rated, rated_by, stored, there
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
 from ingroup.inference.generate import fill, open_store, usage
 from ingroup.inference.store import Store, StoreError, parts
-
-__all__ = [
-    "Call",
-    "Engine",
-    "EngineError",
-    "Reply",
-    "Sampling",
-    "Store",
-    "StoreError",
-    "ask",
-    "fill",
-    "find_model",
-    "make_engine",
-    "open_store",
-    "parts",
-    "rated",
-    "rated_by",
-    "stored",
-    "there",
-    "usage",
-]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 SystemRole = Literal["keep", "fold", "plain"]
 Bos = Literal["template", "released"]
 
-BLOCK_SIZE = 16  # tokens that a prefix cache keeps or forgets together: vLLM's default on a GPU
 LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
 
 _PROBE = [
@@ -151,37 +150,18 @@ def _common(a: Sequence[int], b: Sequence[int]) -> int:
     return next((i for i in range(shorter) if a[i] != b[i]), shorter)
 
 
-def savable(ids: Sequence[int], before: Sequence[int], block_size: int = BLOCK_SIZE) -> int:
-    """Tokens of a prompt that the cached blocks of the prompt before it save.
-
-    The longest common prefix in whole blocks; at least one token is left to compute. Where prompts
-    with a common prefix stand together, as in a design, no earlier prompt saves more (LCP(x_j, x_i)
-    for j < i is the least of LCP(x_k-1, x_k) for j < k <= i). Narratives that begin alike may stand
-    apart: against all earlier prompts it is the same on the sample corpus, 99.9 % of theirs on
-    crowd-enVent in P0,S0,T0 and 91 % in P0,S0,T1, where a block ends in "I felt ...".
-    """
-    return min(_common(ids, before), len(ids) - 1) // block_size * block_size
-
-
 def tokens(
-    asked: Design, prompter: Prompter, size: int, rng: np.random.Generator, block_size: int
+    asked: Design, prompter: Prompter, size: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Prompt tokens of a design, estimated from a random sample of its trials.
 
     ``size`` trials are drawn without replacement, at least 2, all of a smaller design; ``rng`` is
     one for all parts of a plan: with a seed for each they would draw the same trials. ``tokens`` is
     N times the sample's mean; ``error`` its standard error N s sqrt((1 - n/N) / n), with s^2 the
-    sample variance (Cochran 1977, section 2.6; 0 where all were drawn); ``saved`` N times the mean
-    of :func:`savable`.
+    sample variance (Cochran 1977, section 2.6; 0 where all were drawn).
     """
     number = len(asked)
     drawn = rng.choice(number, min(size, number), replace=False)
-    lengths, saved = [], []
-    for index in map(int, drawn):
-        ids = prompter.ids(asked[index].messages)
-        before = prompter.ids(asked[index - 1].messages) if index else []
-        lengths.append(len(ids))
-        saved.append(savable(ids, before, block_size))
+    lengths = [len(prompter.ids(asked[index].messages)) for index in map(int, drawn)]
     spread = np.std(lengths, ddof=1) * math.sqrt((1 - len(drawn) / number) / len(drawn))
-    values = {"tokens": np.mean(lengths), "error": spread, "saved": np.mean(saved)}
-    return {name: float(number * value) for name, value in values.items()}
+    return {"tokens": number * float(np.mean(lengths)), "error": number * float(spread)}

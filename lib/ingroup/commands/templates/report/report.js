@@ -158,7 +158,19 @@ function sortable(table) {
     });
   }
 }
-for (const table of document.querySelectorAll("table")) sortable(table);
+for (const table of document.querySelectorAll("table:not(.claims)")) sortable(table);
+
+// The verdict stays in view where a table is wider than the page; a long table scrolls in its box.
+for (const table of document.querySelectorAll(".scroll > table:not(.claims)")) {
+  if (table.rows.length > 40) table.parentElement.classList.add("long");
+  const head = table.tHead ? [...table.tHead.rows[0].cells] : [];
+  const place = head.findIndex((cell) => /^verdict/.test(cell.textContent.trim()));
+  if (place < 0) continue;
+  for (const row of table.rows) {
+    const cell = row.cells[row.cells.length - head.length + place]; // names may span rows
+    if (cell) cell.classList.add("verdict");
+  }
+}
 
 // A box that scrolls can be reached and moved from the keyboard.
 for (const box of document.querySelectorAll(".scroll, pre")) {
