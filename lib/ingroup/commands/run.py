@@ -1,17 +1,15 @@
 """Run a notebook with papermill: check its parameters first, keep its result only if whole."""
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import papermill
-from nbclient.exceptions import DeadKernelError
-from papermill.exceptions import PapermillExecutionError
-
-from ingroup import paths
-from ingroup.commands.parameters import command_line, parameters_of
+from ingroup import models, paths
+from ingroup.commands.parameters import calls_of, command_line, parameters_of
+from ingroup.inference import EngineError, StoreError, kept, lacking
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -21,59 +19,142 @@ KERNEL = {
     "progress_bar": False,
     "start_timeout": 600,  # seconds; a busy machine may need many
     "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
+    "coalesce_streams": True,  # of a bar that moves its last state
 }
+OWN = ("InputError", "EngineError", "StoreError")  # a sentence each; others need their traceback
 
 
-def execute(notebook: str, parameters: dict[str, Any]) -> Path:
+class Progress:
+    """What a notebook does, on standard error: lines that begin with its name, each written whole.
+
+    So notebooks that run side by side do not mix. A bar moves each second where a person looks at
+    one notebook, else it is a line at most every ten seconds.
+    """
+
+    def __init__(self, head: str, alone: bool):
+        self.head, self.moving = head, alone and sys.stderr.isatty()
+        self.started, self._open, self._shown = time.monotonic(), "", 0.0
+
+    def line(self, text: str) -> None:
+        sys.stderr.write(f"{self.head}: {text}\n")
+        sys.stderr.flush()
+
+    def write(self, text: str) -> None:
+        """Take what the kernel wrote, whole lines or the states of a bar."""
+        if self.moving:
+            sys.stderr.write(text)
+            return
+        *lines, self._open = (self._open + text).split("\n")
+        for line in lines:
+            if whole := line.rpartition("\r")[2].strip():
+                self.line(whole)
+        state = self._open.rpartition("\r")[2].strip()
+        if state and time.monotonic() - self._shown > 10:
+            self.line(state)
+            self._shown = time.monotonic()
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+    def step(self, cell: Any, cell_index: int) -> None:
+        """Say which section of the notebook begins."""
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            self.line(cell.source.split("\n")[0].removeprefix("## "))
+
+
+def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None = None) -> Path:
     """Run a notebook from top to bottom and move the executed copy to `ingroup.paths.executed`.
 
-    Raises PapermillExecutionError where a cell fails; the unfinished copy stays beside the target.
+    Raises PapermillExecutionError where a cell fails. What ends before its end leaves no copy, and
+    of a run that is new no folder.
     """
+    import papermill  # seconds, which a wrong parameter does not wait for
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    progress = progress or Progress(notebook, alone=False)
     target = paths.executed(notebook, parameters["RUN"])
+    folder, unfinished = target.parent.parent, target.with_name(f"{notebook}.unfinished.ipynb")
+    new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
-    for attempt in (1, 2):
-        try:
-            papermill.execute_notebook(
-                str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
-                str(unfinished),
-                parameters=parameters,
-                stderr_file=sys.stderr,  # progress bars; what a cell prints stays in the notebook
-                **KERNEL,
-            )
-            break
-        except (DeadKernelError, RuntimeError) as error:
-            # Kernels that start side by side can draw the same port; a second try is enough.
-            if attempt == 2 or isinstance(error, PapermillExecutionError):
-                raise
-    os.replace(unfinished, target)
+    try:
+        for attempt in (1, 2):
+            try:
+                papermill.execute_notebook(
+                    str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
+                    str(unfinished),
+                    parameters=parameters,
+                    stderr_file=progress,  # what a cell prints stays in the notebook
+                    on_cell_start=progress.step,
+                    **KERNEL,
+                )
+                break
+            except (DeadKernelError, RuntimeError) as error:
+                # Kernels that start side by side can draw the same port; a second try is enough.
+                if attempt == 2 or isinstance(error, PapermillExecutionError):
+                    raise
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+        if new and not any(target.parent.iterdir()):  # no other notebook of the run is there
+            shutil.rmtree(folder)
     return target
+
+
+def stopped(notebook: str, parameters: dict[str, Any]) -> str:
+    """The sentence for who pressed Ctrl-C: how many answers are stored."""
+    asked = [c for c in calls_of(notebook, parameters) if paths.RECORDINGS not in c.folder.parents]
+    found = f"{kept(asked):,} answers kept; " if asked else ""
+    return f"stopped; {found}the same line goes on"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
     parser = command_line(__doc__)
     parser.add_argument("notebook")
+    parser.add_argument("--check", action="store_true", help="check the parameters, run nothing")
     options = parser.parse_args(arguments)
-    notebook, started = options.notebook, time.monotonic()
+    notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
     try:
         parameters = parameters_of(notebook, options)
-        target = execute(notebook, parameters)
-    except InputError as error:
+        paths.run_folder(options.run)
+        if options.check:
+            return 0
+        asked = models.asked(parameters) if "MODELS" in parameters else []
+        if "openai" in [model.engine for model in asked]:
+            lacking(calls_of(notebook, parameters), parameters)
+    except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
+    place = f"[{names.index(notebook) + 1}/{len(names)}] " if options.shared else ""
+    progress = Progress(f"{place}{notebook}", alone=not options.shared)
+    return finished(notebook, parameters, progress)
+
+
+def finished(notebook: str, parameters: dict[str, Any], progress: Progress) -> int:
+    """Run a notebook and say how it ended; the status for the command line."""
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        target = execute(notebook, parameters, progress)
     except PapermillExecutionError as error:
-        cell = f"{notebook}, cell {error.exec_count}"
-        print(f"{cell}: {error.ename}: {error.evalue}", file=sys.stderr)
+        if error.ename not in OWN:
+            print(*error.traceback, sep="\n", file=sys.stderr)
+        progress.line(f"cell {error.exec_count}: {error.ename}: {error.evalue}")
         return 1
     except DeadKernelError:
         why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
-        print(f"{notebook}: {why} (a smaller BATCH_SIZE needs less)", file=sys.stderr)
+        progress.line(f"{why} (a smaller BATCH_SIZE needs less)")
         return 1
+    except KeyboardInterrupt:
+        progress.line(stopped(notebook, parameters))
+        return 130
+    took = f"{time.monotonic() - progress.started:.0f} s"
+    progress.line(f"done in {took}")
     given = {name: value for name, value in parameters.items() if name != "RUN" and value != ""}
     shown = ", ".join(f"{name}={value}" for name, value in given.items()) or "no parameters"
-    took = f"{notebook}: {time.monotonic() - started:.0f} s, {shown}\n"
-    target.with_suffix(".txt").write_text(took, "utf8")
+    target.with_suffix(".txt").write_text(f"{notebook}: {took}, {shown}\n", "utf8")
     return 0
 
 

@@ -4,7 +4,7 @@ An engine with a heavy library is imported by ``make_engine`` when it is chosen,
 waits for torch who only reads a store.
 """
 
-from ingroup.inference.call import Call, ask, rated, rated_by, stored, there
+from ingroup.inference.call import Call, ask, kept, lacking, rated, rated_by, stored, there
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
 from ingroup.inference.generate import fill, generate, open_store, usage
@@ -22,6 +22,8 @@ __all__ = [
     "fill",
     "find_model",
     "generate",
+    "kept",
+    "lacking",
     "make_engine",
     "open_store",
     "parts",

@@ -133,6 +133,30 @@ def there(calls: Iterable[Call]) -> list[Call]:
     return found
 
 
+def kept(calls: Iterable[Call]) -> int:
+    """How many answers to these calls are on disk, by the names of shards and the journals."""
+    found = 0
+    for call in calls:
+        with suppress(StoreError):
+            store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
+            found += sum(stop - start for start, stop in map(store.bounds, store.files()))
+            found += len(store.journal().kept)
+    return found
+
+
+def lacking(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
+    """The calls whose stores do not hold all answers, of an engine that can give them.
+
+    EngineError where that is a server, and its key is missing or nothing listens at its address;
+    StoreError where a store answers something else.
+    """
+    given, revision = _options(parameters), cache(models.revision)
+    found = [call for call in calls if not _answered(call, given | call.options, revision)]
+    for model in {call.model for call in found if call.engine == "openai"}:
+        make_engine("openai", model, **given).knock()
+    return found
+
+
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
@@ -144,11 +168,12 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
-    given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
-    revision = cache(models.revision)
-    open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
+    given, open_calls = _options(parameters), lacking(calls, parameters)
     absent = [call for call in open_calls if call.engine == STORED]
     asked = [call for call in open_calls if call.engine != STORED]
+    if asked and (found := kept(calls)):
+        total = sum(len(call.design) for call in calls)
+        print(f"{found:,} of {total:,} answers found; asking the rest", file=sys.stderr)
     for _, group in groupby(asked, lambda call: (call.model, call.engine)):
         same = list(group)
         if unsettled := [call.title for call in same if not call.settled]:
@@ -168,6 +193,11 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
             raise StoreError(told)
         print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
+
+
+def _options(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's options among a notebook's parameters."""
+    return {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
 
 
 def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:

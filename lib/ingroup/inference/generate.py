@@ -51,8 +51,10 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
             again = [failed[start : start + store.shard_size] for start in starts]
             done = store.trials - sum(map(len, [*new, *again]))
             with tqdm(
-                total=store.trials, initial=done, desc=title, unit=" prompts", mininterval=5
-            ) as progress:
+                total=store.trials, initial=done, desc=title, leave=False, mininterval=1,
+                bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
+                unit=" prompts",
+            ) as progress:  # fmt: skip
                 if isinstance(engine, Cluster):
                     ask = engine.replies
                 elif hasattr(engine, "answer_each"):
@@ -113,6 +115,7 @@ def _each(
     journal = store.journal()
     for place, numbers in enumerate(todo):
         rest = [number for number in numbers if number not in journal.kept]
+        progress.update(len(numbers) - len(rest))
 
         def keep(index: int, reply: Reply, rest: Sequence[int] = rest) -> None:
             journal.add(rest[index], reply)

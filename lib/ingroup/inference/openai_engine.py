@@ -86,6 +86,18 @@ class OpenAIEngine:
             raise EngineError("OPENAI_API_KEY holds characters that no key has; copy it again")
         return key
 
+    def knock(self) -> None:
+        """EngineError where nothing listens at the address; what answers, and how, is not read."""
+        try:
+            httpx2.get(self.base_url, timeout=10)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            where = self.identity()["base_url"]
+            raise EngineError(
+                f"no server is at {where} ({error}): start it, or check BASE_URL"
+            ) from error
+        except httpx2.HTTPError:
+            pass  # a server that says something else is there
+
     def identity(self) -> dict[str, str]:
         """Engine, the client's version, model, and the server's address without its scheme.
 
