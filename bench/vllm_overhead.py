@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ingroup import paths
-from ingroup.inference import Sampling, generate, open_store
+from ingroup.inference import Sampling, fill, open_store
 from ingroup.inference.vllm_engine import VLLMEngine
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
@@ -43,7 +43,8 @@ def main() -> None:
     def ours() -> None:
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Path(folder), plan, engine, SAMPLING)
-            generate(plan, engine, store, SAMPLING)
+            fill(plan, engine, store, SAMPLING)
+            store.read()
 
     seconds(bare, engine)  # the first round warms up
     rounds = [(seconds(ours, engine), seconds(bare, engine)) for _ in range(ROUNDS)]

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, generate, open_store
+from ingroup.inference import Reply, Sampling, fill, open_store
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
@@ -54,4 +54,5 @@ class Toy:
 
 def run(plan, folder, engine, shard_size=50, sampling=SAMPLING):
     store = open_store(folder, plan, engine, sampling, shard_size)
-    return generate(plan, engine, store, sampling)
+    fill(plan, engine, store, sampling)
+    return store.read()

@@ -9,7 +9,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, command_line, parameters_of
-from ingroup.inference import EngineError, StoreError, kept, lacking
+from ingroup.inference import EngineError, StoreError, ask, kept, lacking
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -22,6 +22,10 @@ KERNEL = {
     "coalesce_streams": True,  # of a bar that moves its last state
 }
 OWN = ("InputError", "EngineError", "StoreError")  # a sentence each; others need their traceback
+
+
+class Failed(Exception):
+    """A notebook that did not come to its end; the message says at which cell and why."""
 
 
 class Progress:
@@ -65,8 +69,8 @@ class Progress:
 def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None = None) -> Path:
     """Run a notebook from top to bottom and move the executed copy to `ingroup.paths.executed`.
 
-    Raises PapermillExecutionError where a cell fails. What ends before its end leaves no copy, and
-    of a run that is new no folder.
+    Raises Failed where a cell fails or the kernel dies. What does not come to its end leaves no
+    copy, and of a run that is new no folder.
     """
     import papermill  # seconds, which a wrong parameter does not wait for
     from nbclient.exceptions import DeadKernelError
@@ -94,11 +98,28 @@ def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None
                 if attempt == 2 or isinstance(error, PapermillExecutionError):
                     raise
         os.replace(unfinished, target)
+    except PapermillExecutionError as error:
+        trace = "" if error.ename in OWN else "\n".join([*error.traceback, ""])
+        cell = f"cell {error.exec_count}: {error.ename}: {error.evalue}"
+        raise Failed(f"{trace}{cell}") from error
+    except DeadKernelError as error:
+        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
+        raise Failed(f"{why} (a smaller BATCH_SIZE needs less)") from error
     finally:
         unfinished.unlink(missing_ok=True)
         if new and not any(target.parent.iterdir()):  # no other notebook of the run is there
             shutil.rmtree(folder)
     return target
+
+
+def answer(notebook: str, parameters: dict[str, Any]) -> None:
+    """Ask and store what the notebook of a study would ask, without it."""
+    calls = calls_of(notebook, parameters)
+    if not all(call.settled for call in calls):  # texts that come first
+        ask([call for call in calls if call.settled], parameters)
+        calls = calls_of(notebook, parameters)
+    sizes = [len(call.design) for call in ask(calls, parameters)]
+    print(f"{len(sizes)} calls, {sum(sizes):,} prompts are answered and stored")
 
 
 def stopped(notebook: str, parameters: dict[str, Any]) -> str:
@@ -113,8 +134,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = command_line(__doc__)
     parser.add_argument("notebook")
     parser.add_argument("--check", action="store_true", help="check the parameters, run nothing")
+    parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
     options = parser.parse_args(arguments)
     notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
+    place = f"[{names.index(notebook) + 1}/{len(names)}] " if options.shared else ""
+    progress = Progress(f"{place}{notebook}", alone=not options.shared)
     try:
         parameters = parameters_of(notebook, options)
         paths.run_folder(options.run)
@@ -123,29 +147,15 @@ def main(arguments: list[str] | None = None) -> int:
         asked = models.asked(parameters) if "MODELS" in parameters else []
         if "openai" in [model.engine for model in asked]:
             lacking(calls_of(notebook, parameters), parameters)
+        if options.ask:
+            answer(notebook, parameters)
+            return 0
+        target = execute(notebook, parameters, progress)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
-    place = f"[{names.index(notebook) + 1}/{len(names)}] " if options.shared else ""
-    progress = Progress(f"{place}{notebook}", alone=not options.shared)
-    return finished(notebook, parameters, progress)
-
-
-def finished(notebook: str, parameters: dict[str, Any], progress: Progress) -> int:
-    """Run a notebook and say how it ended; the status for the command line."""
-    from nbclient.exceptions import DeadKernelError
-    from papermill.exceptions import PapermillExecutionError
-
-    try:
-        target = execute(notebook, parameters, progress)
-    except PapermillExecutionError as error:
-        if error.ename not in OWN:
-            print(*error.traceback, sep="\n", file=sys.stderr)
-        progress.line(f"cell {error.exec_count}: {error.ename}: {error.evalue}")
-        return 1
-    except DeadKernelError:
-        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
-        progress.line(f"{why} (a smaller BATCH_SIZE needs less)")
+    except Failed as error:
+        progress.line(str(error))
         return 1
     except KeyboardInterrupt:
         progress.line(stopped(notebook, parameters))

@@ -7,7 +7,7 @@ waits for torch who only reads a store.
 from ingroup.inference.call import Call, ask, kept, lacking, rated, rated_by, stored, there
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 from ingroup.inference.engines import find_model, make_engine
-from ingroup.inference.generate import fill, generate, open_store, usage
+from ingroup.inference.generate import fill, open_store, usage
 from ingroup.inference.store import Store, StoreError, parts
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "ask",
     "fill",
     "find_model",
-    "generate",
     "kept",
     "lacking",
     "make_engine",

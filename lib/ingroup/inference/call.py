@@ -150,7 +150,8 @@ def lacking(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     EngineError where that is a server, and its key is missing or nothing listens at its address;
     StoreError where a store answers something else.
     """
-    given, revision = _options(parameters), cache(models.revision)
+    given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    revision = cache(models.revision)
     found = [call for call in calls if not _answered(call, given | call.options, revision)]
     for model in {call.model for call in found if call.engine == "openai"}:
         make_engine("openai", model, **given).knock()
@@ -168,7 +169,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
-    given, open_calls = _options(parameters), lacking(calls, parameters)
+    given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    open_calls = lacking(calls, parameters)
     absent = [call for call in open_calls if call.engine == STORED]
     asked = [call for call in open_calls if call.engine != STORED]
     if asked and (found := kept(calls)):
@@ -193,11 +195,6 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
             raise StoreError(told)
         print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
-
-
-def _options(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's options among a notebook's parameters."""
-    return {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
 
 
 def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:

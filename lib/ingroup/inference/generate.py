@@ -72,14 +72,6 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
 
 
-def generate(
-    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = ""
-) -> pd.DataFrame:
-    """:func:`fill` a store and read it as one table, which has to fit into memory."""
-    fill(design, engine, store, sampling, title)
-    return store.read()
-
-
 def _ahead(
     engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
