@@ -52,6 +52,12 @@ def test_where_nothing_changed_nothing_runs(done):
     assert runs(done, "all") == []
 
 
+def test_all_ends_with_what_the_run_showed(done):
+    assert (
+        make(done, "-n", "all").stdout.splitlines()[-1].endswith("ingroup.commands.runs 'default'")
+    )
+
+
 @pytest.mark.parametrize("study", ["empathy_gap", "biased_samaritan", "giebench", "stereomap"])
 def test_a_study_s_change_runs_that_study_and_what_reads_its_answers(done, study):
     own = [name for name in NAMES if study in name and "audit" not in name]

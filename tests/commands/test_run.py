@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import socket
@@ -117,6 +118,12 @@ def test_what_is_stored_is_counted_when_a_run_is_stopped(monkeypatch, tmp_path):
     store.journal().add(3, Reply("[[B]]", "stop"))
     says = run.stopped("30_giebench", given)
     assert says == "stopped; 51 answers kept; the same line goes on"
+
+
+def test_tests_leave_the_build_of_the_user_alone():
+    """Theirs is a folder outside the project, which a kernel finds in the environment."""
+    assert not paths.BUILD.is_relative_to(paths.ROOT)
+    assert os.environ["INGROUP_BUILD"] == str(paths.BUILD)
 
 
 @pytest.mark.parametrize("moving", [False, True])
