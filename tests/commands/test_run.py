@@ -91,6 +91,14 @@ def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys):
     assert re.fullmatch(r"\[1/1\] tiny: done in \d+ s", last)
 
 
+def test_an_executed_notebook_keeps_what_was_said_but_no_states_of_a_bar(tiny):
+    code = "import sys\nfor text in ('1 of 2\\r', '2 of 2\\r', '\\r', 'a note\\n'):\n"
+    write(paths.NOTEBOOKS / "tiny.ipynb", f"{code}    print(text, end='', file=sys.stderr)")
+    assert run.main(["tiny"]) == 0
+    (output,) = nbformat.read(tiny / "tiny.ipynb", as_version=4).cells[-1].outputs
+    assert output.text == "a note\n"
+
+
 def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     """The notebook interrupts whoever runs it, as a terminal would, and goes on."""
     code = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"

@@ -1,6 +1,7 @@
 """Run a notebook with papermill: check its parameters first, keep its result only if whole."""
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -19,7 +20,6 @@ KERNEL = {
     "progress_bar": False,
     "start_timeout": 600,  # seconds; a busy machine may need many
     "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
-    "coalesce_streams": True,  # of a bar that moves its last state
 }
 OWN = ("InputError", "EngineError", "StoreError")  # a sentence each; others need their traceback
 
@@ -72,7 +72,8 @@ def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None
     Raises Failed where a cell fails or the kernel dies. What does not come to its end leaves no
     copy, and of a run that is new no folder.
     """
-    import papermill  # seconds, which a wrong parameter does not wait for
+    import nbformat  # with papermill seconds, which a wrong parameter does not wait for
+    import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
@@ -84,7 +85,7 @@ def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None
     try:
         for attempt in (1, 2):
             try:
-                papermill.execute_notebook(
+                whole = papermill.execute_notebook(
                     str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
                     str(unfinished),
                     parameters=parameters,
@@ -97,6 +98,10 @@ def execute(notebook: str, parameters: dict[str, Any], progress: Progress | None
                 # Kernels that start side by side can draw the same port; a second try is enough.
                 if attempt == 2 or isinstance(error, PapermillExecutionError):
                     raise
+        for output in (output for cell in whole.cells for output in cell.get("outputs", ())):
+            if output.get("name") == "stderr":  # bars that moved for hours are no log
+                output.text = re.sub(r"[^\n]*\r", "", output.text)
+        nbformat.write(whole, unfinished)
         os.replace(unfinished, target)
     except PapermillExecutionError as error:
         trace = "" if error.ename in OWN else "\n".join([*error.traceback, ""])
