@@ -29,10 +29,10 @@ def merged(
     Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
     is passed over. InputError for the first unknown name, else the first value that cannot work.
     """
-    values = defaults(notebook, profile)
-    names = [name for name in values if name != "RUN"]
+    usual = defaults(notebook, profile)
+    values, names = dict(usual), [name for name in usual if name != "RUN"]
     for name, text in given.items():
-        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in values else ()
+        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in usual else ()
         if any(name in _cell(other) for other in others):
             continue
         if name not in names:
@@ -41,7 +41,7 @@ def merged(
             raise InputError(f"{notebook} has no parameter {name}; {says}")
         values[name] = text
     values["RUN"] = run
-    return _checked(_kind(notebook, _cell(paths.NOTEBOOKS / f"{notebook}.ipynb")), values)
+    return _checked(_kind(notebook, usual), values)
 
 
 def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:

@@ -50,8 +50,9 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
             starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()
             again = [failed[start : start + store.shard_size] for start in starts]
             done = store.trials - sum(map(len, [*new, *again]))
+            there = done + len(store.journal().kept)
             with tqdm(
-                total=store.trials, initial=done, desc=title, leave=False, mininterval=1,
+                total=store.trials, initial=there, desc=title, leave=False, mininterval=1,
                 bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
                 unit=" prompts",
             ) as progress:  # fmt: skip
@@ -107,7 +108,6 @@ def _each(
     journal = store.journal()
     for place, numbers in enumerate(todo):
         rest = [number for number in numbers if number not in journal.kept]
-        progress.update(len(numbers) - len(rest))
 
         def keep(index: int, reply: Reply, rest: Sequence[int] = rest) -> None:
             journal.add(rest[index], reply)
