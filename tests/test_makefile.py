@@ -53,9 +53,8 @@ def test_where_nothing_changed_nothing_runs(done):
 
 
 def test_all_ends_with_what_the_run_showed(done):
-    assert (
-        make(done, "-n", "all").stdout.splitlines()[-1].endswith("ingroup.commands.runs 'default'")
-    )
+    *_, last = (line for line in make(done, "-n", "all").stdout.splitlines() if "make" not in line)
+    assert last.endswith("ingroup.commands.runs 'default'")
 
 
 @pytest.mark.parametrize("study", ["empathy_gap", "biased_samaritan", "giebench", "stereomap"])
