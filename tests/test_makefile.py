@@ -52,6 +52,11 @@ def test_where_nothing_changed_nothing_runs(done):
     assert runs(done, "all") == []
 
 
+def test_all_ends_with_what_the_run_showed(done):
+    *_, last = (line for line in make(done, "-n", "all").stdout.splitlines() if "make" not in line)
+    assert last.startswith('echo; cat build/notebooks/*.txt; echo "Report: build/report/index.html')
+
+
 @pytest.mark.parametrize("study", ["empathy_gap", "biased_samaritan", "giebench", "stereomap"])
 def test_a_study_s_change_runs_that_study_and_what_reads_its_answers(done, study):
     own = [name for name in NAMES if study in name and "audit" not in name]
@@ -119,7 +124,6 @@ def test_a_parameter_arrives_exactly_as_it_was_given(done, tmp_path, value):
         ("RUN=../..", "RUN is the name of a folder"),
         ("RUN=a b", "RUN is the name of a folder"),
         ("PROFILE=/etc/passwd", "PROFILE is the name of a folder or file"),
-        ("CORPUS=\u00e9", "RUN is the name of a folder"),
         ("OPENAI_API_KEY=sk-1", "a key belongs in the environment"),
         ("A';touch=1", "a parameter's name has letters, digits and _"),
     ],
@@ -129,3 +133,90 @@ def test_what_make_cannot_pass_on_is_refused(done, given, sentence):
     assert refused.returncode == 2
     assert sentence in refused.stderr
     assert not [*done.rglob("PWNED")]
+
+
+def named(root, *given):
+    """The name that a run of the first notebook gets."""
+    said = make(
+        root, "-n", "-W", "notebooks/10_empathy_gap.ipynb", "10", "RUN_READY=", *given
+    ).stdout
+    return re.search("--run '(.*?)'", said)[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ([], "default"),
+        (["ENGINE_WORKERS=8", "RAY_ADDRESS=here:6379"], "default"),
+        (["N_EVENTS=24"], "N_EVENTS-24"),
+        (["PROFILE=full", "SETTINGS=P0,S0,T0"], "full+SETTINGS-P0,S0,T0"),
+        (["N_EVENTS=24", "RUN=mine"], "mine"),
+    ],
+)
+def test_a_run_is_named_by_what_it_changes(done, given, name):
+    assert named(done, *given) == name
+
+
+MANY = "MODELS=meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
+
+
+@pytest.mark.parametrize("value", [*HOSTILE, "\u00e9", "..", "../x.csv", "+", "x" * 300])
+def test_a_name_is_short_and_one_of_a_folder(done, value):
+    """One that lacks a sign of a value, or is cut, ends in a checksum."""
+    for given in (["CORPUS=" + value], [MANY, "CORPUS=" + value, "N_EVENTS=24"]):
+        name = named(done, *given)
+        assert paths.run_folder(name).parent == paths.BUILD / "runs"
+        assert len(name) <= 60
+    assert not [*done.rglob("PWNED")]
+
+
+def test_two_runs_never_have_one_folder(done):
+    """Values that differ in a sign that no folder has, in their end, or in where one begins."""
+    long = "x" * 80
+    runs = [
+        ["CORPUS=a b"], ["CORPUS=a-b"], ["CORPUS=a/b"], ["CORPUS=a:b"], ["CORPUS=ab"],
+        ["CORPUS=a'b"], ["CORPUS=a+b"], ["CORPUS=a;b"], ["CORPUS=a++b"], ["CORPUS=a@b"],
+        ["CORPUS=a", "SEED=1"], ["CORPUS=a+SEED-1"], ["CORPUS=a_SEED-1"], ["CORPUS=a SEED-1"],
+        [f"CORPUS={long}1"], [f"CORPUS={long}2"], [f"CORPUS={long}"], ["CORPUS=a..b"],
+        ["CORPUS=a.b"], ["PROFILE=full", "CORPUS=a"], ["CORPUS=a"],
+    ]  # fmt: skip
+    names = [named(done, *given) for given in runs]
+    assert len(set(names)) == len(runs)
+
+
+@pytest.mark.parametrize("goal", ["60", "00", "report", "figures"])
+def test_a_run_that_is_not_there_is_not_read(done, goal):
+    (done / "build" / "runs" / "mine" / "notebooks").mkdir(parents=True, exist_ok=True)
+    refused = make(done, goal, "RUN=typo", check=False)
+    assert refused.returncode == 2
+    assert "there is no run typo to read, there are: default mine." in refused.stderr
+    assert not (done / "build" / "runs" / "typo").exists()
+    assert make(done, "-n", goal, "RUN=mine").returncode == 0
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """A clone in which nothing was made."""
+    for name in ("notebooks", "locks", "lib"):
+        shutil.copytree(paths.ROOT / name, tmp_path / name)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(paths.ROOT / name, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("goal", ["10", "all", "plan"])
+def test_a_wrong_name_makes_no_environment(fresh, goal):
+    refused = make(fresh, goal, "ENGINE=vllm", "N_EVNTS=3", check=False)
+    assert refused.returncode == 2
+    (line,) = (line for line in refused.stderr.splitlines() if not line.startswith("make"))
+    assert line.startswith("N_EVNTS is no parameter here; there are ")
+    known = line.split()
+    assert {"N_EVENTS", "MODELS"} <= set(known)
+    assert ("ROUNDS" in known) == (goal != "10")  # of another notebook
+    assert not [*fresh.glob(".venv*")]
+
+
+def test_values_are_checked_before_a_large_environment_is_made(fresh):
+    said = make(fresh, "-n", "10", "ENGINE=vllm", "N_EVENTS=3").stdout
+    checked, made = said.index("run 10_empathy_gap --check"), said.index("locks/vllm")
+    assert said.index("touch .venv/.ready") < checked < made

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.commands import parameters, redraw, run
+from ingroup.commands import parameters, run
 from ingroup.studies.biased_samaritan import design as samaritan
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import answers as empathy_answers
@@ -66,7 +66,8 @@ FOLDER = paths.BUILD / "runs" / "test"
 
 def executed(notebook, **given):
     """The notebook, run with some parameters; tables and figures go to ``FOLDER``."""
-    target = run.execute(notebook, parameters.merged(notebook, "demo", given, run="test"))
+    asked = parameters.merged(notebook, "demo", given, run="test")
+    target = run.execute(notebook, asked, run.Progress(notebook, alone=False))
     text = target.read_text("utf8")
     assert "application/vnd.jupyter.widget" not in text
     outputs = [o for c in json.loads(text)["cells"] for o in c.get("outputs", [])]
@@ -176,9 +177,8 @@ def test_a_model_with_hardly_a_rating_is_named_and_left_out(tmp_path):
     recorded.to_csv(tmp_path / "said.csv", index=False)
     given = {"MODELS": "somebody@replay", "RECORDINGS": str(tmp_path / "said.csv")}
     given |= {"SCENARIOS": str(tmp_path / "two.csv"), "RUNS": "1", "POOLING": "averaged"}
-    target = run.execute(
-        "20_biased_samaritan", parameters.merged("20_biased_samaritan", "demo", given, run="few")
-    )
+    asked = parameters.merged("20_biased_samaritan", "demo", given, run="few")
+    target = run.execute("20_biased_samaritan", asked, run.Progress("20", alone=False))
     texts = [
         "".join(output.get("text", []))
         for cell in json.loads(target.read_text("utf8"))["cells"]
@@ -221,7 +221,7 @@ def test_giebench_runs_from_prompt_to_figure(ran):
     drawn = {file: file.read_bytes() for file in files}
     for file in files:
         file.unlink()
-    redraw.redraw("30_giebench", "test")
+    assert run.main(["30_giebench", "--redraw", "--run", "test"]) == 0
     assert {file: file.read_bytes() for file in files} == drawn
 
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -96,9 +96,6 @@ class Design(Sequence[Trial]):
         block = self.blocks[place]
         condition = block.condition(number - self._bounds[place])
         return Trial(number, condition, block.render(condition))
-
-    def __iter__(self) -> Iterator[Trial]:
-        return (self[index] for index in range(len(self)))
 
     def index(self, condition: Mapping[str, Any]) -> int:
         """The number of a condition in the whole design: index -> condition -> index."""

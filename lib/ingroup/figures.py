@@ -28,32 +28,17 @@ DEMONSTRATION = (
     "It says nothing about any real model."
 )
 
-# Okabe and Ito's palette, distinguishable with any common colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+STYLE = Path(__file__).with_name("ingroup.mplstyle")
+_CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
+COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
 
 def use_style() -> None:
-    """Set the one style of all figures in matplotlib's rcParams."""
-    style = {
-        "figure.constrained_layout.use": True,
-        "figure.dpi": 120,
-        "savefig.dpi": 300,
-        "font.family": "DejaVu Sans",  # ships with matplotlib: the same glyphs on every machine
-        "font.size": 7,
-        "axes.titlesize": 8,
-        "xtick.labelsize": 6,
-        "ytick.labelsize": 6,
-        "legend.fontsize": 6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.prop_cycle": mpl.cycler(color=COLOURS),
-        "pdf.fonttype": 42,  # TrueType: fonts embedded, text stays text
-        "path.simplify": False,
-    }
-    mpl.rcParams.update(style)
+    """Set the one style of all figures."""
+    plt.style.use(STYLE)
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:

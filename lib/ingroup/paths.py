@@ -4,6 +4,7 @@ A *run* is one set of parameters: the default run writes the committed figures, 
 writes below ``build/runs/<run>``, and so never overwrites what the repository shows.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -20,7 +21,7 @@ RECORDINGS = DATA / "recordings"
 RAW = DATA / "raw"
 
 FIGURES = ROOT / "figures"
-BUILD = ROOT / "build"
+BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))  # tests have one of their own
 RESPONSES = BUILD / "responses"
 MADE = BUILD / "models"  # of weights that a package carries
 NOTEBOOKS = ROOT / "notebooks"

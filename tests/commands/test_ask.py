@@ -3,11 +3,11 @@
 import pytest
 
 from ingroup import paths
-from ingroup.commands import ask
+from ingroup.commands import run
 from ingroup.inference import call, there
 from toy import Toy
 
-GIVEN = ["30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH=false"]
+GIVEN = ["--ask", "30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH=false"]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def engines(tmp_path, monkeypatch):
 
 
 def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
-    assert ask.main(GIVEN) == 0
+    assert run.main(GIVEN) == 0
     assert engines == [("transformers", "calibrant")]
     assert capsys.readouterr().out == "3 calls, 792 prompts are answered and stored\n"
     stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
@@ -32,7 +32,7 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
 
 
 def test_a_mistake_is_one_sentence(engines, capsys):
-    assert ask.main([*GIVEN, "--set", "ORDER=any"]) == 2
+    assert run.main([*GIVEN, "--set", "ORDER=any"]) == 2
     assert capsys.readouterr().err == "ORDER 'any' is unknown; expected given or rotate\n"
     assert engines == []
     assert there([]) == []

@@ -6,10 +6,10 @@ import sys
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook
 
 from ingroup import paths
-from ingroup.commands import redraw
+from ingroup.commands import run
 
 ALL = sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 
@@ -18,26 +18,16 @@ def tagged(source, *tags):
     return new_code_cell(source, metadata={"tags": list(tags)})
 
 
-def test_only_cells_that_draw_and_what_they_need_are_kept_in_order():
-    cells = [
-        tagged("import a", "setup"),
-        new_markdown_cell("prose"),
-        tagged("MODELS = 1", "parameters"),
-        tagged("ask()"),
-        tagged("draw()", "figure"),
-        tagged("answer", "solution"),
-    ]
-    whole = new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
-    kept = redraw.drawing(whole)
-    assert [cell.source for cell in kept.cells] == ["import a", "MODELS = 1", "draw()"]
-    assert kept.metadata == whole.metadata
-    assert len(whole.cells) == 6
+def drawing(file):
+    """A notebook with only the cells that run when its figures are redrawn."""
+    whole = nbformat.read(file, as_version=4)
+    whole.cells = [c for c in whole.cells if run.DRAWING & set(c.metadata.get("tags", []))]
+    return whole
 
 
 @pytest.mark.parametrize("file", ALL, ids=lambda file: file.stem)
 def test_drawing_cells_use_no_name_of_a_cell_that_is_left_out(file, tmp_path):
-    kept = redraw.drawing(nbformat.read(file, as_version=4))
-    nbformat.write(kept, tmp_path / "kept.ipynb")
+    nbformat.write(drawing(file), tmp_path / "kept.ipynb")
     lint = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "--no-cache"]
     found = subprocess.run([*lint, tmp_path / "kept.ipynb"], capture_output=True, text=True)
     assert found.returncode == 0, found.stdout
@@ -58,8 +48,8 @@ def test_every_cell_that_saves_a_figure_is_tagged(file):
 
 def test_a_run_that_is_not_there_is_named(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    assert redraw.main(["--run", "none"]) == 1
-    assert capsys.readouterr().err == "no notebook of the run 'none' is there; make all first\n"
+    assert run.main(["10_empathy_gap", "--redraw", "--run", "none"]) == 2
+    assert capsys.readouterr().err == "10_empathy_gap has not run in 'none': make all first\n"
 
 
 def test_a_table_that_is_missing_is_named_with_the_command_that_writes_it(
@@ -76,7 +66,10 @@ def test_a_table_that_is_missing_is_named_with_the_command_that_writes_it(
     notebook.metadata["papermill"] = {"parameters": {"RUN": "y"}}
     nbformat.write(notebook, tmp_path / "notebooks" / "10_study.ipynb")
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "committed")
-    assert redraw.main([]) == 1
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("10_study: FileNotFoundError: ")
-    assert told.endswith("make 10 writes its tables")
+    before = (tmp_path / "notebooks" / "10_study.ipynb").read_bytes()
+    assert run.main(["10_study", "--redraw"]) == 1
+    why = capsys.readouterr().err.splitlines()[-1]
+    assert why.startswith("cell 3: FileNotFoundError: ")
+    assert why.endswith("; make 10 writes its tables")
+    assert (tmp_path / "notebooks" / "10_study.ipynb").read_bytes() == before
+    assert [*(tmp_path / "notebooks").iterdir()] == [tmp_path / "notebooks" / "10_study.ipynb"]

@@ -1,13 +1,21 @@
 """A wrong parameter starts nothing, and only a whole notebook is kept."""
 
+import io
 import json
+import os
 import re
+import signal
+import socket
 
 import nbformat
 import pytest
 
 from ingroup import paths
-from ingroup.commands import run
+from ingroup.commands import parameters, run
+from ingroup.commands.parameters import calls_of
+from ingroup.inference import Reply, kept, make_engine, open_store
+from ingroup.inference.engine import EngineError
+from toy import Toy
 
 NOTEBOOK = "10_empathy_gap"
 
@@ -29,19 +37,25 @@ def test_a_run_stays_in_its_folder(name, capsys):
     )
 
 
-@pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    """A project of one notebook, whose one cell divides by a parameter."""
+def write(file, code):
+    """A notebook with a parameter and one section of one cell."""
     cells = [
         nbformat.v4.new_code_cell("BY = 1\nRUN = ''", metadata={"tags": ["parameters"]}),
-        nbformat.v4.new_code_cell("print(6 / BY)"),
+        nbformat.v4.new_markdown_cell("## Statistics\n\nA quotient."),
+        nbformat.v4.new_code_cell(code),
     ]
     book = nbformat.v4.new_notebook(cells=cells)
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     book.metadata["language_info"] = {"name": "python"}
+    nbformat.write(book, file)
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A project of one notebook, whose one cell divides by a parameter."""
     (tmp_path / "profiles").mkdir()
     (tmp_path / "profiles" / "demo.yaml").write_text("tiny:\n  BY: 2\n")
-    nbformat.write(book, tmp_path / "tiny.ipynb")
+    write(tmp_path / "tiny.ipynb", "print(6 / BY)")
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(paths, "PROFILES", tmp_path / "profiles")
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
@@ -51,11 +65,108 @@ def tiny(tmp_path, monkeypatch):
 def test_an_executed_notebook_is_moved_into_place(tiny):
     assert run.main(["tiny"]) == 0
     assert "3.0" in json.dumps(json.loads((tiny / "tiny.ipynb").read_text())["cells"])
-    assert re.fullmatch(r"tiny: \d+ s, BY=2\n", (tiny / "tiny.txt").read_text())
+    told = (tiny / "tiny.txt").read_text()
+    assert re.fullmatch(r"tiny: \d+ s, all parameters as by default\n", told)
+    assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
+    told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
+    assert re.fullmatch(r"tiny: \d+ s, BY=3\n", told)
     assert not (tiny / "tiny.unfinished.ipynb").exists()
 
 
 def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert run.main(["tiny", "--set", "BY=0"]) == 1
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
-    assert not (tiny / "tiny.ipynb").exists()
+    assert not list(tiny.iterdir())
+    assert paths.BUILD.exists()  # with the answers
+    assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
+    assert not (paths.BUILD / "runs" / "mine").exists()
+
+
+def test_a_failing_notebook_leaves_what_others_of_its_run_made(tiny):
+    assert run.main(["tiny", "--run", "mine"]) == 0
+    there = sorted((paths.BUILD / "runs" / "mine").rglob("*"))
+    assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
+    assert sorted((paths.BUILD / "runs" / "mine").rglob("*")) == there
+
+
+def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys):
+    assert run.main(["tiny", "--shared"]) == 0
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "[1/1] tiny: Statistics"
+    assert re.fullmatch(r"\[1/1\] tiny: done in \d+ s", last)
+
+
+def test_an_executed_notebook_keeps_what_was_said_but_no_states_of_a_bar(tiny):
+    code = "import sys\nfor text in ('1 of 2\\r', '2 of 2\\r', '\\r', 'a note\\n'):\n"
+    write(paths.NOTEBOOKS / "tiny.ipynb", f"{code}    print(text, end='', file=sys.stderr)")
+    assert run.main(["tiny"]) == 0
+    (output,) = nbformat.read(tiny / "tiny.ipynb", as_version=4).cells[-1].outputs
+    assert output.text == "a note\n"
+
+
+def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
+    """The notebook interrupts whoever runs it, as a terminal would, and goes on."""
+    code = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    write(paths.NOTEBOOKS / "tiny.ipynb", code)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert run.main(["tiny", "--run", "mine"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["tiny: Statistics", "tiny: stopped; 0 answers kept; the same line goes on"]
+    assert not (paths.BUILD / "runs" / "mine").exists()
+
+
+def test_what_is_stored_is_counted_when_a_run_is_stopped(monkeypatch, tmp_path):
+    """Recorded answers stand in the repository: a stop could not lose them."""
+    models = "calibrant;smollm2-135m-instruct"
+    given = parameters.merged("30_giebench", "demo", {"MODELS": models})
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    first = calls_of("30_giebench", given)[0]
+    toy = Toy(lambda *_: "[[A]]", engine="transformers", model="calibrant")
+    store = open_store(first.folder, first.design, toy, first.sampling, 50)
+    with store.writing():
+        store.write(1, toy.answer(range(50), None))
+    store.journal().add(3, Reply("[[B]]", "stop"))
+    assert kept(calls_of("30_giebench", given)) == 51
+
+
+def test_tests_leave_the_build_of_the_user_alone():
+    """Theirs is a folder outside the project, which a kernel finds in the environment."""
+    assert not paths.BUILD.is_relative_to(paths.ROOT)
+    assert os.environ["INGROUP_BUILD"] == str(paths.BUILD)
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_bar_moves_only_where_a_person_looks(moving, monkeypatch):
+    """Elsewhere its states are lines, seldom, and no other notebook's cuts one."""
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: moving, raising=False)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TQDM_MININTERVAL", "1")
+    monkeypatch.delenv("TQDM_MININTERVAL")
+    progress = run.Progress("tiny", alone=True)
+    assert os.environ.get("TQDM_MININTERVAL") == (None if moving else "10")
+    for text in ("\rRace 0 of 9", "\rRace 4 of 9", "\r      \r", "2 prompts failed\n"):
+        progress.write(text)
+    if moving:
+        assert screen.getvalue() == "\rRace 0 of 9\rRace 4 of 9\r      \r2 prompts failed\n"
+    else:
+        assert screen.getvalue() == "tiny: Race 0 of 9\ntiny: Race 4 of 9\ntiny: 2 prompts failed\n"
+
+
+def test_a_missing_key_and_a_dead_server_are_said_at_once(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(EngineError, match=r"^api\.openai\.com needs a key: set OPENAI_API_KEY"):
+        make_engine("openai", "somebody")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(EngineError, match=rf"^no server is at 127\.0\.0\.1:{port}/v1 \("):
+        make_engine("openai", "somebody", base_url=f"http://127.0.0.1:{port}/v1")
+
+
+def test_checking_runs_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(run, "execute", None)
+    assert run.main([NOTEBOOK, "--check"]) == 0
+    assert run.main([NOTEBOOK, "--check", "--set", "ENGINE=gpt"]) == 2

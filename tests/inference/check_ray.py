@@ -135,8 +135,9 @@ def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
         tables.append(toy.run(work, tmp_path / name, engine, 8))
         engine.close()
     pd.testing.assert_frame_equal(*tables)
-    chats = [trial.messages for trial in Few(work, 0, 3)]
-    assert two.answer(chats, SAMPLING) == one.answer(chats, SAMPLING)  # both begin anew
+    few = Few(work, 0, 3)
+    ((_, begun_anew),) = two.replies(few, [range(3)], SAMPLING)
+    assert begun_anew == one.answer([trial.messages for trial in few], SAMPLING)
     two.close()
 
 

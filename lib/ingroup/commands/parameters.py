@@ -3,13 +3,13 @@
 import argparse
 import ast
 import difflib
+import json
 import os
 import pkgutil
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import papermill
 import yaml
 from pydantic import ValidationError, create_model
 
@@ -29,21 +29,26 @@ def merged(
     Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
     is passed over. InputError for the first unknown name, else the first value that cannot work.
     """
-    defaults = _defaults(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
-    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
-    values = defaults | (profiled.get(notebook) or {})
+    usual = defaults(notebook, profile)
+    values, names = dict(usual), [name for name in usual if name != "RUN"]
     for name, text in given.items():
-        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in defaults else ()
-        if any(name in _defaults(other) for other in others):
+        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in usual else ()
+        if any(name in _cell(other) for other in others):
             continue
-        if name not in defaults or name == "RUN":
-            names = ", ".join(name for name in defaults if name != "RUN")
-            near = difflib.get_close_matches(name.upper(), defaults, 1)
-            says = f"did you mean {near[0]}?" if near else f"it takes {names or 'none'}"
+        if name not in names:
+            near = difflib.get_close_matches(name.upper(), names, 1)
+            says = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names) or 'none'}"
             raise InputError(f"{notebook} has no parameter {name}; {says}")
         values[name] = text
     values["RUN"] = run
-    return _checked(_kind(notebook, defaults), values)
+    return _checked(_kind(notebook, usual), values)
+
+
+def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
+    """A notebook's own parameters, then the profile's; InputError where one is not there."""
+    own = _cell(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
+    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
+    return own | (profiled.get(notebook) or {})
 
 
 def study_of(notebook: str) -> str | None:
@@ -54,8 +59,11 @@ def study_of(notebook: str) -> str | None:
 
 
 def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
-    """What a study's notebook asks with these parameters: the ``calls`` of the study's design."""
-    return import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters)
+    """What a notebook asks: the ``calls`` of its study's design; none where it reads of others."""
+    study = study_of(notebook)
+    if notebook.partition("_")[2] != study:
+        return []
+    return import_module(f"ingroup.studies.{study}.design").calls(parameters)
 
 
 def _file(what: str, folder: Path, name: str) -> Path:
@@ -67,9 +75,12 @@ def _file(what: str, folder: Path, name: str) -> Path:
     return file
 
 
-def _defaults(source: Path) -> dict[str, Any]:
-    described = papermill.inspect_notebook(str(source))
-    return {name: ast.literal_eval(about["default"]) for name, about in described.items()}
+def _cell(source: Path) -> dict[str, Any]:
+    """What a notebook's cell of parameters sets; papermill alone would take seconds to import."""
+    cells = json.loads(source.read_text("utf8"))["cells"]
+    (cell,) = (one for one in cells if "parameters" in one["metadata"].get("tags", ()))
+    lines = ast.parse("".join(cell["source"])).body
+    return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
 
 
 def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:

@@ -121,20 +121,16 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     whole = lines.sum(skipna=False).rename("total")
     whole["error"] = math.hypot(*lines.error)  # independent errors add as squares
 
-    def shown(line: pd.Series) -> dict[str, str]:
-        a_prompt = f"{line.tokens / line.trials:,.1f} ± {line.error / line.trials:,.1f}"
-        known = not math.isnan(line.tokens)
-        return {
-            "trials": f"{line.trials:,.0f}",
-            "tokens a prompt": a_prompt if known else "unknown",
-            "prompt tokens": f"{line.tokens:,.0f} ± {line.error:,.0f}" if known else "unknown",
-            "shards done": f"{line.done:,.0f}",
-            "to do": f"{line.shards - line.done:,.0f}",
-            "time to go": duration((line.trials - line.answered) / rate),
-        }
-
     every = pd.concat([lines, whole.to_frame().T])
-    text = pd.DataFrame([shown(line) for _, line in every.iterrows()], every.index)
+    a_prompt = every[["tokens", "error"]].div(every.trials, axis=0).map("{:,.1f}".format)
+    numbers = every.map("{:,.0f}".format)
+    text = numbers[["trials"]].assign(**{
+        "tokens a prompt": a_prompt.tokens + " ± " + a_prompt.error,
+        "prompt tokens": numbers.tokens + " ± " + numbers.error,
+        "shards done": numbers.done,
+        "to do": (every.shards - every.done).map("{:,.0f}".format),
+        "time to go": ((every.trials - every.answered) / rate).map(duration),
+    }).replace("nan ± nan", "unknown")  # fmt: skip
     return text.to_string(col_space=[len(name) + 1 for name in text])
 
 

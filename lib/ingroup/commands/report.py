@@ -83,11 +83,18 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return pd.Series(chosen, table.index)
 
 
-def weighed(tables: Path) -> dict[str, str]:
-    """The verdicts of each notebook's numbers in words, as 00_map counted them."""
-    if not (tables / "map" / "what_ran.csv").exists():
-        return {}
-    return read_table(tables / "map", "what_ran").dropna().set_index("notebook").verdicts.to_dict()
+def counted(folder: Path) -> list[str]:
+    """How the numbers of a study came out: a line a table, with the rows of a verdict of few."""
+    found = []
+    for kind, name in VERSUS.items():
+        if (folder / f"{name}.csv").exists():
+            said, parts = verdicts(read_table(folder, name)), []
+            for verdict, rows in said[said != ""].groupby(said, sort=False):
+                lines = ", ".join(str(row + 2) for row in rows.index)  # under the header, from 1
+                few = f" ({name}.csv, line {lines})" if len(rows) <= 3 < len(said) else ""
+                parts.append(f"{len(rows)} of {len(said)} {verdict}{few}")
+            found.append(f"{kind}: {', '.join(parts)}")
+    return found
 
 
 def claims(tables: Path) -> dict[str, Any] | None:
@@ -194,7 +201,6 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         pages=every,
         banner=main.banner,
         others=[page for page in every if page.banner != main.banner],
-        weighed=weighed(folder / "tables"),
         claims=told,
         unfinished=sorted(known - set(pages)),
         files=files,

@@ -39,7 +39,8 @@ class Page:
         self.headings = [h for h in found if h.level <= 3 and h.text != self.title]
         self.anchors = {heading.anchor for heading in found}
         told = source.with_suffix(".txt")
-        self.ran = told.read_text("utf8").strip() if told.exists() else ""
+        told_of = told.read_text("utf8").strip() if told.exists() else ""
+        self.ran, _, self.weighed = told_of.partition("\n")
         self.seconds = (re.search(r": (\d+) s\b", self.ran) or [None, None])[1]
         self.ran = self.ran or f"{told.name} is missing: how long it took is not known."
         self.banner = self.before = self.after = None

@@ -1,17 +1,21 @@
-"""Run a notebook with papermill: check its parameters first, keep its result only if whole."""
+"""Run a notebook with papermill: check its parameters first, keep its result only if whole.
 
+With ``--redraw`` its figures alone, from the tables of its last run, byte for byte; with ``--ask``
+what it would ask is asked and stored without it; with ``--check`` nothing is run.
+"""
+
+import io
 import os
+import re
+import shutil
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import papermill
-from nbclient.exceptions import DeadKernelError
-from papermill.exceptions import PapermillExecutionError
-
 from ingroup import paths
-from ingroup.commands.parameters import command_line, parameters_of
+from ingroup.commands.parameters import calls_of, command_line, defaults, parameters_of
+from ingroup.inference import EngineError, StoreError, ask, kept
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -22,58 +26,139 @@ KERNEL = {
     "start_timeout": 600,  # seconds; a busy machine may need many
     "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
 }
+DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
+OWN = ("InputError", "EngineError", "StoreError")  # a sentence each; others need their traceback
 
 
-def execute(notebook: str, parameters: dict[str, Any]) -> Path:
+class Progress(io.TextIOBase):
+    """A notebook's steps and bars on standard error; beside others lines that begin with its name,
+    and a bar is one now and then."""
+
+    def __init__(self, head: str, alone: bool):
+        self.head, self.moving = head, alone and sys.stderr.isatty()
+        if not self.moving:
+            os.environ.setdefault("TQDM_MININTERVAL", "10")  # seconds; the kernel inherits it
+
+    def line(self, text: str) -> None:
+        print(f"{self.head}: {text}", file=sys.stderr, flush=True)
+
+    def write(self, text: str) -> None:
+        """Take what the kernel wrote."""
+        if self.moving:
+            print(text, end="", file=sys.stderr, flush=True)
+        for said in () if self.moving else filter(str.strip, re.split("[\r\n]+", text)):
+            self.line(said)
+
+    def step(self, cell: Any, cell_index: int) -> None:
+        """Say which section of the notebook begins."""
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            self.line(cell.source.split("\n")[0].removeprefix("## "))
+
+
+def execute(
+    notebook: str, parameters: dict[str, Any], progress: Progress, redraw: bool = False
+) -> Path | None:
     """Run a notebook from top to bottom and move the executed copy to `ingroup.paths.executed`.
 
-    Raises PapermillExecutionError where a cell fails; the unfinished copy stays beside the target.
+    To `redraw` its figures only its cells with one of the tags `DRAWING` run, and no copy is kept.
+    Where a cell fails or the kernel dies it says so, and returns None: what does not come to its
+    end leaves no copy, and of a run that is new no folder.
     """
+    import nbformat  # with papermill seconds, for which a wrong parameter does not wait
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
     target = paths.executed(notebook, parameters["RUN"])
+    folder, unfinished = target.parent.parent, target.with_name(f"{notebook}.unfinished.ipynb")
+    new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
-    for attempt in (1, 2):
+    book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    if redraw:
+        book.cells = [cell for cell in book.cells if DRAWING & {*cell.metadata.get("tags", ())}]
+    asked = book, str(unfinished), parameters
+    told = {"stderr_file": progress, "on_cell_start": progress.step, **KERNEL}
+    try:
         try:
-            papermill.execute_notebook(
-                str(paths.NOTEBOOKS / f"{notebook}.ipynb"),
-                str(unfinished),
-                parameters=parameters,
-                stderr_file=sys.stderr,  # progress bars; what a cell prints stays in the notebook
-                **KERNEL,
-            )
-            break
+            whole = papermill.execute_notebook(*asked, **told)
         except RuntimeError:  # a failing cell raises another kind
             # Kernels that start side by side can draw the same port; a second try is enough.
-            if attempt == 2:
-                raise
-    os.replace(unfinished, target)
-    return target
+            whole = papermill.execute_notebook(*asked, **told)
+        for output in (output for cell in whole.cells for output in cell.get("outputs", ())):
+            if output.get("name") == "stderr":  # bars that moved for hours are no log
+                output.text = re.sub(r"[^\n]*\r", "", output.text)
+        if not redraw:
+            nbformat.write(whole, unfinished)
+            os.replace(unfinished, target)
+        return target
+    except PapermillExecutionError as error:
+        trace = "" if error.ename in OWN else "\n".join([*error.traceback, ""])
+        remedy = f"; make {notebook[:2]} writes its tables" * redraw
+        progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
+    except DeadKernelError:
+        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
+        progress.line(f"{why} (a smaller BATCH_SIZE needs less)")
+    finally:
+        unfinished.unlink(missing_ok=True)
+        if new and not any(target.parent.iterdir()):  # no other notebook of the run is there
+            shutil.rmtree(folder)
+    return None
+
+
+def answer(notebook: str, parameters: dict[str, Any]) -> str:
+    """Ask and store what the notebook of a study would ask; a sentence on what is stored."""
+    calls = calls_of(notebook, parameters)
+    if not all(call.settled for call in calls):  # texts that come first
+        ask([call for call in calls if call.settled], parameters)
+        calls = calls_of(notebook, parameters)
+    sizes = [len(call.design) for call in ask(calls, parameters)]
+    return f"{len(sizes)} calls, {sum(sizes):,} prompts are answered and stored"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the notebook ran, 2 for a wrong parameter, 1 when a cell failed."""
+    """Command line; 0 when it was done, 2 for a wrong parameter, 1 when a cell failed."""
     parser = command_line(__doc__)
     parser.add_argument("notebook")
-    options = parser.parse_args(arguments)
-    notebook, started = options.notebook, time.monotonic()
+    parser.add_argument("--check", action="store_true", help="check the parameters, run nothing")
+    parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
+    parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
+    options, started = parser.parse_args(arguments), time.monotonic()
+    notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
     try:
-        parameters = parameters_of(notebook, options)
-        target = execute(notebook, parameters)
-    except InputError as error:
+        if options.redraw:
+            from ingroup.notebook import ran  # seconds
+
+            if not (parameters := ran(notebook, options.run)):
+                raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
+        else:
+            parameters = parameters_of(notebook, options)
+        place = f"[{names.index(notebook) + 1}/{len(names)}] " if options.shared else ""
+        progress = Progress(f"{place}{notebook}", alone=not options.shared)
+        if options.check:
+            return 0
+        if options.ask:
+            print(answer(notebook, parameters))
+            return 0
+        target = execute(notebook, parameters, progress, options.redraw)
+    except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
-    except PapermillExecutionError as error:
-        cell = f"{notebook}, cell {error.exec_count}"
-        print(f"{cell}: {error.ename}: {error.evalue}", file=sys.stderr)
-        return 1
-    except DeadKernelError:
-        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
-        print(f"{notebook}: {why} (a smaller BATCH_SIZE needs less)", file=sys.stderr)
-        return 1
-    given = {name: value for name, value in parameters.items() if name != "RUN" and value != ""}
-    shown = ", ".join(f"{name}={value}" for name, value in given.items()) or "no parameters"
-    took = f"{notebook}: {time.monotonic() - started:.0f} s, {shown}\n"
-    target.with_suffix(".txt").write_text(took, "utf8")
+    except KeyboardInterrupt:
+        there = kept(calls_of(notebook, parameters))
+        progress.line(f"stopped; {there:,} answers kept; the same line goes on")
+        return 130
+    if target is None or options.redraw:
+        return int(target is None)
+    from ingroup.commands.report import counted  # as slow to import
+
+    took, usual = f"{time.monotonic() - started:.0f} s", defaults(notebook) | {"RUN": options.run}
+    progress.line(f"done in {took}")
+    changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
+    lines = [f"{notebook}: {took}, {', '.join(changed) or 'all parameters as by default'}"]
+    lines += [
+        f"  {line}" for line in counted(paths.run_folder(options.run) / "tables" / notebook[3:])
+    ]
+    target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
     return 0
 
 

@@ -131,6 +131,17 @@ def there(calls: Iterable[Call]) -> list[Call]:
     return found
 
 
+def kept(calls: Iterable[Call]) -> int:
+    """How many answers to these calls, but for recorded ones, shards and journals hold."""
+    found = 0
+    for call in (call for call in calls if paths.RECORDINGS not in call.folder.parents):
+        with suppress(StoreError):
+            store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
+            found += sum(stop - start for start, stop in map(store.bounds, store.files()))
+            found += len(store.journal().kept)
+    return found
+
+
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
@@ -147,6 +158,9 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
     asked = [call for call in open_calls if call.engine != STORED]
+    if asked and (found := kept(calls)):
+        total = sum(len(call.design) for call in calls)
+        print(f"{found:,} of {total:,} answers found; asking the rest", file=sys.stderr)
     for _, group in groupby(asked, lambda call: (call.model, call.engine)):
         same = list(group)
         if unsettled := [call.title for call in same if not call.settled]:

@@ -8,10 +8,9 @@ one writer. Every machine needs this project in the same version, and the model.
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
-from ingroup.design import Message
 from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
@@ -41,7 +40,7 @@ class Worker:
 
 
 class Cluster:
-    """Engines of one kind on a Ray cluster; itself an engine, that holds none.
+    """Engines of one kind on a Ray cluster, asked by :meth:`replies` alone.
 
     Each of the ``workers`` calls ``factory`` for its engine and has ``gpus`` on one machine, where
     there are any. ``address`` is the cluster's head, ``"host:6379"``, or ``"auto"`` on one of its
@@ -82,12 +81,6 @@ class Cluster:
             return ray.get(first.identity.remote())
         except Exception as error:  # as Ray raises it, its text is a traceback
             raise EngineError(str(getattr(error, "cause", error))) from error
-
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in the same order; one worker answers them all."""
-        trials = [SimpleNamespace(messages=chat) for chat in conversations]
-        ((_, replies),) = self.replies(trials, [range(len(trials))], sampling)
-        return replies
 
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling

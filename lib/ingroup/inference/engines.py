@@ -18,20 +18,10 @@ def find_model(name: str) -> str:
 
 
 def make_engine(
-    name: str,
-    model: str,
-    *,
-    batch_size: int = 64,
-    system: str = "keep",
-    bos: str = "template",
-    dtype: str = "auto",
-    gpus: int = 1,
-    workers: int = 1,
-    ray_address: str = "",
-    base_url: str = "",
-    in_flight: int = 16,
-    recordings: str = "",
-) -> Engine:
+    name: str, model: str, *, batch_size: int = 64, system: str = "keep", bos: str = "template",
+    dtype: str = "auto", gpus: int = 1, workers: int = 1, ray_address: str = "",
+    base_url: str = "", in_flight: int = 16, recordings: str = "",
+) -> Engine:  # fmt: skip
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
     Its library is imported here and not before: who replays recorded answers waits for no torch.
@@ -55,7 +45,9 @@ def make_engine(
     if name == "openai":
         from ingroup.inference.openai_engine import OpenAIEngine
 
-        return OpenAIEngine(model, base_url, in_flight)
+        server = OpenAIEngine(model, base_url, in_flight)
+        server.knock()
+        return server
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 

@@ -49,9 +49,12 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
             starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()
             again = [failed[start : start + store.shard_size] for start in starts]
             done = store.trials - sum(map(len, [*new, *again]))
+            there = done + len(store.journal().kept)
             with tqdm(
-                total=store.trials, initial=done, desc=title, unit=" prompts", mininterval=5
-            ) as progress:
+                total=store.trials, initial=there, desc=title, leave=False, mininterval=1,
+                bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
+                unit=" prompts",
+            ) as progress:  # fmt: skip
                 if isinstance(engine, Cluster):
                     ask = engine.replies
                 elif hasattr(engine, "answer_each"):

@@ -1,6 +1,7 @@
 """Any server that speaks OpenAI's chat API, through the official client, which retries."""
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -11,10 +12,11 @@ import openai
 from anyio.from_thread import start_blocking_portal
 
 from ingroup.design import Message
-from ingroup.inference import chat_completion
 from ingroup.inference.engine import (
     FAILED,
+    LENGTH,
     NO_CHOICES,
+    STOP,
     EngineError,
     Reply,
     Sampling,
@@ -85,6 +87,16 @@ class OpenAIEngine:
         if not (key.isascii() and key.isprintable()):
             raise EngineError("OPENAI_API_KEY holds characters that no key has; copy it again")
         return key
+
+    def knock(self) -> None:
+        """EngineError where nothing listens at the address; what answers, and how, is not read."""
+        try:
+            httpx2.get(self.base_url, timeout=10)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            where = f"no server is at {self.identity()['base_url']} ({error})"
+            raise EngineError(f"{where}: start it, or check BASE_URL") from error
+        except httpx2.HTTPError:
+            pass  # a server that says something else is there
 
     def identity(self) -> dict[str, str]:
         """Engine, the client's version, model, and the server's address without its scheme.
@@ -189,7 +201,7 @@ class OpenAIEngine:
         try:
             async with asyncio.timeout(self.budget_seconds):
                 answer = await client.chat.completions.with_raw_response.create(**request)
-            return chat_completion.read(answer.content), False
+            return _completion(answer.content), False
         except TimeoutError:
             reason = f"no answer within {self.budget_seconds:.3g} s"
         except openai.APITimeoutError:
@@ -250,6 +262,42 @@ async def _look(response: httpx2.Response) -> None:
         response.headers["x-should-retry"] = "false"
     if response.is_success:
         try:
-            chat_completion.read(bytes(body))
+            _completion(bytes(body))
         except ValueError as error:
             raise BrokenBody(str(error)) from None
+
+
+def _completion(body: bytes) -> Reply:
+    """The reply in a chat completion's body; a ValueError with the body where it is none."""
+    try:
+        answer = json.loads(body)
+        first = answer["choices"][0]
+        texts = [first["message"].get("content"), first["message"].get("refusal")]
+        name, usage, ending = answer.get("model"), answer.get("usage"), first.get("finish_reason")
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        found = body.decode("utf8", "replace")
+        raise ValueError(f"the answer is no chat completion: {found}") from error
+    name = _encodable(name) if isinstance(name, str) else ""
+    counts = _counts(usage)
+    # A refusal by the server or its filter is text as well: what it means is for parsing to say.
+    # An empty text is the model's answer, unless a filter emptied it.
+    written = [text for text in texts if isinstance(text, str)]
+    text = _encodable("\n".join(filter(None, written)))
+    if not written or (text == "" and ending == "content_filter"):
+        reason = f"the answer holds no text (finish_reason {ending})"
+        return Reply(None, FAILED, *counts, error=reason, model=name)
+    return Reply(text, LENGTH if ending == "length" else STOP, *counts, model=name)
+
+
+def _encodable(text: str) -> str:
+    """JSON can spell half a surrogate pair, which no UTF-8 file can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _counts(usage: Any) -> list[int]:
+    """Tokens of prompt, cache and reply, as far as the server gave any that the store can hold."""
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+    given = (usage.get("prompt_tokens"), cached, usage.get("completion_tokens"))
+    return [n if type(n) is int and 0 <= n < 2**31 else 0 for n in given]
