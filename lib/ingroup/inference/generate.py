@@ -96,13 +96,9 @@ def _ahead(
 
 
 def _each(
-    engine: Engine,
-    store: Store,
-    progress: tqdm,
-    design: Design,
-    todo: Sequence[Sequence[int]],
+    engine: Engine, store: Store, progress: tqdm, design: Design, todo: Sequence[Sequence[int]],
     sampling: Sampling,
-) -> Iterator[tuple[int, list[Reply]]]:
+) -> Iterator[tuple[int, list[Reply]]]:  # fmt: skip
     """Each reply is kept as it comes, and nothing that is kept is asked again."""
     journal = store.journal()
     for place, numbers in enumerate(todo):

@@ -62,14 +62,9 @@ class OpenAIEngine:
     asks_again = True
 
     def __init__(
-        self,
-        model: str,
-        base_url: str = "",
-        in_flight: int = 16,
-        timeout: float = 60.0,
-        attempts: int = 6,
-        budget_seconds: float = 600.0,
-    ):
+        self, model: str, base_url: str = "", in_flight: int = 16, timeout: float = 60.0,
+        attempts: int = 6, budget_seconds: float = 600.0,
+    ):  # fmt: skip
         self.model, self.in_flight, self.attempts = model, in_flight, attempts
         self.timeout, self.budget_seconds = timeout, budget_seconds
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
@@ -115,11 +110,9 @@ class OpenAIEngine:
         return self.answer_each(conversations, sampling, lambda place, reply: None)
 
     def answer_each(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
+        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
         keep: Callable[[int, Reply], None],
-    ) -> list[Reply]:
+    ) -> list[Reply]:  # fmt: skip
         """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
 
         EngineError where the first 16 trials to end (or all, where there are fewer) failed for a

@@ -46,11 +46,9 @@ class Prompter:
     """
 
     def __init__(
-        self,
-        tokenizer: "PreTrainedTokenizerBase",
-        system: SystemRole = "keep",
+        self, tokenizer: "PreTrainedTokenizerBase", system: SystemRole = "keep",
         bos: Bos = "template",
-    ):
+    ):  # fmt: skip
         self.tokenizer, self.system, self.bos = tokenizer, system, bos
         if system == "plain":
             return

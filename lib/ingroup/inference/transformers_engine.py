@@ -59,11 +59,9 @@ class TransformersEngine(LocalEngine):
         return model.to(self.device).eval()
 
     def answer_each(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
+        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
         keep: Callable[[int, Reply], None],
-    ) -> list[Reply]:
+    ) -> list[Reply]:  # fmt: skip
         """:meth:`answer`, some at a time: ``keep`` gets the place and reply of each of them."""
         replies: list[Reply] = []
         size = BATCHES * self.batch_size * torch.get_num_threads()

@@ -47,14 +47,9 @@ class VLLMEngine(LocalEngine):
     """
 
     def __init__(
-        self,
-        model: str,
-        system: SystemRole = "keep",
-        bos: Bos = "template",
-        tensor_parallel_size: int = 1,
-        dtype: str = "auto",
-        **options: Any,
-    ):
+        self, model: str, system: SystemRole = "keep", bos: Bos = "template",
+        tensor_parallel_size: int = 1, dtype: str = "auto", **options: Any,
+    ):  # fmt: skip
         self.on_cpu = on_cpu = not _has_gpu()
         self.vllm = _import(on_cpu)
         self._seed = 0

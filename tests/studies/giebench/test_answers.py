@@ -306,6 +306,9 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
     correct = {item.key: item.correct for item in stimuli.load_questions()}
     to_d = [key for key, letter in correct.items() if letter == "D"]
     assert turned.loc[to_d].eq([0.125, 0.5, 0.25, 0.125]).all(axis=None)
+    # Behind the right answer stand the others, the first after the last.
+    first = table[(table["shift"] == 0) & (table.correct == "C")].iloc[0]
+    assert first[answers.CHANCES].tolist() == [0.125, 0.125, 0.5, 0.25]
     assert turned.mean(axis=1).eq(0.25).all()  # where it stands is all that this judge looks at
     failed = answers.load(raw)
     assert failed.p_right.isna().all()

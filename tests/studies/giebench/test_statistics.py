@@ -1,5 +1,7 @@
 """Accuracy by hand and against SciPy; gains, rotations and identities as they must be."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ingroup.studies.giebench import statistics
+from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.statistics import (
     accuracy,
     by_position,
@@ -347,13 +351,21 @@ def test_what_cannot_be_used_is_refused(call, message):
 
 
 def chances(given):
-    """Answers over choices: the probability of the right letter by prompt, item and order."""
+    """Answers over choices: the probability of the right letter by prompt, item and order; the
+    others share what it leaves, as 3 to 2 to 1."""
     rows = [
-        (prompt, "Age" if key < 2 else "Skin", f"{key}", shift, p)
+        (
+            prompt,
+            "Age" if key < 2 else "Skin",
+            f"{key}",
+            shift,
+            p,
+            *((1 - p) * share / 6 for share in (3, 2, 1)),
+        )
         for (prompt, key), order in given.items()
         for shift, p in enumerate(order)
     ]
-    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", "p_right"])
+    return pd.DataFrame(rows, columns=["prompt", "category", "key", "shift", *CHANCES])
 
 
 def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
@@ -367,7 +379,11 @@ def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
     one = stats.ttest_1samp([0.25, 0.35, 0.5], 0.25)
     interval = one.confidence_interval(0.95)
     overall = table.loc[("Raw", "Overall")]
-    assert overall.p == pytest.approx(one.pvalue)
+    # Of each item any of the four answers: all 64 choices.
+    items = [[p, *((1 - p) * share / 6 for share in (3, 2, 1))] for p in (0.25, 0.35, 0.5)]
+    means = np.mean(list(product(*items)), axis=1)
+    exact = np.mean(np.abs(means - 0.25) >= np.mean([0.25, 0.35, 0.5]) - 0.25 - 1e-12)
+    assert overall.p == pytest.approx(exact, abs=0.015)
     assert [overall.low, overall.high] == pytest.approx([*interval])
     own = table.loc[("ID", "Overall")]
     two = stats.ttest_rel([0.35, 0.65, 1.0], [0.25, 0.35, 0.5])
@@ -376,6 +392,21 @@ def test_the_right_letter_has_a_mean_probability_over_orders_and_items():
     assert table.loc["Raw"][["gain", "gain_low", "gain_high", "gain_p"]].isna().all(axis=None)
     assert np.isnan(own.gain_p_holm)  # Overall is none of the family
     assert table.loc[("ID", "Age"), "gain_p_holm"] == table.loc[("ID", "Age"), "gain_p"]
+
+
+def test_the_p_of_the_right_letter_is_that_of_scipy():
+    """Its permutations of four samples within each observation, whose first has the mean."""
+    given = np.random.default_rng(2).dirichlet([0.3] * 4, size=12)
+    theirs = stats.permutation_test(
+        given.T, lambda right, *_, axis: right.mean(axis=axis), permutation_type="samples",
+        vectorized=True, n_resamples=9999, rng=0,
+    )  # fmt: skip
+    off = np.abs(theirs.null_distribution - 0.25) >= abs(given[:, 0].mean() - 0.25)
+    assert statistics._any_right(given) == pytest.approx(off.mean(), abs=0.02)
+    assert statistics._any_right(given[:, [1, 0, 2, 3]]) != statistics._any_right(given)
+    sure = np.eye(4)[np.zeros(6, int)]  # always right: each of 6 items by chance in one of four
+    assert statistics._any_right(sure) == pytest.approx(4.0**-6, abs=0.0008)
+    assert np.isnan(statistics._any_right(sure[:0]))
 
 
 def test_an_item_with_a_failed_call_has_no_probability():

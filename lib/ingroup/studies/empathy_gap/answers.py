@@ -54,12 +54,9 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
 
 
 def from_parts(
-    tables: Iterable[pd.DataFrame],
-    shape: tuple[int, int, int],
-    low: float,
-    high: float,
+    tables: Iterable[pd.DataFrame], shape: tuple[int, int, int], low: float, high: float,
     rule: Rule = "sound",
-) -> Ratings:
+) -> Ratings:  # fmt: skip
     """Parse the responses of one block, of `shape` (perceivers, experiencers, events), into arrays.
 
     `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),

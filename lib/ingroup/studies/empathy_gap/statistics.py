@@ -89,11 +89,9 @@ def cells(values: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
 
 
 def gap_matrix(
-    values: np.ndarray,
-    exclusion: Exclusion = "listwise",
-    decimals: int | None = None,
+    values: np.ndarray, exclusion: Exclusion = "listwise", decimals: int | None = None,
     separate: bool = False,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """z-scores (n, n) for the empathy gap delta, without "a person", of ratings before exclusion.
 
     In the paper's text M is z-scored with "a person", whom delta then leaves out (footnote 7). The
@@ -142,12 +140,9 @@ def band(delta: ArrayLike) -> np.ndarray:
 
 
 def gap(
-    values: np.ndarray,
-    same: np.ndarray,
-    exclusion: Exclusion = "listwise",
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | None = None,
-) -> dict[str, Any]:
+    values: np.ndarray, same: np.ndarray, exclusion: Exclusion = "listwise",
+    n_resamples: int = 10_000, rng: np.random.Generator | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """One row of Table 2: delta and its two intervals, which answer two questions.
 
     `values` are ratings before exclusion, `same` is without "a person"; `rng` draws `n_resamples`

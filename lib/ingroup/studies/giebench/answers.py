@@ -19,6 +19,7 @@ from ingroup.studies.giebench import stimuli
 NO_VERDICT = "no verdict"
 CUT = "cut"
 SEVERAL = "several verdicts"
+CHANCES = ["p_right", "p_2", "p_3", "p_4"]
 
 
 class Verdict(NamedTuple):
@@ -35,7 +36,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
     ``letter`` and ``status`` by :func:`parse_verdict`, "failed", or "cut" (MAX_TOKENS came before a
     verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
-    ``p_right``, the probability of the right letter, NaN where the call is not over choices.
+    over choices (else NaN) ``p_right``, ``p_2``, ``p_3``, ``p_4``: the probability of the right
+    answer and of those behind it, the first after the last.
     """
     (block,), table, rows = call.design.blocks, stored(call).read(), []
     chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
@@ -47,10 +49,10 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         status = ended.get(reply.finish_reason, verdict.status)
         what = asked.prompt, item.category, item.key, asked.shift, item.correct
         whose = item.identity, asked.identity or item.identity
-        right = p[stimuli.LETTERS.index(item.correct)]
-        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text, right))
-    columns = "model prompt category key shift correct letter status identity told reply p_right"
-    return pd.DataFrame(rows, columns=columns.split())
+        turned = np.roll(p, -stimuli.LETTERS.index(item.correct))
+        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text, *turned))
+    columns = "model prompt category key shift correct letter status identity told reply"
+    return pd.DataFrame(rows, columns=[*columns.split(), *CHANCES])
 
 
 def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2, friedmanchisquare
 
-from ingroup.stats.paired import adjust, in_family, mcnemar, paired_test, wilson
+from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test, wilson
+from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.stimuli import LETTERS
 
 OVERALL = "Overall"
@@ -75,13 +76,12 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
 
     An item counts once, with the mean over the orders of its answers: over all four a judge that
     looks at the place alone has 1/4 to the last digit, `CHANCE`. Means over items with t-intervals:
-    ``p_right``, with ``p`` of a t-test against `CHANCE`, and ``gain`` over Raw for the same items,
-    with ``gain_p``; ``_holm`` as in `changes`, a family for each prompt. An item with a failed call
-    is left out; the gain is NaN where Raw was not asked. Of 6 items of a judge that is sure of
-    itself, whose probabilities are skewed, 0.91 of the intervals hold, and of a prompt's eleven
-    categories one has ``p_holm`` below 0.05 in 0.25 of the runs by chance (``make calibration``).
+    ``p_right``, whose ``p`` is of `_any_right`, and ``gain`` over Raw for the same items, with
+    ``gain_p`` of a t-test; ``_holm`` as in `changes`, a family for each prompt. An item with a
+    failed call is left out; the gain is NaN where Raw was not asked. Of 6 items of a judge that is
+    sure of itself, whose probabilities are skewed, 0.91 of the intervals hold.
     """
-    by_item = answers.groupby(["prompt", "category", "key"], sort=False).p_right
+    by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     by_item = by_item.agg(lambda chances: chances.mean(skipna=False)).reset_index()
     raw, rows = by_item[by_item.prompt == "Raw"].set_index("key").p_right, []
     for prompt, category, part in _parts(by_item):
@@ -90,13 +90,28 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
         mean = CHANCE + np.array([test.difference, test.low, test.high])
         gained = [gain.difference, gain.low, gain.high, gain.pvalue]
         gained = [np.nan] * 4 if prompt == "Raw" else gained
-        rows.append((prompt, category, int(test.n), *mean, test.pvalue, *gained))
+        p = _any_right(part[CHANCES].dropna().to_numpy())
+        rows.append((prompt, category, int(test.n), *mean, p, *gained))
     columns = "prompt category n p_right low high p gain gain_low gain_high gain_p"
     table = pd.DataFrame(rows, columns=columns.split())
     for name in ("p", "gain_p"):
         tested = table[name].where(table.category != OVERALL).groupby(table.prompt, sort=False)
         table[f"{name}_holm"] = tested.transform(adjust, "holm")
     return table
+
+
+def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
+    """Could any answer of each item (row) be the right one, the first? p, two-sided, of the mean.
+
+    Each draw takes one of the four for each item; NaN without an item. It asks nothing of how the
+    probabilities are spread, where a t-test of six skewed ones rejects too often.
+    """
+    if not len(chances):
+        return np.nan
+    picks = np.random.default_rng(0).integers(4, size=(n_resamples, len(chances)))
+    off = np.abs(chances[np.arange(len(chances)), picks].mean(axis=1) - CHANCE)
+    far = off >= abs(chances[:, 0].mean() - CHANCE) - TINY
+    return float((1 + far.sum()) / (n_resamples + 1))
 
 
 def by_position(answers: pd.DataFrame) -> pd.DataFrame:

@@ -21,13 +21,9 @@ class Inquiry(NamedTuple):
 
 
 def trials(
-    groups: Sequence[str],
-    prompts: Sequence[str],
-    ablation: str = "Prompt (paper)",
-    form: str = "released",
-    calls: str = "together",
-    wording: str = "paper",
-) -> Design:
+    groups: Sequence[str], prompts: Sequence[str], ablation: str = "Prompt (paper)",
+    form: str = "released", calls: str = "together", wording: str = "paper",
+) -> Design:  # fmt: skip
     """The design of Jeoung et al. (section 3): prompt x group, for one round.
 
     Names as in `stimuli`. `calls` "together" asks all parts of a prompt in one turn, as
