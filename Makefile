@@ -15,7 +15,8 @@ READY     := $(VENV)/.ready
 # its value stays in the environment, where no shell reads it but quoted. Make itself would expand a $ in it.
 quoted = '$(subst ','\'',$(1))'
 unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
-OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS
+DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL
+OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN) $(if $(ONLY),MODELS)
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
@@ -45,8 +46,8 @@ RUN     ?= $(or $(NAMED),default)
 $(foreach v,PROFILE RUN,$(if $(call unsafe,$($(v))),$(error \
 	$(v) is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, without two dots: give another, make $(MAKECMDGOALS) $(v)=<name>, not $($(v)))))
 $(if $(filter default,$(RUN)),$(if $(CHANGED),$(error the default run has no other parameters: leave RUN out, or give another)))
-OUT   := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
-DONE  := $(OUT)/notebooks
+HERE  := $(if $(filter default,$(RUN)),build,build/runs/$(RUN))
+DONE  := $(HERE)/notebooks
 
 NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
@@ -65,11 +66,10 @@ VALUES     = $(foreach n,$(filter $(FIRST),$(ASKED)),$(PY) -m ingroup.commands.r
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 	@printf '  make %-15s%s\n' $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))) 'run notebook $(n)')
-	@echo "Parameters of a notebook: make 10 MODELS=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)"
-	@echo "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
+	@printf '%s\n' "Parameters of a notebook: make 10 MODELS=... ENGINE=... CORPUS=... N_EVENTS=... (PROFILE=demo|full)" "The environment: PYTHON=python3.12 chooses the Python, TORCH_INDEX=<address> where pip looks for torch"
 
-all: $(OUT)/report/index.html  ## run every notebook, draw every figure, write the report, end with a summary
-	@echo; cat $(DONE)/*.txt; echo "Report: $(OUT)/report/index.html   figures: $(if $(filter default,$(RUN)),figures,$(OUT)/figures)/   tables: $(OUT)/tables/"
+all: $(HERE)/report/index.html  ## run every notebook, draw every figure, write the report, end with a summary
+	@echo; cat $(DONE)/*.txt; echo "Report: $(HERE)/report/index.html   figures: $(if $(filter default,$(RUN)),figures,$(HERE)/figures)/   tables: $(HERE)/tables/"
 
 # ---- environment -------------------------------------------------------------------------------
 
@@ -118,12 +118,10 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes 
 # change in one study runs that study again, what reads its answers, and no other. A study's notebooks
 # have its name in theirs; an audit reads only what a paper printed; the map and the synthesis read all.
 STUDIES    := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
-SHARED     := $(wildcard lib/ingroup/*.py lib/ingroup/inference/*.py lib/ingroup/stats/*.py lib/ingroup/commands/run.py \
-	lib/ingroup/commands/parameters.py data/sample/* data/stimuli/*.* data/published/*.* data/models/*.* data/models/*/*.* \
-	notebooks/profiles/$(PROFILE).yaml)
+SHARED     := $(wildcard lib/ingroup/*.* lib/ingroup/inference/*.py lib/ingroup/stats/*.py lib/ingroup/commands/run.py lib/ingroup/commands/parameters.py \
+	data/sample/* data/stimuli/*.* data/published/*.* data/models/*.* data/models/*/*.* notebooks/profiles/$(PROFILE).yaml)
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
-of          = $(or $(call named,$(1)),$(STUDIES))
-reads       = $(foreach s,$(call of,$(1)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* data/recordings/*/$(s)/*/* lib/ingroup/studies/$(s)/*))
+reads       = $(foreach s,$(or $(call named,$(1)),$(STUDIES)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* data/recordings/*/$(s)/*/* lib/ingroup/studies/$(s)/*))
 
 # What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
 # summary; the map last. Alone, a notebook takes what is there (and the map always looks again).
@@ -143,17 +141,19 @@ $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(
 	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(ALL),--shared)
 
 $(NUMBERS): $$(patsubst %,$$(DONE)/%.ipynb,$$(filter $$@_%,$(NOTEBOOKS)))
-	@cat $(DONE)/$@_*.txt$(if $(filter default,$(RUN)),,; echo "Figures: $(OUT)/figures/   tables: $(OUT)/tables/")
+	@cat $(DONE)/$@_*.txt$(if $(filter default,$(RUN)),,; echo "Figures: $(HERE)/figures/   tables: $(HERE)/tables/")
 
-$(OUT)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $$(wildcard lib/ingroup/commands/*.py lib/ingroup/commands/templates/*/*)
+$(HERE)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $$(wildcard lib/ingroup/commands/*.py lib/ingroup/commands/templates/*/*)
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 
 runs:  ## the runs that are there: what each changed, how its numbers came out
 	@for n in $(THERE); do d=build/runs/$$n; [ $$n != default ] || d=build; echo "$$n:"; sed 's/^/  /' $$d/notebooks/*.txt; done
 report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
-figures: $(patsubst $(DONE)/%.ipynb,redraw_%,$(wildcard $(DONE)/[0-9]*_*.ipynb))  ## redraw every figure from the tables of the last run, without asking a model
-redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
+OUT ?= paper
+$(if $(ONLY),$(foreach v,MODELS $(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
+figures: $(patsubst $(DONE)/%.ipynb,redraw_%,$(foreach n,$(wildcard $(DONE)/[0-9]*_*.ipynb),$(if $(findstring $(firstword $(subst /, ,$(ONLY))),$(n)),$(n))))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= MODELS= OUT=)
+redraw_%: $(READY); @$(if $(ONLY),mkdir -p $(call quoted,$(OUT)) &&) $(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from ingroup import figures
+from ingroup import figures, notebook, paths
 
 
 def draw():
@@ -41,6 +41,38 @@ def test_only_a_demonstration_says_so(tmp_path):
     assert shown._supxlabel.get_text().replace("\n", " ") == figures.DEMONSTRATION
     inches = shown._supxlabel.get_window_extent().width / plt.rcParams["savefig.dpi"]
     assert 1 < inches < shown.get_figwidth()
+
+
+def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypatch):
+    """Twice the same bytes; the committed one, and every other figure, stays."""
+    committed, paper = tmp_path / "study", tmp_path / "paper"
+    paper.mkdir()
+    asked = {"only": "study/one study/two", "out": str(paper), "format": "svg,pdf"}
+    monkeypatch.setattr(figures, "OWN", asked | {"font": "14", "panel": "text stays text"})
+    found = []
+    for _ in range(2):
+        fig = draw()
+        fig.add_subplot(222).set_title("another panel")
+        assert fig.axes[0].xaxis.get_ticklabels()[0].get_size() == 12  # of 6, with 14 of 7
+        figures.save(fig, committed, "one")
+        assert [ax.get_title() for ax in fig.axes] == ["text stays text"]
+        figures.save(draw(), committed, "three")
+        found.append({file.name: file.read_bytes() for file in paper.iterdir()})
+    assert found[0] == found[1]
+    assert sorted(found[0]) == ["one.pdf", "one.svg"]
+    assert b">text stays text<" in found[0]["one.svg"]
+    assert not committed.exists()
+
+
+def test_a_figure_for_a_paper_may_show_some_of_the_models(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    out = notebook.Output("study", "mine")
+    table = pd.DataFrame({"model": ["a", "b", "c"], "n": [1, 2, 3]})
+    out.write(table, "several")
+    out.write(table[["n"]], "none")
+    monkeypatch.setattr(figures, "OWN", {"models": "c;a"})
+    assert out.read("several").n.tolist() == [1, 3]
+    assert out.read("none").n.tolist() == [1, 2, 3]
 
 
 def test_a_heatmap_masks_and_divides():

@@ -184,6 +184,22 @@ def test_two_runs_never_have_one_folder(done):
     assert len(set(names)) == len(runs)
 
 
+def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
+    """Of the default run, whichever of its models are wanted."""
+    (done / "figures" / "giebench").mkdir(parents=True)
+    (done / "figures" / "giebench" / "figure1.pdf").touch()
+    given = ["figures", "OUT=my folder", "MODELS=calibrant", "WIDTH=3"]
+    said = make(done, "-n", *given, "ONLY=giebench/figure1").stdout
+    drawn = re.findall(r"mkdir -p 'my folder' && \S+ -m ingroup.commands.run (\S+) --redraw", said)
+    assert {name[:2] for name in drawn} >= {"30"}
+    assert {name for name in drawn if "giebench" not in name} == set()
+    assert set(re.findall("--run '(.*?)'", said)) == {"default"}
+    refused = make(done, *given, "ONLY=giebench/figure99", check=False)
+    assert (
+        "there is no figure giebench/figure99: ONLY is as a file below figures/" in refused.stderr
+    )
+
+
 @pytest.mark.parametrize("goal", ["60", "00", "report", "figures"])
 def test_a_run_that_is_not_there_is_not_read(done, goal):
     (done / "build" / "runs" / "mine" / "notebooks").mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 Figures are drawn from tables, in inches of one or two columns of a page of the papers (ACL style).
 """
 
+import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -20,8 +21,9 @@ from matplotlib.image import AxesImage
 
 from ingroup import models
 
-ONE_COLUMN = 3.03
-TWO_COLUMNS = 6.30
+# What `make figures ONLY=...` asks for: only, out, format, width, font, cmap, panel, models.
+OWN = {n[7:].lower(): text for n, text in os.environ.items() if n[:7] == "FIGURE_" and text}
+ONE_COLUMN, TWO_COLUMNS = (float(OWN.get("width", inches)) for inches in (3.03, 6.30))
 
 DEMONSTRATION = (
     "Demonstration: the model is the calibrant, built to show planted biases. "
@@ -32,6 +34,8 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
+# Dates and versions that a file would hold.
+_UNSAID = {"pdf": ("CreationDate", "Producer", "Creator"), "png": ("Software",), "svg": ("Date",)}
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
@@ -39,6 +43,9 @@ _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 def use_style() -> None:
     """Set the one style of all figures."""
     plt.style.use(STYLE)
+    scale = float(OWN.get("font", 7)) / 7
+    sizes = ("font.size", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+    mpl.rcParams.update({name: scale * mpl.rcParams[name] for name in sizes})
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
@@ -90,22 +97,29 @@ def whose(names: Sequence[str]) -> str:
 
 def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     """Write ``<folder>/<name>.pdf`` and ``.png``, the same bytes for the same figure, and close it,
-    so that a notebook shows it once. A `note`, as of :func:`whose`, stands below the panels.
+    so that a notebook shows it once. A `note`, as of :func:`whose`, stands below the panels. Where
+    a figure is wanted for a paper (`OWN`), it alone is written, there and in its formats.
     """
+    if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
+        plt.close(fig)
+        return fig
+    for ax in fig.axes if "panel" in OWN else ():
+        if ax.get_title() not in ("", OWN["panel"]):
+            ax.remove()
     if note:
         lines = textwrap.fill(note, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
-    # No creation date and no matplotlib version in the file: they would change the bytes.
-    unsaid = dict.fromkeys(("CreationDate", "Producer", "Creator"))
-    fig.savefig(folder / f"{name}.pdf", metadata=unsaid)
-    fig.savefig(folder / f"{name}.png", metadata={"Software": None})
+    for kind in OWN.get("format", "pdf,png").split(","):
+        unsaid = _UNSAID.get(kind, ())  # they would change the bytes
+        file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
+        fig.savefig(file, metadata=dict.fromkeys(unsaid))
     fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)
     return fig
 
 
 # Dark is high, as in the papers; no colour of the map is the white of a masked cell.
-HEAT = mpl.colormaps["viridis_r"].with_extremes(bad="white")
+HEAT = mpl.colormaps[OWN.get("cmap", "viridis_r")].with_extremes(bad="white")
 
 
 def heatmap(

@@ -54,11 +54,6 @@ def categories() -> list[str]:
     return list(read_table(FOLDER / "identities.csv", ["category"]).category.unique())
 
 
-def cultural_clusters() -> pd.DataFrame:
-    """Inglehart-Welzel cluster of each country (Table 4): ``identity``, ``label``, ``cluster``."""
-    return pd.read_csv(FOLDER / "clusters.csv", dtype=str)
-
-
 @dataclass(frozen=True)
 class Setting:
     """One wording of the prompt (Table 5)."""
