@@ -147,7 +147,7 @@ def test_a_bar_moves_only_where_a_person_looks(moving, monkeypatch):
     monkeypatch.setenv("TQDM_MININTERVAL", "1")
     monkeypatch.delenv("TQDM_MININTERVAL")
     progress = run.Progress("tiny", alone=True)
-    assert os.environ.get("TQDM_MININTERVAL") == (None if moving else "10")
+    assert os.environ.get("TQDM_MININTERVAL") == ("1" if moving else "10")
     for text in ("\rRace 0 of 9", "\rRace 4 of 9", "\r      \r", "2 prompts failed\n"):
         progress.write(text)
     if moving:

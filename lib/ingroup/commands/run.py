@@ -36,8 +36,8 @@ class Progress(io.TextIOBase):
 
     def __init__(self, head: str, alone: bool):
         self.head, self.moving = head, alone and sys.stderr.isatty()
-        if not self.moving:
-            os.environ.setdefault("TQDM_MININTERVAL", "10")  # seconds; the kernel inherits it
+        seconds = "1" if self.moving else "10"  # from one state of a bar to the next
+        os.environ.setdefault("TQDM_MININTERVAL", seconds)  # the kernel inherits it
 
     def line(self, text: str) -> None:
         print(f"{self.head}: {text}", file=sys.stderr, flush=True)

@@ -51,7 +51,7 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
             done = store.trials - sum(map(len, [*new, *again]))
             there = done + len(store.journal().kept)
             with tqdm(
-                total=store.trials, initial=there, desc=title, leave=False, mininterval=1,
+                total=store.trials, initial=there, desc=title, leave=False,
                 bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
                 unit=" prompts",
             ) as progress:  # fmt: skip
