@@ -16,7 +16,7 @@ READY     := $(VENV)/.ready
 quoted = '$(subst ','\'',$(1))'
 unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
 DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL
-OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN) $(if $(ONLY),MODELS)
+OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN)
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
@@ -53,12 +53,11 @@ NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
-THERE     := $(if $(wildcard build/notebooks),default) $(sort $(patsubst build/runs/%/notebooks,%,$(wildcard build/runs/*/notebooks)))
+THERE     := $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt))))
 $(if $(filter-out 00 60 report figures,$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
 ALL       := $(filter all plan ask,$(MAKECMDGOALS))
-ASKED     := $(filter $(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS)))),$(NOTEBOOKS))
-VALUES     = $(foreach n,$(filter $(FIRST),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
-
+ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
+VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) again $(NUMBERS)
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
@@ -151,8 +150,9 @@ runs:  ## the runs that are there: what each changed, how its numbers came out
 report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 OUT ?= paper
-$(if $(ONLY),$(foreach v,MODELS $(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
-figures: $(patsubst $(DONE)/%.ipynb,redraw_%,$(foreach n,$(wildcard $(DONE)/[0-9]*_*.ipynb),$(if $(findstring $(firstword $(subst /, ,$(ONLY))),$(n)),$(n))))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= MODELS= OUT=)
+$(if $(filter $(DRAWN),$(SET)),$(if $(if $(ONLY),$(filter-out figures,$(MAKECMDGOALS)),x),$(error $(filter $(DRAWN),$(SET)): these are of make figures ONLY=<study>/<name>, and of nothing else)))
+$(if $(ONLY),$(foreach v,$(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
+figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 redraw_%: $(READY); @$(if $(ONLY),mkdir -p $(call quoted,$(OUT)) &&) $(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared

@@ -1,10 +1,16 @@
 """The same figure gives the same bytes, and a demonstration says what it is."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
+import pytest
 from matplotlib import pyplot as plt
 
-from ingroup import figures, notebook, paths
+from ingroup import figures, paths
+from ingroup.tables import InputError
 
 
 def draw():
@@ -48,7 +54,9 @@ def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypa
     committed, paper = tmp_path / "study", tmp_path / "paper"
     paper.mkdir()
     asked = {"only": "study/one study/two", "out": str(paper), "format": "svg,pdf"}
-    monkeypatch.setattr(figures, "OWN", asked | {"font": "14", "panel": "text stays text"})
+    monkeypatch.setattr(figures, "OWN", asked | {"panel": "text stays text"})
+    monkeypatch.setattr(figures, "FONT", 14.0)
+    monkeypatch.setattr(figures, "WIDTH", 5.0)
     found = []
     for _ in range(2):
         fig = draw()
@@ -56,23 +64,27 @@ def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypa
         assert fig.axes[0].xaxis.get_ticklabels()[0].get_size() == 12  # of 6, with 14 of 7
         figures.save(fig, committed, "one")
         assert [ax.get_title() for ax in fig.axes] == ["text stays text"]
+        assert fig.get_figwidth() == 5
         figures.save(draw(), committed, "three")
         found.append({file.name: file.read_bytes() for file in paper.iterdir()})
     assert found[0] == found[1]
     assert sorted(found[0]) == ["one.pdf", "one.svg"]
     assert b">text stays text<" in found[0]["one.svg"]
     assert not committed.exists()
+    monkeypatch.setattr(figures, "OWN", asked | {"panel": "another"})
+    with pytest.raises(InputError, match="PANEL: one has no 'another'; there are text stays text"):
+        figures.save(draw(), committed, "one")
 
 
-def test_a_figure_for_a_paper_may_show_some_of_the_models(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "BUILD", tmp_path)
-    out = notebook.Output("study", "mine")
-    table = pd.DataFrame({"model": ["a", "b", "c"], "n": [1, 2, 3]})
-    out.write(table, "several")
-    out.write(table[["n"]], "none")
-    monkeypatch.setattr(figures, "OWN", {"models": "c;a"})
-    assert out.read("several").n.tolist() == [1, 3]
-    assert out.read("none").n.tolist() == [1, 2, 3]
+@pytest.mark.parametrize("given", ["FIGURE_WIDTH=3in", "FIGURE_CMAP=none", "FIGURE_FONT=large"])
+def test_a_wrong_option_of_a_figure_is_one_sentence(given):
+    name, value = given.split("=")
+    command = [sys.executable, "-c", "import ingroup.figures"]
+    given = os.environ | {name: value, "PYTHONPATH": str(paths.ROOT / "lib")}
+    told = subprocess.run(command, env=given, capture_output=True, text=True)
+    last = told.stderr.splitlines()[-1]
+    assert last.startswith("ingroup.tables.InputError: WIDTH, FONT or CMAP: ")
+    assert value in last
 
 
 def test_a_heatmap_masks_and_divides():

@@ -30,6 +30,7 @@ def done(tmp_path_factory):
     for file in sorted(root.rglob("*")):
         os.utime(file, (1000, 1000))
     made = [root / ".venv/.ready", *(root / f"build/notebooks/{name}.ipynb" for name in NAMES)]
+    made += [root / f"build/notebooks/{name}.txt" for name in NAMES]
     for time, file in enumerate([*made, root / "build/report/index.html"], start=2000):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
@@ -185,10 +186,11 @@ def test_two_runs_never_have_one_folder(done):
 
 
 def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
-    """Of the default run, whichever of its models are wanted."""
+    """All of them, where no figure is named."""
+    assert set(runs(done, "figures")) == set(NAMES)
     (done / "figures" / "giebench").mkdir(parents=True)
     (done / "figures" / "giebench" / "figure1.pdf").touch()
-    given = ["figures", "OUT=my folder", "MODELS=calibrant", "WIDTH=3"]
+    given = ["figures", "OUT=my folder", "WIDTH=3"]
     said = make(done, "-n", *given, "ONLY=giebench/figure1").stdout
     drawn = re.findall(r"mkdir -p 'my folder' && \S+ -m ingroup.commands.run (\S+) --redraw", said)
     assert {name[:2] for name in drawn} >= {"30"}
@@ -203,6 +205,7 @@ def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
 @pytest.mark.parametrize("goal", ["60", "00", "report", "figures"])
 def test_a_run_that_is_not_there_is_not_read(done, goal):
     (done / "build" / "runs" / "mine" / "notebooks").mkdir(parents=True, exist_ok=True)
+    (done / "build" / "runs" / "mine" / "notebooks" / "10_empathy_gap.txt").touch()
     refused = make(done, goal, "RUN=typo", check=False)
     assert refused.returncode == 2
     assert "there is no run typo to read, there are: default mine." in refused.stderr

@@ -20,10 +20,17 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ingroup import models
+from ingroup.tables import InputError
 
-# What `make figures ONLY=...` asks for: only, out, format, width, font, cmap, panel, models.
+# What `make figures ONLY=...` asks for: only, out, format, width, font, cmap, panel.
 OWN = {n[7:].lower(): text for n, text in os.environ.items() if n[:7] == "FIGURE_" and text}
-ONE_COLUMN, TWO_COLUMNS = (float(OWN.get("width", inches)) for inches in (3.03, 6.30))
+try:
+    WIDTH, FONT = float(OWN.get("width", 0)), float(OWN.get("font", 7))
+    # Dark is high, as in the papers; no colour of the map is the white of a masked cell.
+    HEAT = mpl.colormaps[OWN.get("cmap", "viridis_r")].with_extremes(bad="white")
+except (ValueError, KeyError) as problem:
+    raise InputError(f"WIDTH, FONT or CMAP: {problem.args[0]}") from problem
+ONE_COLUMN, TWO_COLUMNS = WIDTH or 3.03, WIDTH or 6.30
 
 DEMONSTRATION = (
     "Demonstration: the model is the calibrant, built to show planted biases. "
@@ -34,7 +41,6 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
-# Dates and versions that a file would hold.
 _UNSAID = {"pdf": ("CreationDate", "Producer", "Creator"), "png": ("Software",), "svg": ("Date",)}
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
@@ -43,9 +49,8 @@ _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 def use_style() -> None:
     """Set the one style of all figures."""
     plt.style.use(STYLE)
-    scale = float(OWN.get("font", 7)) / 7
     sizes = ("font.size", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-    mpl.rcParams.update({name: scale * mpl.rcParams[name] for name in sizes})
+    mpl.rcParams.update({name: FONT / 7 * mpl.rcParams[name] for name in sizes})
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
@@ -103,23 +108,21 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
         plt.close(fig)
         return fig
-    for ax in fig.axes if "panel" in OWN else ():
-        if ax.get_title() not in ("", OWN["panel"]):
-            ax.remove()
+    fig.set_figwidth(WIDTH or fig.get_figwidth())
+    if (panel := OWN.get("panel")) and panel not in (titles := [ax.get_title() for ax in fig.axes]):
+        raise InputError(f"PANEL: {name} has no {panel!r}; there are {', '.join(titles)}")
+    for ax in [ax for ax in fig.axes if panel and ax.get_title() not in ("", panel)]:
+        ax.remove()
     if note:
         lines = textwrap.fill(note, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
-    for kind in OWN.get("format", "pdf,png").split(","):
+    for kind in OWN.get("format", "pdf,png").replace(" ", "").split(","):
         unsaid = _UNSAID.get(kind, ())  # they would change the bytes
         file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
         fig.savefig(file, metadata=dict.fromkeys(unsaid))
     fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)
     return fig
-
-
-# Dark is high, as in the papers; no colour of the map is the white of a masked cell.
-HEAT = mpl.colormaps[OWN.get("cmap", "viridis_r")].with_extremes(bad="white")
 
 
 def heatmap(

@@ -44,9 +44,7 @@ class Output:
 
     def read(self, name: str) -> pd.DataFrame:
         """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
-        table, only = figures.read_table(self.tables, name), figures.OWN.get("models")
-        some = only and "model" in table
-        return table[table.model.isin(only.split(";"))] if some else table
+        return figures.read_table(self.tables, name)
 
     def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
         """Write a figure as PDF and PNG; it says which of the models `shown` are calibrants."""

@@ -208,14 +208,21 @@ def test_verdicts_of_the_forms_that_tables_have():
     assert verdicts(x=[1.0, 2, 3], x_planted=planted, low=[0, 1, 2], high=[4, 3, 4]) == expected
 
 
-def test_a_page_is_listed_with_the_verdicts_that_the_map_counted(project):
+def test_numbers_are_counted_by_verdict_and_where_few_are_alike_with_their_rows(tmp_path):
+    printed = {"verdict": ["agrees"] * 4 + ["differs", "agrees"]}
+    pd.DataFrame(printed).to_csv(tmp_path / "printed_versus_here.csv", index=False)
+    assert report.counted(tmp_path) == [
+        "printed: 5 of 6 agrees, 1 of 6 differs (printed_versus_here.csv, line 6)"
+    ]
+    assert report.counted(tmp_path / "nowhere") == []
+
+
+def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
-    folder = project / "build" / "tables" / "map"
-    folder.mkdir(parents=True)
-    rows = {"notebook": ["10_a", "20_b"], "verdicts": ["planted, as planted: 3 of 4", None]}
-    pd.DataFrame(rows).to_csv(folder / "what_ran.csv", index=False)
-    assert report.weighed(folder.parent) == {"10_a": "planted, as planted: 3 of 4"}
-    assert "A planted, as planted: 3 of 4 Read" in plain(page_of("index"))
+    told = project / "build" / "notebooks" / "10_a.txt"
+    told.write_text("10_a: 3 s, all parameters as by default\n  planted: 3 of 4 as planted\n")
+    assert "A planted: 3 of 4 as planted Read" in plain(page_of("index"))
+    assert "<footer>10_a: 3 s, all parameters as by default</footer>" in page_of("10_a")
 
 
 # ---- the whole folder ----------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     finally:
         signal.signal(signal.SIGINT, before)
     said = capsys.readouterr().err.splitlines()
-    assert said == ["tiny: Statistics", "tiny: stopped; 0 answers kept; the same line goes on"]
+    assert said == ["tiny: Statistics", "tiny: stopped; the same line goes on"]
     assert not (paths.BUILD / "runs" / "mine").exists()
 
 

@@ -115,7 +115,7 @@ def test_a_name_makes_its_engine(tmp_path, monkeypatch):
     assert (local.batch_size, local.identity()["bos"]) == (7, "released")
     assert local.identity()["dtype"] == "float32"
     assert make_engine("transformers", "calibrant", dtype="bfloat16").dtype == "bfloat16"
-    monkeypatch.setattr(OpenAIEngine, "knock", lambda engine: None)  # nothing is there
+    monkeypatch.setattr(OpenAIEngine, "knock", lambda engine: engine)  # nothing is there
     remote = make_engine("openai", "m", base_url="http://127.0.0.1:1/v1", in_flight=3)
     assert isinstance(remote, OpenAIEngine)
     assert (remote.model, remote.in_flight) == ("m", 3)

@@ -81,17 +81,6 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     assert engines[-1][-1] == "closed"
 
 
-def test_a_run_says_how_many_answers_it_found(plan, engines, capsys):
-    """Of all its calls; where nothing is stored, or nothing is missing, there is nothing to say."""
-    asked = [called(Few(plan, 0, 20), "a"), called(Few(plan, 0, 30), "a", part="P1")]
-    ask(asked[:1], {})
-    assert "found" not in capsys.readouterr().err
-    ask(asked, {})
-    assert "20 of 50 answers found; asking the rest\n" in capsys.readouterr().err
-    ask(asked, {})
-    assert capsys.readouterr().err == ""
-
-
 def test_what_is_not_settled_is_not_asked(plan, engines):
     with pytest.raises(ValueError, match="texts of its prompts are still to be written"):
         ask([called(plan, settled=False)], {})

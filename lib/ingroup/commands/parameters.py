@@ -59,11 +59,8 @@ def study_of(notebook: str) -> str | None:
 
 
 def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
-    """What a notebook asks: the ``calls`` of its study's design; none where it reads of others."""
-    study = study_of(notebook)
-    if notebook.partition("_")[2] != study:
-        return []
-    return import_module(f"ingroup.studies.{study}.design").calls(parameters)
+    """What a study's notebook asks with these parameters: the ``calls`` of the study's design."""
+    return import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters)
 
 
 def _file(what: str, folder: Path, name: str) -> Path:

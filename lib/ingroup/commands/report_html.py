@@ -54,7 +54,15 @@ _CLASSES = (  # of a table's cells, for the style; those of an earlier line are 
 )
 
 _WORDS = {"True": "yes", "False": "no", **dict.fromkeys(("NaN", "nan", "None", "<NA>"), "\u2013")}
-_EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text"}  # columns left as is
+_EXACT = {
+    "printed",
+    "recomputed",
+    "tolerance",
+    "reply",
+    "prompt",
+    "text",
+    "figure",
+}  # columns left as is
 
 
 class Heading(NamedTuple):
@@ -141,9 +149,9 @@ def _tidy(table: Tag) -> None:
     if len(heads) == 1 and names[0] == "" and first == [*map(str, range(len(below)))]:
         for row in (*heads, *below):
             row.pop(0).decompose()
-    for row in (*heads, *below):  # counted from the right: names at the left may span rows
+    for row in (*heads, *below):  # from the right: names at the left may span rows
         for cell, name in itertools.zip_longest(row[::-1], names[: -len(row) - 1 : -1]):
-            if cell.string and (name not in _EXACT or row in heads):
+            if cell.contents[:1] == [cell.string] and (name not in _EXACT or row in heads):
                 cell.string = said(cell.string.strip())
 
 

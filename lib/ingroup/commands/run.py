@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ KERNEL = {
     "extra_arguments": ["--IPKernelApp.log_level=ERROR"],
 }
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
-OWN = ("InputError", "EngineError", "StoreError")  # a sentence each; others need their traceback
 
 
 class Progress(io.TextIOBase):
@@ -92,8 +92,9 @@ def execute(
             os.replace(unfinished, target)
         return target
     except PapermillExecutionError as error:
-        trace = "" if error.ename in OWN else "\n".join([*error.traceback, ""])
-        remedy = f"; make {notebook[:2]} writes its tables" * redraw
+        sentence = error.ename in ("InputError", "EngineError", "StoreError")  # else its traceback
+        trace = "" if sentence else "\n".join([*error.traceback, ""])
+        remedy = f"; make {notebook[:2]} writes its tables" * (redraw and "File" in error.ename)
         progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
     except DeadKernelError:
         why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
@@ -106,7 +107,7 @@ def execute(
 
 
 def answer(notebook: str, parameters: dict[str, Any]) -> str:
-    """Ask and store what the notebook of a study would ask; a sentence on what is stored."""
+    """Ask and store what a study's notebook would ask; a sentence on what is stored."""
     calls = calls_of(notebook, parameters)
     if not all(call.settled for call in calls):  # texts that come first
         ask([call for call in calls if call.settled], parameters)
@@ -124,6 +125,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
     options, started = parser.parse_args(arguments), time.monotonic()
     notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
+    place = f"[{sum(name <= notebook for name in names)}/{len(names)}] " if options.shared else ""
+    progress, parameters = Progress(f"{place}{notebook}", alone=not options.shared), {}
     try:
         if options.redraw:
             from ingroup.notebook import ran  # seconds
@@ -132,8 +135,6 @@ def main(arguments: list[str] | None = None) -> int:
                 raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
         else:
             parameters = parameters_of(notebook, options)
-        place = f"[{names.index(notebook) + 1}/{len(names)}] " if options.shared else ""
-        progress = Progress(f"{place}{notebook}", alone=not options.shared)
         if options.check:
             return 0
         if options.ask:
@@ -144,8 +145,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        there = kept(calls_of(notebook, parameters))
-        progress.line(f"stopped; {there:,} answers kept; the same line goes on")
+        told = ""
+        with suppress(ImportError, KeyError):  # it asks nothing, or not what a study's design says
+            told = f"{kept(calls_of(notebook, parameters)):,} answers kept; "
+        progress.line(f"stopped; {told}the same line goes on")
         return 130
     if target is None or options.redraw:
         return int(target is None)
@@ -155,9 +158,8 @@ def main(arguments: list[str] | None = None) -> int:
     progress.line(f"done in {took}")
     changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
     lines = [f"{notebook}: {took}, {', '.join(changed) or 'all parameters as by default'}"]
-    lines += [
-        f"  {line}" for line in counted(paths.run_folder(options.run) / "tables" / notebook[3:])
-    ]
+    tables = paths.run_folder(options.run) / "tables" / notebook[3:]
+    lines += [f"  {line}" for line in counted(tables)]
     target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
     return 0
 

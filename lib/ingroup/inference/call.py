@@ -158,9 +158,6 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
     asked = [call for call in open_calls if call.engine != STORED]
-    if asked and (found := kept(calls)):
-        total = sum(len(call.design) for call in calls)
-        print(f"{found:,} of {total:,} answers found; asking the rest", file=sys.stderr)
     for _, group in groupby(asked, lambda call: (call.model, call.engine)):
         same = list(group)
         if unsettled := [call.title for call in same if not call.settled]:

@@ -45,9 +45,7 @@ def make_engine(
     if name == "openai":
         from ingroup.inference.openai_engine import OpenAIEngine
 
-        server = OpenAIEngine(model, base_url, in_flight)
-        server.knock()
-        return server
+        return OpenAIEngine(model, base_url, in_flight).knock()
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 

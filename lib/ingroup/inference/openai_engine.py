@@ -83,15 +83,17 @@ class OpenAIEngine:
             raise EngineError("OPENAI_API_KEY holds characters that no key has; copy it again")
         return key
 
-    def knock(self) -> None:
-        """EngineError where nothing listens at the address; what answers, and how, is not read."""
+    def knock(self) -> "OpenAIEngine":
+        """Itself; EngineError where nothing listens at the address. What answers is not read."""
         try:
-            httpx2.get(self.base_url, timeout=10)
+            with httpx2.stream("GET", self.base_url, timeout=10):
+                pass
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             where = f"no server is at {self.identity()['base_url']} ({error})"
             raise EngineError(f"{where}: start it, or check BASE_URL") from error
         except httpx2.HTTPError:
             pass  # a server that says something else is there
+        return self
 
     def identity(self) -> dict[str, str]:
         """Engine, the client's version, model, and the server's address without its scheme.
