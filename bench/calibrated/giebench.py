@@ -12,7 +12,7 @@ from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
 
 DRAWS = 1000
-RUNS = 200
+RUNS = 400
 LEVEL = 0.05
 SIZES = (66, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
