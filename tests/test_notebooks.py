@@ -325,6 +325,7 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     replies = pd.read_csv(FOLDER / "tables" / "map" / "replies.csv")
     assert replies.groupby(["study", "model", "kind"]).excerpt.max().between(1, 3).all()
     told = pd.read_csv(FOLDER / "tables" / "map" / "claims.csv")
+    assert told.sentence.notna().all()  # each has one in headlines.csv
     for row in told.itertuples():  # the rule, path by path
         walked = pd.read_csv(FOLDER / "tables" / "synthesis" / f"multiverse_{row.study}.csv")
         own = walked[(walked.model == row.model) & (walked.claim == row.claim)]
