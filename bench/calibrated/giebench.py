@@ -12,7 +12,7 @@ from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
 
 DRAWS = 1000
-RUNS = 400
+RUNS = 200
 LEVEL = 0.05
 SIZES = (66, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
@@ -106,6 +106,15 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
     yield {"what": what, "n": SIZES[0], "claimed": LEVEL, "inside": p < LEVEL}
 
 
+def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
+    """Any of the categories of one prompt, for a judge that does not know who asks."""
+    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
+        runs = (judged(rng, len(ITEMS), ["Raw"], spread) for _ in range(DRAWS))
+        inside = [statistics.p_right(answers).p_holm.lt(LEVEL).any() for answers in runs]
+        what = f"test of a whole run, p_right, {kind}"
+        yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+
+
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     """Runs of the default design in which prompts do not differ: does a family find anything?
 
@@ -120,12 +129,9 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
                 told = statistics.changes(once, "Raw", prompt).finding
                 found.setdefault(f"categories, {prompt} over Raw", []).append(told[:-1])
                 found.setdefault(f"Overall, {prompt} over Raw", []).append(told[-1:])
-            for prompt, own in sure.groupby("prompt"):
-                for name in ("p_holm", "gain_p_holm")[: 1 + (prompt != "Raw")]:
-                    told = own[name].lt(LEVEL).map({True: "significant"})
-                    found.setdefault(f"{name.replace('_holm', '')}_right, {prompt}", []).append(
-                        told
-                    )
+            for prompt, own in sure[sure.prompt != "Raw"].groupby("prompt"):
+                told = own.gain_p_holm.lt(LEVEL).map({True: "significant"})
+                found.setdefault(f"gain of p_right, {prompt}", []).append(told)
             told = statistics.position_test(answers).finding
             found.setdefault("positions", []).append(told)
         for family, runs in found.items():
@@ -134,4 +140,4 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
             yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
 
 
-ROWS = (interval_of_a_share, change, p_right, position, negative_control)
+ROWS = (interval_of_a_share, change, p_right, position, p_right_of_a_run, negative_control)

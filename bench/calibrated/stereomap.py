@@ -48,7 +48,8 @@ def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
         row, what = {"n": GROUPS, "claimed": 0.7}, "test of a cluster, groups " + kind
         yield {"what": f"{what}, as printed (a defect)", **row, "inside": told["printed"]}
         row["claimed"] = 0.6 if apart else 0.001
-        yield {"what": f"{what}, other rounds", **row, "inside": told["other rounds"]}
+        defect = " (a defect: places stay)" if apart else ""
+        yield {"what": f"{what}, other rounds{defect}", **row, "inside": told["other rounds"]}
         row["claimed"] = LEVEL
         yield {"what": f"{what}, axes exchanged", **row, "inside": told["any"]}
         yield {"what": f"test of a whole map, groups {kind}", **row, "inside": told["whole"]}
