@@ -220,9 +220,9 @@ def test_numbers_are_counted_by_verdict_and_where_few_are_alike_with_their_rows(
 def test_a_page_is_listed_with_what_its_run_counted(project):
     execute(project, "10_a", "# A")
     told = project / "build" / "notebooks" / "10_a.txt"
-    told.write_text("10_a: 3 s, all parameters as by default\n  planted: 3 of 4 as planted\n")
+    told.write_text("10_a: 3 s, as the demo profile has it\n  planted: 3 of 4 as planted\n")
     assert "A planted: 3 of 4 as planted Read" in plain(page_of("index"))
-    assert "<footer>10_a: 3 s, all parameters as by default</footer>" in page_of("10_a")
+    assert "<footer>10_a: 3 s, as the demo profile has it</footer>" in page_of("10_a")
 
 
 # ---- the whole folder ----------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_an_executed_notebook_is_moved_into_place(tiny):
     assert run.main(["tiny"]) == 0
     assert "3.0" in json.dumps(json.loads((tiny / "tiny.ipynb").read_text())["cells"])
     told = (tiny / "tiny.txt").read_text()
-    assert re.fullmatch(r"tiny: \d+ s, all parameters as by default\n", told)
+    assert re.fullmatch(r"tiny: \d+ s, as the demo profile has it\n", told)
     assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
     told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
     assert re.fullmatch(r"tiny: \d+ s, BY=3\n", told)

@@ -22,7 +22,7 @@ from ingroup import models
 _HEADS = [f"h{level}" for level in range(1, 7)]
 _TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
 _TAGS |= {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
-_TAGS |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a"}
+_TAGS |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a", "mark"}
 _CELLS = {cell: ["colspan", "rowspan", "scope"] for cell in ("th", "td")}
 _PROSE = {tag: ["class"] for tag in ("span", "div")} | {tag: ["id"] for tag in _HEADS}
 

@@ -157,7 +157,7 @@ def main(arguments: list[str] | None = None) -> int:
     took, usual = f"{time.monotonic() - started:.0f} s", defaults(notebook) | {"RUN": options.run}
     progress.line(f"done in {took}")
     changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
-    lines = [f"{notebook}: {took}, {', '.join(changed) or 'all parameters as by default'}"]
+    lines = [f"{notebook}: {took}, {', '.join(changed) or 'as the demo profile has it'}"]
     tables = paths.run_folder(options.run) / "tables" / notebook[3:]
     lines += [f"  {line}" for line in counted(tables)]
     target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
