@@ -410,6 +410,15 @@ def test_tables_are_written_as_people_write_them():
     assert table_of(pd.DataFrame({"reply": ["None", "0.123456"]}))[1:] == [["None"], ["0.123456"]]
 
 
+def test_no_p_is_shown_as_nothing_and_a_link_stays_one():
+    ps = pd.DataFrame(
+        {"p_holm": ["0.0000", "0.0012"], "p": ["0.000", "1.0"], "points": ["0.00"] * 2}
+    )
+    assert table_of(ps)[1:] == [["&lt;0.0001", "&lt;0.001", "0.00"], ["0.0012", "1.0", "0.00"]]
+    linked = pd.DataFrame({"page": ['<a href="10_a.html">some_page</a>']}).to_html(escape=False)
+    assert '<a href="10_a.html">some_page</a>' in report_html.output_html(linked)
+
+
 def test_three_digits():
     numbers = [0, 99.96, 100.4, -0.00012345, 0.001, 1234567.8, 12.345]
     said = ["0", "100", "100", "-1.2e-04", "0.001", "1,234,568", "12.3"]

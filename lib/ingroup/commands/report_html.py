@@ -140,10 +140,8 @@ def output_html(source: str) -> str:
 
 def _tidy(table: Tag) -> None:
     """Without the numbers that pandas gives to rows; cells as people write them."""
-    heads, below = (
-        [row.find_all(["th", "td"]) for row in table.select(f"{part} tr")]
-        for part in ("thead", "tbody")
-    )
+    heads = [row.find_all(["th", "td"]) for row in table.select("thead tr")]
+    below = [row.find_all(["th", "td"]) for row in table.select("tbody tr")]
     names = [cell.get_text(strip=True) for cell in heads[0]] if heads else []
     first = [row[0].get_text(strip=True) for row in below if row[0].name == "th"]
     if len(heads) == 1 and names[0] == "" and first == [*map(str, range(len(below)))]:
@@ -152,7 +150,9 @@ def _tidy(table: Tag) -> None:
     for row in (*heads, *below):  # from the right: names at the left may span rows
         for cell, name in itertools.zip_longest(row[::-1], names[: -len(row) - 1 : -1]):
             if cell.contents[:1] == [cell.string] and (name not in _EXACT or row in heads):
-                cell.string = said(cell.string.strip())
+                text = said(cell.string.strip())
+                small = re.match(r"p\b|p_", name or "") and re.fullmatch(r"0\.0+", text)
+                cell.string = f"<{text[:-1]}1" if small else text  # no p is 0
 
 
 def said(text: str) -> str:
