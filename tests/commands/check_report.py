@@ -413,7 +413,8 @@ def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factor
     remove(run_name)
     try:
         for name in notebooks:
-            run.execute(name, parameters.merged(name, "demo", given, run_name, shared=True))
+            asked = parameters.merged(name, "demo", given, run_name, shared=True)
+            assert run.execute(name, asked, run.Progress(name, alone=False))
         moved = elsewhere(run_name, tmp_path_factory)
     finally:
         remove(run_name)
