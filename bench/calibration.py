@@ -43,7 +43,7 @@ def drawn(table: pd.DataFrame) -> plt.Figure:
     ax.plot(table.claimed, y, "k|", markersize=8, label="claimed")
     ax.set_yticks(y, table.what)
     ax.invert_yaxis()
-    ax.set_xlabel("share of the simulations (line: 95 % of what so many can show)")
+    ax.set_xlabel("share of the simulations\n(line: 95 % of what so many can show)")
     ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return fig
 
