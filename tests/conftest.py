@@ -9,8 +9,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "agg")
 
-# The checks look at what a user's run made; a test neither sees it nor adds to it.
-if not any("check_" in argument for argument in sys.argv):
+# The checks look at what a user's run made; a test neither sees it nor adds to it. A worker, which
+# does not know what was called, has the environment of who started it.
+if "PYTEST_XDIST_WORKER" not in os.environ and not any("check_" in a for a in sys.argv):
     OWN = tempfile.TemporaryDirectory(prefix="ingroup-")  # goes with this process
     os.environ.setdefault("INGROUP_BUILD", OWN.name)
 

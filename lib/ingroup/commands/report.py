@@ -196,7 +196,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     main = next((page for page in every if page.banner.kind != "none"), every[0])
     known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
     text = exported.environment.get_template("contents.html.j2").render(
-        resources={"frame": frame, "pages": every},
+        resources={"frame": frame},
         run=run,
         pages=every,
         banner=main.banner,
