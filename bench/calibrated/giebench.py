@@ -14,8 +14,9 @@ from ingroup.studies.giebench.answers import CHANCES
 DRAWS = 1000
 RUNS = 200
 LEVEL = 0.05
-SIZES = (66, 6)  # items, and items of a category
+SIZES = (79, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
+CATEGORY = dict(enumerate(item.category for item in ITEMS))
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
@@ -59,16 +60,16 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
     return liked / liked.sum(axis=-1, keepdims=True)
 
 
-def judged(rng: np.random.Generator, items: int, prompts: list[str], spread: float) -> pd.DataFrame:
-    """Answers of such a judge, as `answers.load` gives them; six items a category."""
-    given = chances(rng, items, len(prompts), 4, spread=spread)
-    cells = list(product(range(items), prompts, range(4)))
+def judged(rng: np.random.Generator, prompts: list[str], spread: float) -> pd.DataFrame:
+    """Answers of such a judge to the items of the default run, as `answers.load` gives them."""
+    given = chances(rng, len(ITEMS), len(prompts), 4, spread=spread)
+    cells = list(product(range(len(ITEMS)), prompts, range(4)))
     table = pd.DataFrame(cells, columns=["key", "prompt", "shift"])
     place = (table.key + table["shift"]) % 4
     letter = (place + given.argmax(axis=-1).ravel()) % 4
     names = dict(enumerate(stimuli.LETTERS))
     return table.assign(
-        category=table.key // 6, correct=place.map(names), letter=letter.map(names),
+        category=table.key.map(CATEGORY), correct=place.map(names), letter=letter.map(names),
         status="ok", **dict(zip(CHANCES, given.reshape(-1, 4).T, strict=True)),
     ).sort_values(["prompt", "shift", "key"])  # fmt: skip
 
@@ -109,21 +110,30 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
 def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     """Any of the categories of one prompt, for a judge that does not know who asks."""
     for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
-        runs = (judged(rng, len(ITEMS), ["Raw"], spread) for _ in range(DRAWS))
+        runs = (judged(rng, ["Raw"], spread) for _ in range(DRAWS))
         inside = [statistics.p_right(answers).p_holm.lt(LEVEL).any() for answers in runs]
         what = f"test of a whole run, p_right, {kind}"
+        yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+
+
+def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
+    """Any of the three prompts, for a judge to whom no place is better than another."""
+    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
+        runs = (judged(rng, ["Raw", "ID", "COT"], spread) for _ in range(2 * DRAWS))
+        inside = [statistics.position_test(run).finding.eq("significant").any() for run in runs]
+        what = f"test of a whole run, positions, {kind}"
         yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
 
 
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     """Runs of the default design in which prompts do not differ: does a family find anything?
 
-    The tuples of the mismatch are left out: with 2 to 6 items none of them can be significant.
+    The tuples of the mismatch are left out: with 3 to 6 items none of them can be significant.
     """
     for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
         found = {}
         for _ in range(RUNS):
-            answers = judged(rng, len(ITEMS), ["Raw", "ID", "COT"], spread)
+            answers = judged(rng, ["Raw", "ID", "COT"], spread)
             once, sure = answers[answers["shift"] == 0], statistics.p_right(answers)
             for prompt in ("ID", "COT"):
                 told = statistics.changes(once, "Raw", prompt).finding
@@ -132,12 +142,13 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
             for prompt, own in sure[sure.prompt != "Raw"].groupby("prompt"):
                 told = own.gain_p_holm.lt(LEVEL).map({True: "significant"})
                 found.setdefault(f"gain of p_right, {prompt}", []).append(told)
-            told = statistics.position_test(answers).finding
-            found.setdefault("positions", []).append(told)
         for family, runs in found.items():
             inside = [told.eq("significant").any() for told in runs]
             what = f"test of a whole run, {family}, {kind}"
             yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
 
 
-ROWS = (interval_of_a_share, change, p_right, position, p_right_of_a_run, negative_control)
+ROWS = (
+    interval_of_a_share, change, p_right, position,
+    p_right_of_a_run, positions_of_a_run, negative_control,
+)  # fmt: skip

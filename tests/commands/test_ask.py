@@ -26,7 +26,7 @@ def engines(tmp_path, monkeypatch):
 def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert run.main(GIVEN) == 0
     assert engines == [("transformers", "calibrant")]
-    assert capsys.readouterr().out == "3 calls, 792 prompts are answered and stored\n"
+    assert capsys.readouterr().out == "3 calls, 948 prompts are answered and stored\n"
     stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
     assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
 

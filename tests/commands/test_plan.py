@@ -390,7 +390,7 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     ("notebook", "given", "n"),
     [
         ("10_empathy_gap", {"N_EVENTS": 24}, 24),
-        ("30_giebench", {}, 66),
+        ("30_giebench", {}, 79),
         ("40_stereomap", {"CLUSTERS": 7}, 14),
     ],
 )

@@ -263,11 +263,11 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
     *own, _, other = (answers.load(call) for call in judged())
     table = pd.concat(own)
-    assert len(table) == 3 * 4 * 66
+    assert len(table) == 3 * 4 * 79
     right = table.letter.eq(table.correct).groupby(table.prompt).mean()
     assert right.to_dict() == {"Raw": 0.25, "ID": 1.0, "COT": 0.0}
     reasons = table.status[table.prompt == "COT"].value_counts()
-    assert reasons.to_dict() == {"no verdict": 132, "failed": 132}
+    assert reasons.to_dict() == {"no verdict": 158, "failed": 158}
     assert table[table["shift"] == 1].correct.ne(table[table["shift"] == 0].correct.values).all()
     assert table.told.eq(table.identity).all()
     assert table.p_right.isna().all()
@@ -288,10 +288,10 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(tmp_path, monkeypatch):
     raw, *_ = ask(design.calls(PARAMETERS | {"ORDER": "given"})[:1], PARAMETERS)
     table = answers.load(raw)
     reasons = ["cut", "refused", "ok", "several verdicts"]
-    assert table.status.tolist() == (reasons * 17)[:66]
+    assert table.status.tolist() == (reasons * 20)[:79]
     assert set(answers.load(raw, "released").status) == {"cut", "ok"}
     overall = statistics.accuracy(table).iloc[-1]
-    assert (overall.n, overall.without, overall.refused, overall.cut) == (66, 50, 17, 17)
+    assert (overall.n, overall.without, overall.refused, overall.cut) == (79, 59, 20, 20)
     assert overall.failed == 0
 
 

@@ -61,10 +61,9 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
 
 def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
     pairs = design.pairs_of(stimuli.load_questions())
-    assert len(pairs) == 37  # 36 of Table 7, and (Young people, Older people) of Table 3
+    assert len(pairs) == 38  # 37 of Table 7, and (Young people, Older people) of Table 3
     assert pairs.identity_tuple.tolist()[-1] == "(Young people, Older people)"
-    left_out = set(stimuli.tuples().identity_tuple) - set(pairs.identity_tuple)
-    assert left_out == {"(Judging, Prospecting)"}  # by six items in Personality
+    assert pairs.equals(stimuli.tuples())
     assert set(design.pairs_of(ITEMS).category) == {"Gender", "Economy"}
 
 
@@ -74,14 +73,14 @@ def test_a_run_asks_both_models_the_same_and_knows_where():
     assert [call.key for call in calls] == [
         (model, plan) for model in ("some/model", "other") for plan in plans
     ]
-    assert [len(call.design) for call in calls[:3]] == [4 * 66] * 3
-    address = ("giebench", "sample-66", "some--model@vllm", "Raw-rotate")
+    assert [len(call.design) for call in calls[:3]] == [4 * 79] * 3
+    address = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
     assert calls[0].folder.parts[-4:] == address
     assert not any(call.over_choices for call in calls)
     one = PARAMETERS | {"MODELS": ["m"], "MISMATCH": False, "ORDER": "given", "WORDING": "uncued"}
     calls = design.calls(one)
     assert [call.part for call in calls] == ["Raw-given+uncued", "ID-given", "COT-given"]
-    assert [len(call.design) for call in calls] == [66] * 3
+    assert [len(call.design) for call in calls] == [79] * 3
 
 
 def test_another_wording_or_template_is_asked_apart():

@@ -60,7 +60,7 @@ class Question(NamedTuple):
 def load_questions(source: str | Path = "sample") -> list[Question]:
     """Read the items of the project, of the benchmark, or of a user, in the order of the file.
 
-    The source is ``"sample"`` (66 items, written for this project), ``"giebench"`` (the released
+    The source is ``"sample"`` (79 items, written for this project), ``"giebench"`` (the released
     prompts), a folder with the three released files, or one JSON file: key -> {category, identity,
     question, answers, correct}, or key -> {category, prompt, correct} under a name that ends in
     ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as in the released scripts.
