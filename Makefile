@@ -192,7 +192,7 @@ bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random w
 	@$(RUN_PY) bench/gpu.py
 calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated (minutes)
 	@$(PY) bench/calibration.py
-calibrant: $(READY)  ## train both calibrants anew, an hour and a half on two cores
+calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@$(PY) data/models/training/train.py calibrant & $(PY) data/models/training/train.py calibrant-null & wait
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
