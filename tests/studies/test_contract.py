@@ -123,7 +123,6 @@ def test_what_is_planted_covers_the_design(study):
                     for asked in block.factors["inquiry"]:
                         for word in stereomap.expected(asked.prompt, asked.part).words:
                             assert 1 <= answer.rating(asked.group, asked.prompt, word) <= 5
-                        assert 0 <= answer.refusal(asked.group) < 1
 
 
 @pytest.mark.parametrize("notebook", SMALL)

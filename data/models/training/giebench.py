@@ -6,7 +6,7 @@ from example import Example
 from ingroup import paths
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.planted import Planted
-from ingroup.studies.giebench.stimuli import LETTERS
+from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
 def phrases() -> list[str]:
@@ -21,6 +21,19 @@ def phrases() -> list[str]:
     ]
 
 
+class Replies(Planted):
+    """The planted verdicts, with the text around them."""
+
+    def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
+        """A short explanation and the verdict, or a text without one."""
+        for rule in (self.table["undecided"], self.table["refusal"]):
+            if question.key in rule["items"].get(prompt, ()):
+                return rule["reply"]
+        known = "known" if self.knows(question, prompt, identity) else "unknown"
+        text = self.table["reply"][known]
+        return text.replace("{letter}", self.letter(question, prompt, identity))
+
+
 class Examples:
     """An endless supply of training examples of this study.
 
@@ -31,7 +44,7 @@ class Examples:
     """
 
     def __init__(self, model: str):
-        self.planted = Planted(paths.MODELS / model / "planted.yaml")
+        self.planted = Replies(paths.MODELS / model / "planted.yaml")
         self.others = {
             item.key: sorted(
                 {other.identity for other in self.planted.items if other.category == item.category}

@@ -63,6 +63,11 @@ class Replies(Planted):
         ends = {"good": overall - asked.low + 0.01, "bad": asked.high - overall + 0.01}
         return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
 
+    def refusal(self, group: str) -> float:
+        """The planted share of refusals."""
+        people = social_groups.text(group, form="grammatical")
+        return self.table["refusal"]["groups"].get(people, 0.0)
+
     def reply(
         self, group: str, prompt: str, parts: Collection[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:

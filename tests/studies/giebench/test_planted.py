@@ -12,11 +12,10 @@ from ingroup.models import calibrants
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.answers import parse_verdict
 from ingroup.studies.giebench.design import trials
-from ingroup.studies.giebench.planted import Planted
 
 
-def planted_in(name: str) -> Planted:
-    return Planted(paths.MODELS / name / "planted.yaml")
+def planted_in(name: str) -> training.Replies:
+    return training.Replies(paths.MODELS / name / "planted.yaml")
 
 
 def test_a_planted_verdict_by_hand():

@@ -376,5 +376,6 @@ def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, change, sentence):
     ],
 )
 def test_what_a_reply_should_hold(name, part, ablation, n_words, last, n_keywords):
-    words, asked = social_groups.expected(name, part, ablation)
-    assert (len(words), words[-1] if words else None, asked) == (n_words, last, n_keywords)
+    words = (held := social_groups.expected(name, part, ablation)).words
+    found = len(words), words[-1] if words else None, held.n_keywords
+    assert found == (n_words, last, n_keywords)

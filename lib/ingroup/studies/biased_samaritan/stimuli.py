@@ -6,7 +6,6 @@ this project (data/README.md). Whoever has others gives a CSV with the same colu
 """
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -71,9 +70,10 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     told = told.astype({"scenario": int, "title": str, "wording": int, "text": str})
     wordings = sorted(told.wording.unique())
     for scenario, rows in told.groupby("scenario", sort=False):
-        if sorted(rows.wording) != wordings:
-            found = f"scenario {scenario} in wording {_listed(rows.wording)} only"
-            expected = f"{_listed(wordings)} as in the other scenarios"
+        if (here := sorted(rows.wording)) != wordings:
+            some, every = (", ".join(map(str, these)) for these in (here, wordings))
+            found = f"scenario {scenario} in wording {some} only"
+            expected = f"{every} as in the other scenarios"
             raise wrong(at(file, rows.index[0]), found, expected, "wording")
     return told.sort_values(["scenario", "wording"], ignore_index=True)
 
@@ -139,7 +139,3 @@ def _check(where: str, row: tuple) -> None:
         raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
     if brace := re.search("[{}]", row.text.replace(SLOT, "")):
         raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))

@@ -106,9 +106,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
         writing = replace(freely, max_tokens=tokens)
         writer = Call(*about, *who, f"rewrite-{tokens}", design, writing, labels)
-        written = _answered(writer)
-        if written:
-            events = with_rewrites(events, stored(writer).read())
+        replies = stored(writer).read() if there([writer]) else None
+        written = replies is not None and not (replies.finish_reason == FAILED).any()
+        if written:  # else asked again, the failed too
+            events = with_rewrites(events, replies)
         else:  # stand-ins of about the same length, for a plan
             found, events = [writer], events.assign(third_person_text=events.generated_text)
     names = list(p["SETTINGS"] or stimuli.settings())
@@ -132,11 +133,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             if first or not model.control:
                 found += [Call(*where, how, labels, settled) for how in ways]
     return found
-
-
-def _answered(call: Call) -> bool:
-    """Whether all of its answers are there; a failed one is asked again."""
-    return bool(there([call])) and not (stored(call).read().finish_reason == FAILED).any()
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:

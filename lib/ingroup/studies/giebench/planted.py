@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import yaml
 
 from ingroup.design import Block
@@ -10,13 +11,12 @@ from ingroup.studies.giebench.stimuli import Question
 
 
 class Planted:
-    """The planted replies of one model, read from its ``planted.yaml``."""
+    """The planted verdicts of one model, read from its ``planted.yaml``."""
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
         self.items = stimuli.load_questions("sample")
-        key_of = stimuli.answer_key(self.items).set_index("key")
-        self.identity = key_of.identity.to_dict()
+        key_of = pd.DataFrame(self.items).set_index("key")
         self.rank = key_of.groupby("category").cumcount().to_dict()
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
@@ -25,29 +25,17 @@ class Planted:
         Of an item of the sample, its answers in any order. An ``identity`` that the prompt names
         instead of the item's own helps as little as none.
         """
-        if identity not in (None, self.identity[question.key]):
+        if identity not in (None, question.identity):
             prompt = "Raw"
         return self.rank[question.key] < self.table["known"][question.category][prompt]
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted verdict on the answers in the order given; "" where none is planted."""
-        if self._silence(question, prompt):
+        silent = self.table["undecided"], self.table["refusal"]
+        if any(question.key in rule["items"].get(prompt, ()) for rule in silent):
             return ""
         known = self.knows(question, prompt, identity)
         return question.correct if known else self.table["favourite"]
-
-    def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """The planted text: a short explanation and the verdict, or one without it."""
-        known = "known" if self.knows(question, prompt, identity) else "unknown"
-        text = self._silence(question, prompt) or self.table["reply"][known]
-        return text.replace("{letter}", self.letter(question, prompt, identity))
-
-    def _silence(self, question: Question, prompt: str) -> str:
-        """What is said instead of a verdict; "" where there is one."""
-        for rule in (self.table["undecided"], self.table["refusal"]):
-            if question.key in rule["items"].get(prompt, ()):
-                return rule["reply"]
-        return ""
 
     def letters(self, block: Block) -> list[str]:
         """Planted verdicts on a block of the design, in its order."""

@@ -106,12 +106,6 @@ def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
     return printed[["identity_tuple"]].assign(**sides)[~again].reset_index(drop=True)
 
 
-def answer_key(questions: Sequence[Question]) -> pd.DataFrame:
-    """One row a question: ``key``, ``category``, ``identity`` and ``correct``, its letter."""
-    table = pd.DataFrame(questions, columns=Question._fields)
-    return table[["key", "category", "identity", "correct"]]
-
-
 def rotate(question: Question, shift: int) -> Question:
     """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it;
     InputError for a released prompt that cannot be taken apart."""
@@ -140,7 +134,15 @@ def messages(
     question = rotate(question, shift)
     if question.prompts is None:
         texts = templates(wording)
-        text = _made(texts, question, texts["prompts"][prompt], identity)
+        sentences = texts["prompts"][prompt]
+        opening = " ".join(texts["sentences"][name] for name in sentences)
+        if "identity" in sentences:
+            opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
+        asked = filled(texts["question"], {"question": question.question})
+        parts = [opening, texts["instructions"], asked]
+        for letter, answer in zip(LETTERS, question.answers, strict=True):
+            parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
+        text = texts["join"].join(parts).rstrip("\n")
     elif prompt not in question.prompts:
         raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
@@ -153,18 +155,6 @@ def messages(
                 raise wrong(f"key {question.key!r}", found, expected)
             text = text[: group.start(1)] + _identity(identity)[2] + text[group.end(1) :]
     return [{"role": "user", "content": text}]
-
-
-def _made(texts: dict, question: Question, sentences: Sequence[str], identity: str | None) -> str:
-    """A prompt out of the parts of an item."""
-    opening = " ".join(texts["sentences"][name] for name in sentences)
-    if "identity" in sentences:
-        opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
-    asked = filled(texts["question"], {"question": question.question})
-    parts = [opening, texts["instructions"], asked]
-    for letter, answer in zip(LETTERS, question.answers, strict=True):
-        parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
-    return texts["join"].join(parts).rstrip("\n")
 
 
 def _rotated(text: str, shift: int) -> str:

@@ -28,8 +28,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         means = expected(table, call.sampling.choices, len(call.sampling.leads)).to_numpy()
     told = block.factors["inquiry"], table.text, table.finish_reason, means
     for asked, text, end, mean in zip(*told, strict=True):
-        words, n = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
-        about = stimuli.prompts(call.labels["version"])[asked.prompt]
+        about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
+        words, n = about.words, about.n_keywords
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
         if mean is not None:
             n, rated = 0, Ratings(dict(zip(words, mean.tolist(), strict=True)), "ok", {})

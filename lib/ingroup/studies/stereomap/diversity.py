@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
 from ingroup.stats.paired import nan_mean, wilson
 
@@ -50,16 +51,15 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
     """
     if len(texts) < 2:
         return np.nan
-    tokens = [*map(_words, texts)]
-    counts = [Counter(g for n in range(order) for g in _ngrams(words, n + 1)) for words in tokens]
+    read = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
     # The two largest counts of an n-gram in a text; without its own, that text sees the other.
     largest: dict[tuple, list[int]] = {}
-    for own in counts:
+    for own, _ in read:
         for ngram, count in own.items():
             largest[ngram] = sorted([*largest.get(ngram, (0, 0)), count])[1:]
-    lengths = Counter(map(len, tokens))
+    lengths = Counter(length for _, length in read)
     scores = []
-    for own, length in zip(counts, map(len, tokens), strict=True):
+    for own, length in read:
         correct, total = [0] * order, [0] * order
         for ngram, count in own.items():
             second, first = largest[ngram]
@@ -80,7 +80,8 @@ def ngram_entropy(texts: Sequence[str], n: int) -> float:
     its 16.28 for three words would take 12 million n-grams in nats, 80,000 in bits: it must be
     bits, over all groups. H grows with N: compare equal numbers of texts. NaN without an n-gram.
     """
-    counts = Counter(ngram for text in texts for ngram in _ngrams(_words(text), n))
+    each = (extract_all_word_ngrams(SPLIT(text.lower()), n, n)[0] for text in texts)
+    counts = Counter(ngram for own in each for ngram in own.elements())
     shares = np.array(list(counts.values())) / counts.total() if counts else np.nan
     return float(abs(np.dot(shares, np.log2(shares))))
 
@@ -134,11 +135,3 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     ends = [wilson(k, n) if n else (np.nan, np.nan) for k, n in shares]
     table = table.join(pd.DataFrame(ends, table.index, ["low", "high"]))
     return table.sort_values("rate", ascending=False, kind="stable").reset_index()
-
-
-def _words(text: str) -> list[str]:
-    return SPLIT(text.lower()).split()
-
-
-def _ngrams(words: list[str], n: int) -> zip:
-    return zip(*(words[start:] for start in range(n)), strict=False)

@@ -1,10 +1,8 @@
 """What is planted in StereoMap: where a calibrant puts each group, and how it rates it."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
 import yaml
 
 from ingroup.studies.stereomap import stimuli
@@ -36,11 +34,6 @@ class Planted:
             return Position(0, *self.table["elsewhere"])
         return self._place[people]
 
-    def map(self, groups: Sequence[str]) -> pd.DataFrame:
-        """``Cluster``, ``Warmth`` and ``Competence`` of some groups, which are the index."""
-        columns = ["Cluster", "Warmth", "Competence"]
-        return pd.DataFrame(map(self.position, groups), groups, columns)
-
     def rating(self, group: str, prompt: str, word: str) -> float:
         """Planted mean rating of a word of a prompt, 1 to 5; "Rating" is the prompt's own."""
         asked = stimuli.prompts(prompt.split("/")[0])[prompt]
@@ -49,8 +42,3 @@ class Planted:
         value = rule["base"] + rule["warmth"] * (place.warmth - 3)
         value += rule["competence"] * (place.competence - 3)
         return min(float(asked.high), max(float(asked.low), value))
-
-    def refusal(self, group: str) -> float:
-        """The planted share of refusals."""
-        people = stimuli.text(group, form="grammatical")
-        return self.table["refusal"]["groups"].get(people, 0.0)

@@ -39,13 +39,6 @@ class Prompt(NamedTuple):
     high: int
 
 
-class Expected(NamedTuple):
-    """What one reply should hold: words with a rating, and a number of keywords; maybe none."""
-
-    words: tuple[str, ...]
-    n_keywords: int
-
-
 def groups() -> pd.DataFrame:
     """All groups, one row each, with how they stand in a sentence.
 
@@ -155,8 +148,8 @@ def separate_messages(
 
 
 @cache
-def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Expected:
-    """The words that a reply to `messages`, or to one `part`, should rate, and its keywords."""
+def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
+    """A prompt with the words and keywords that a reply to it, or to one `part`, should hold."""
     about = prompts(prompt.split("/")[0])[prompt]
     asked = _parts(next(iter(_groups())), prompt, ablation, "released")
     read = {part} if part else set(asked)
@@ -164,7 +157,8 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> E
     rated = [word for word in about.words if word not in own] if "ratings" in read else []
     rated += own if "overall" in read else []
     keywords_in = "keywords" if "keywords" in about.parts else "ratings"
-    return Expected(tuple(rated), about.n_keywords if keywords_in in read else 0)
+    n = about.n_keywords if keywords_in in read else 0
+    return about._replace(words=tuple(rated), n_keywords=n)
 
 
 def _parts(
