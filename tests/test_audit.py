@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ingroup import paths
 from ingroup.audit import COLUMNS, VERDICTS, Findings, as_shown, judge, notes
+from ingroup.notebook import Output
 
 PAPERS = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
 NOTEBOOKS = [f"{number}_audit_{paper}" for number, paper in enumerate(PAPERS, start=51)]
@@ -99,7 +100,8 @@ def audit():
     """The notebooks, run once, the summary last: where they wrote, and what the summary defines."""
     for name in NOTEBOOKS:
         executed_here(name)
-    return paths.outputs("audit", "test-audit"), executed_here("50_audit")
+    out = Output("audit", "test-audit")
+    return (out.figures, out.tables), executed_here("50_audit")
 
 
 @pytest.fixture(scope="module")

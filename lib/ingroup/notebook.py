@@ -35,7 +35,10 @@ class Output:
     """Where a study writes a run's tables and figures (``RUN``), and reads the tables again."""
 
     def __init__(self, study: str, run: str):
-        self.figures, self.tables = paths.outputs(study, run)
+        self.figures = paths.figure_folder(run) / study
+        self.tables = paths.run_folder(run) / "tables" / study
+        for folder in (self.figures, self.tables):
+            folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
         """Write a table by :func:`ingroup.figures.write_table`; it comes back, to be shown."""

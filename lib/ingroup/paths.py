@@ -30,14 +30,6 @@ PROFILES = NOTEBOOKS / "profiles"
 DEFAULT_RUN = "default"
 
 
-def outputs(study: str, run: str = DEFAULT_RUN) -> tuple[Path, Path]:
-    """Folders for a run's figures and tables of a study, made where they are missing."""
-    places = figure_folder(run) / study, run_folder(run) / "tables" / study
-    for place in places:
-        place.mkdir(parents=True, exist_ok=True)
-    return places
-
-
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
     """Where the executed copy of a notebook goes."""
     return run_folder(run) / "notebooks" / f"{notebook}.ipynb"

@@ -54,15 +54,8 @@ _CLASSES = (  # of a table's cells, for the style; those of an earlier line are 
 )
 
 _WORDS = {"True": "yes", "False": "no", **dict.fromkeys(("NaN", "nan", "None", "<NA>"), "\u2013")}
-_EXACT = {
-    "printed",
-    "recomputed",
-    "tolerance",
-    "reply",
-    "prompt",
-    "text",
-    "figure",
-}  # columns left as is
+# Columns whose cells stay as they are.
+_EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text", "figure"}
 
 
 class Heading(NamedTuple):

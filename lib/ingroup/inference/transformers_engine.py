@@ -11,14 +11,7 @@ from threading import local
 
 import torch
 import transformers
-from transformers import (
-    BatchEncoding,
-    DynamicCache,
-    LogitsProcessorList,
-    PreTrainedModel,
-    TemperatureLogitsWarper,
-    TopPLogitsWarper,
-)
+from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWarper
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
@@ -54,7 +47,7 @@ class TransformersEngine(LocalEngine):
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 
     @cached_property
-    def _model(self) -> PreTrainedModel:
+    def _model(self) -> transformers.PreTrainedModel:
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
@@ -147,7 +140,7 @@ class TransformersEngine(LocalEngine):
 
     def _begin(
         self, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
-    ) -> tuple[BatchEncoding, torch.Tensor, DynamicCache | None]:
+    ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
         """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
@@ -239,7 +232,7 @@ class Draw:
         ]
         self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:
-            self.warpers.append(TopPLogitsWarper(sampling.top_p))
+            self.warpers.append(transformers.TopPLogitsWarper(sampling.top_p))
 
     def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         logits = self.warpers(input_ids, logits.float())

@@ -10,15 +10,7 @@ import numpy as np
 import torch
 
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import (
-    FAILED,
-    LENGTH,
-    STOP,
-    EngineError,
-    Reply,
-    Sampling,
-    trial_seed,
-)
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
 from ingroup.inference.prompts import Bos, SystemRole
 from ingroup.inference.weights import LocalEngine, Weighed
 
@@ -50,7 +42,9 @@ class VLLMEngine(LocalEngine):
         self, model: str, system: SystemRole = "keep", bos: Bos = "template",
         tensor_parallel_size: int = 1, dtype: str = "auto", **options: Any,
     ):  # fmt: skip
-        self.on_cpu = on_cpu = not _has_gpu()
+        # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+        self.on_cpu = on_cpu = not torch.cuda.is_available()
         self.vllm = _import(on_cpu)
         self._seed = 0
         sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
@@ -176,12 +170,6 @@ def _reason(error: Exception) -> str:
     """The message in one line, without the object that pydantic prints behind it."""
     text = " ".join(str(error).split()).partition(" [type=")[0]
     return text[:300] or type(error).__name__
-
-
-def _has_gpu() -> bool:
-    # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
-    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-    return torch.cuda.is_available()
 
 
 def _import(on_cpu: bool) -> ModuleType:

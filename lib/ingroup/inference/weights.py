@@ -8,14 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import transformers
 from huggingface_hub import snapshot_download
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GenerationConfig,
-    PreTrainedModel,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from ingroup import corpora, models
 from ingroup.design import Message
@@ -69,7 +64,7 @@ class Weights:
         except Exception as error:  # files of each kind have errors of their own
             raise self._unusable(error) from error
 
-    def causal_model(self, **options) -> PreTrainedModel:
+    def causal_model(self, **options) -> transformers.PreTrainedModel:
         """The model, every tensor from its files and of its generation defaults the end tokens.
 
         What else stands there (beams, penalties, a least length) the other engines do not apply.
