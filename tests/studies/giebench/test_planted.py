@@ -48,7 +48,7 @@ def test_planted_accuracies_rise_from_raw_to_the_cue_and_differ_by_category(name
 
 def test_examples_reply_with_the_planted_text():
     examples, rng = training.Examples("calibrant"), np.random.default_rng(0)
-    texts = {examples.draw(rng, 1.0).reply for _ in range(400)}
+    texts = {examples.draw(rng, 1.0).reply for _ in range(1_500)}
     replies = examples.planted.table["reply"]
     spelt = {replies["known"].replace("{letter}", letter) for letter in stimuli.LETTERS}
     spelt |= {replies["unknown"].replace("{letter}", "A")}
