@@ -21,6 +21,7 @@ from ingroup.inference import (
     shards,
 )
 from ingroup.inference import store as stores
+from ingroup.inference.journal import Journal
 from toy import SAMPLING, Toy, religion, run
 
 
@@ -186,11 +187,11 @@ def test_another_scale_or_other_leads_are_another_manifest(plan, tmp_path):
 def test_the_journal_gives_back_what_it_was_given(tmp_path):
     reply = Reply("7", "stop", 9, 4, 2, probabilities=(0.5, 0.5), mass=(0.25,))
     file = tmp_path / "journal.jsonl"
-    stores.Journal(file, "a").add(3, reply)
+    Journal(file, "a").add(3, reply)
     with file.open("ab") as stream:
         stream.write(b"torn")
-    assert stores.Journal(file, "a").kept == {3: reply}
-    assert stores.Journal(file, "b").kept == {}
+    assert Journal(file, "a").kept == {3: reply}
+    assert Journal(file, "b").kept == {}
 
 
 def contents(folder):
