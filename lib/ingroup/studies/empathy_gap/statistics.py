@@ -152,7 +152,7 @@ def gap(
     (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``, ``p_two_sided``
     (:func:`ingroup.stats.permutation.permutation_test`) and ``p_least``, the smallest that p can
     be. That test takes names of one group as unrelated: where they behave alike and no group
-    favours itself, it rejects at 0.05 for race in 0.75 of the cases (``make calibration``).
+    favours itself, it rejects at 0.05 for race in 0.77 of the cases (``make calibration``).
     ``p_groups`` and ``p_groups_least`` are of the same test on the matrix `by_group`, with whole
     groups in random order. ``delta_released``, ``null_low_released`` and ``null_high_released`` are
     those of the released way, which Table 2 prints; draws of others may move the ends by
