@@ -180,7 +180,7 @@ def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
     [
         ("10_empathy_gap", 24, 84_576),
         ("20_biased_samaritan", 6, 33_372),
-        ("30_giebench", 10, 2_016),
+        ("30_giebench", 10, 2_440),
         ("40_stereomap", 10, 13_076),
     ],
 )

@@ -428,8 +428,8 @@ def test_a_prompt_that_cannot_be_taken_apart_is_asked_all_the_same(folder):
 
 DISAGREE = [
     (lambda r: r.pop("7"), "ID-Prompt.json, key '7': found no such key, expected it as in COT-"),
-    (lambda r: r.update({"70": r["7"]}),
-     "COT-Prompt.json, key '70': found no such key, expected it as in ID-Prompt.json."),
+    (lambda r: r.update({"90": r["7"]}),
+     "COT-Prompt.json, key '90': found no such key, expected it as in ID-Prompt.json."),
     (lambda r: r["0"].update(correct="D"),
      "ID-Prompt.json, key '0', field 'correct': found 'D', expected 'A' as in COT-Prompt"),
     (lambda r: r["0"].update(category="Age"),
