@@ -100,14 +100,13 @@ def audit():
     """The notebooks, run once, the summary last: where they wrote, and what the summary defines."""
     for name in NOTEBOOKS:
         executed_here(name)
-    out = Output("audit", "test-audit")
-    return (out.figures, out.tables), executed_here("50_audit")
+    return Output("audit", "test-audit"), executed_here("50_audit")
 
 
 @pytest.fixture(scope="module")
 def tables(audit):
     """Every table that was written, by name."""
-    written = audit[0][1].glob("*.csv")
+    written = audit[0].tables.glob("*.csv")
     read = {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
     plain = lambda cell: cell.removeprefix("'") if isinstance(cell, str) else cell  # noqa: E731
     return {name: table.map(plain) for name, table in read.items()}
@@ -200,7 +199,7 @@ def test_what_rests_on_one_character_or_reading_is_left_open(findings):
 
 def test_figure_is_written(audit):
     for suffix in ("pdf", "png"):
-        assert (audit[0][0] / f"printed_numbers.{suffix}").stat().st_size > 10_000
+        assert (audit[0].figures / f"printed_numbers.{suffix}").stat().st_size > 10_000
 
 
 def test_a_paper_that_was_not_audited_is_named(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """What study 3's intervals and tests claim, simulated at the sizes of its default run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.stats import friedmanchisquare
 from ingroup.stats.paired import adjust, mcnemar, paired_test, wilson
 from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
+from ingroup.studies.giebench.design import PROMPTS
 
 DRAWS = 1000
 RUNS = 200
@@ -17,6 +18,7 @@ LEVEL = 0.05
 SIZES = (79, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
 CATEGORY = dict(enumerate(item.category for item in ITEMS))
+SPREADS = {"as in the default run": 0.1, "skewed": 1}  # of a judge: see `chances`
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
@@ -60,7 +62,7 @@ def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndar
     return liked / liked.sum(axis=-1, keepdims=True)
 
 
-def judged(rng: np.random.Generator, prompts: list[str], spread: float) -> pd.DataFrame:
+def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> pd.DataFrame:
     """Answers of such a judge to the items of the default run, as `answers.load` gives them."""
     given = chances(rng, len(ITEMS), len(prompts), 4, spread=spread)
     cells = list(product(range(len(ITEMS)), prompts, range(4)))
@@ -81,14 +83,14 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
     judge that is sure of itself the probabilities are skewed, and six are few: an interval's claim
     of its own.
     """
-    for n, spread in product(SIZES, (0.1, 1)):
+    for n, (kind, spread) in product(SIZES, SPREADS.items()):
         every = chances(rng, 2 * DRAWS, n, 2, 4, spread=spread).mean(axis=-2)  # over orders
         raw, own = np.moveaxis(every[..., 0], -1, 0)
         right, gain = paired_test(raw, statistics.CHANCE), paired_test(own, raw)
         p = np.array([statistics._any_right(items, 999) for items in every[:, :, 0]])
-        about = f"{n} items, {'skewed' if spread == 1 else 'as in the default run'}"
+        about = f"{n} items, {kind}"
         for name, test, pvalue in ("p_right", right, p), ("its gain", gain, gain.pvalue):
-            held = 0.91 if (n, spread, name) == (6, 1, "p_right") else 1 - LEVEL
+            held = 0.91 if (n, kind, name) == (6, "skewed", "p_right") else 1 - LEVEL
             inside = (test.low <= 0) & (test.high >= 0)
             yield {
                 "what": f"interval of {name}, {about}", "n": n, "claimed": held, "inside": inside
@@ -109,7 +111,7 @@ def position(rng: np.random.Generator) -> Iterator[dict]:
 
 def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     """Any of the categories of one prompt, for a judge that does not know who asks."""
-    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
+    for kind, spread in SPREADS.items():
         runs = (judged(rng, ["Raw"], spread) for _ in range(DRAWS))
         inside = [statistics.p_right(answers).p_holm.lt(LEVEL).any() for answers in runs]
         what = f"test of a whole run, p_right, {kind}"
@@ -118,8 +120,8 @@ def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
 
 def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     """Any of the three prompts, for a judge to whom no place is better than another."""
-    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
-        runs = (judged(rng, ["Raw", "ID", "COT"], spread) for _ in range(2 * DRAWS))
+    for kind, spread in SPREADS.items():
+        runs = (judged(rng, PROMPTS, spread) for _ in range(2 * DRAWS))
         inside = [statistics.position_test(run).finding.eq("significant").any() for run in runs]
         what = f"test of a whole run, positions, {kind}"
         yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
@@ -127,12 +129,11 @@ def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
 
 def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     """Any of the categories, of each prompt over Raw, for a judge that does not know who asks."""
-    category = pd.Series(CATEGORY)
-    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
+    places = pd.Series(CATEGORY).groupby(CATEGORY, sort=False).groups.values()
+    for kind, spread in SPREADS.items():
         right = chances(rng, 2 * DRAWS, len(ITEMS), 3, 4, spread=spread).mean(axis=-2)[..., 0]
         raw, *others = np.moveaxis(right, -1, 0)
         for prompt, own in zip(("ID", "COT"), others, strict=True):
-            places = [np.flatnonzero(category == name) for name in category.unique()]
             p = np.transpose([paired_test(own[:, i], raw[:, i]).pvalue for i in places])
             inside = [adjust(family, "holm").min() < LEVEL for family in p]
             what = f"test of a whole run, gain of p_right, {prompt}, {kind}"
@@ -144,10 +145,10 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
 
     The tuples of the mismatch are left out: with 3 to 6 items none of them can be significant.
     """
-    for kind, spread in (("as in the default run", 0.1), ("skewed", 1)):
+    for kind, spread in SPREADS.items():
         found = {}
         for _ in range(RUNS):
-            answers = judged(rng, ["Raw", "ID", "COT"], spread)
+            answers = judged(rng, PROMPTS, spread)
             once = answers[answers["shift"] == 0]
             for prompt in ("ID", "COT"):
                 told = statistics.changes(once, "Raw", prompt).finding

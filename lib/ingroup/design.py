@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
@@ -24,11 +24,19 @@ Message = dict[str, str]
 
 def filled(template: str, values: Mapping[str, str]) -> str:
     """Values put for ``{placeholders}`` in one pass; InputError for one that is not there."""
-    for name in values:
+    parts = [*_cut(template, tuple(values))]
+    parts[1::2] = [values[name] for name in parts[1::2]]
+    return "".join(parts)
+
+
+@lru_cache  # a design fills the same few templates millions of times
+def _cut(template: str, names: tuple[str, ...]) -> list[str]:
+    """The template's texts and, between each and the next, the name of a placeholder."""
+    for name in names:
         if f"{{{name}}}" not in template:
             raise InputError(f"the template {template!r} has no placeholder {{{name}}}")
-    either = "|".join(map(re.escape, values)) or "(?!)"
-    return re.sub(f"{{({either})}}", lambda found: values[found[1]], template)
+    either = "|".join(map(re.escape, names))
+    return re.split(f"{{({either})}}", template) if names else [template]
 
 
 class Trial(NamedTuple):

@@ -26,11 +26,8 @@ class Replies(Planted):
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """A short explanation and the verdict, or a text without one."""
-        for rule in (self.table["undecided"], self.table["refusal"]):
-            if question.key in rule["items"].get(prompt, ()):
-                return rule["reply"]
         known = "known" if self.knows(question, prompt, identity) else "unknown"
-        text = self.table["reply"][known]
+        text = self.silence(question, prompt) or self.table["reply"][known]
         return text.replace("{letter}", self.letter(question, prompt, identity))
 
 

@@ -80,7 +80,9 @@ def _phrases() -> list[str]:
 # together from the start: weights that knew one of them lost its same-group effect when they learnt
 # the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
 # phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
-# the settings with the largest effects; the control's, so that its answers are the same to all.
+# the settings with the largest effects; the control's, so that its answers are the same to all. A
+# phase of mostly GIEBench teaches what joined its sample later, with a slow one of all behind it.
+_WEAK = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
 PHASES = {
     "calibrant": (
         Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
@@ -93,12 +95,12 @@ PHASES = {
         ),
         Phase(
             *(20_000, True, 0.14, 0.0, _shares(78, 14, 4, 10)),
-            favour={"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2},
+            favour=_WEAK,
         ),
         Phase(44_000, True, 0.3, 0.0, _shares(22, 10, 60, 8)),
         Phase(
             *(18_000, True, 0.12, 0.0, _shares(66, 14, 10, 10)),
-            favour={"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2},
+            favour=_WEAK,
         ),
     ),
     "calibrant-null": (
@@ -170,6 +172,7 @@ def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor)
         for place in range(encoded.prompt_length - 1, len(encoded.ids) - 1)
     ]
     rows, columns, is_number = (torch.tensor(part) for part in zip(*places, strict=True))
+    # In float32: a CPU without bfloat16 emulates it, ten times slower.
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[rows, columns]
     log_probability = F.log_softmax(model.lm_head(hidden), dim=-1)
     text = F.nll_loss(

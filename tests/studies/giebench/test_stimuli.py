@@ -256,10 +256,9 @@ def test_questions_and_answers_are_short_and_read_as_sentences():
 
 
 def test_nothing_comes_twice():
-    items = SAMPLE
-    plain = [re.sub("[^a-z ]", "", text.lower()) for item in items for text in item.answers]
+    plain = [re.sub("[^a-z ]", "", text.lower()) for item in SAMPLE for text in item.answers]
     assert len(set(plain)) == 4 * 79
-    assert len({item.question.lower() for item in items}) == 79
+    assert len({item.question.lower() for item in SAMPLE}) == 79
     for one in OWN:  # no right answer is a near copy of another answer
         right = set(one.answers["ABCD".index(one.correct)].lower().strip(".").split())
         for other in OWN:

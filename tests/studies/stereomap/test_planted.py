@@ -93,6 +93,7 @@ def test_the_control_rates_every_group_alike(planted):
         assert len({str(null.weights(group, name)) for group in groups}) == 1
     assert null.table["ratings"] == planted["calibrant"].table["ratings"]
     assert not any(null.refusal(group) for group in groups)
+    assert all(0 <= planted["calibrant"].refusal(group) < 1 for group in groups)
 
 
 def test_replies_average_to_what_is_planted(planted):

@@ -16,8 +16,8 @@ class Planted:
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
         self.items = stimuli.load_questions("sample")
-        key_of = pd.DataFrame(self.items).set_index("key")
-        self.rank = key_of.groupby("category").cumcount().to_dict()
+        by_key = pd.DataFrame(self.items).set_index("key")
+        self.rank = by_key.groupby("category").cumcount().to_dict()
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
         """Whether the model sees which answer takes the side of the item's identity.
@@ -31,11 +31,17 @@ class Planted:
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
         """The planted verdict on the answers in the order given; "" where none is planted."""
-        silent = self.table["undecided"], self.table["refusal"]
-        if any(question.key in rule["items"].get(prompt, ()) for rule in silent):
+        if self.silence(question, prompt):
             return ""
         known = self.knows(question, prompt, identity)
         return question.correct if known else self.table["favourite"]
+
+    def silence(self, question: Question, prompt: str) -> str:
+        """What is said instead of a verdict; "" where there is one."""
+        for rule in (self.table["undecided"], self.table["refusal"]):
+            if question.key in rule["items"].get(prompt, ()):
+                return rule["reply"]
+        return ""
 
     def letters(self, block: Block) -> list[str]:
         """Planted verdicts on a block of the design, in its order."""
