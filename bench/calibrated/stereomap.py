@@ -7,7 +7,7 @@ import pandas as pd
 
 from ingroup import published
 from ingroup.stats.effects import spearman
-from ingroup.studies.stereomap import diversity, statistics
+from ingroup.studies.stereomap import clustering, diversity, statistics
 
 DRAWS, MAPS, LEVEL = 1000, 200, 0.05
 GROUPS, ORIGINAL, ROUNDS, CLUSTERS, PROMPTS = 98, 24, 5, 5, 7  # as in the default run
@@ -30,16 +30,16 @@ def test_of_clusters(rng: np.random.Generator) -> Iterator[dict]:
             means, half, other = (
                 groups_of(part.mean(axis=1)) for part in (rounds, rounds[:, :3], rounds[:, 3:])
             )
-            labels = statistics.clusters(means, CLUSTERS, 20, draw).labels
-            null = statistics.exchange_null(means, CLUSTERS, rng, n_draws=99)
-            table = statistics.axis_tests(means, labels, null=null)
-            again = statistics.clusters(half, CLUSTERS, 20, draw).labels
+            labels = clustering.clusters(means, CLUSTERS, 20, draw).labels
+            null = clustering.exchange_null(means, CLUSTERS, rng, n_draws=99)
+            table = clustering.axis_tests(means, labels, null=null)
+            again = clustering.clusters(half, CLUSTERS, 20, draw).labels
             told["printed"] += [*(table.p < 0.001)]
-            told["other rounds"] += [*(statistics.axis_tests(other, again).p < 0.001)]
+            told["other rounds"] += [*(clustering.axis_tests(other, again).p < 0.001)]
             told["any"].append((table.p_exchanged < LEVEL).any())
             truth = pd.Series(places[:, 0] - places[:, 1], means.index).groupby(labels).mean()
-            null = statistics.exchange_null(means, 1, rng, n_draws=99)
-            row = statistics.axis_tests(means, labels * 0, null=null).loc[0]
+            null = clustering.exchange_null(means, 1, rng, n_draws=99)
+            row = clustering.axis_tests(means, labels * 0, null=null).loc[0]
             told["whole"].append(row.p_exchanged < LEVEL)
             told["map"].append(row.low <= 0 <= row.high)
             told["holds"] += [*((table.low <= truth) & (truth <= table.high))[table.n > 1]]
@@ -120,9 +120,9 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
         ratings = pd.DataFrame(ratings, index, words.word).reset_index()
         ratings.insert(1, "round", np.tile(np.arange(ROUNDS), GROUPS))
         means = statistics.group_means(statistics.round_scores(ratings, words))
-        labels = statistics.clusters(means, CLUSTERS, 20, draw).labels
-        null = statistics.exchange_null(means, CLUSTERS, rng, n_draws=99)
-        table = statistics.axis_tests(means, labels, null=null)
+        labels = clustering.clusters(means, CLUSTERS, 20, draw).labels
+        null = clustering.exchange_null(means, CLUSTERS, rng, n_draws=99)
+        table = clustering.axis_tests(means, labels, null=null)
         found["clusters"].append((table.p_exchanged < LEVEL).any())
         rows, some = [*AXES, *families["Emotion"]], means[:ORIGINAL]
         table = statistics.correlations(means, rows, families["Behavior"], rng, 1999)

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from ingroup import published
-from ingroup.studies.stereomap import lens
+from ingroup.studies.stereomap import clustering, lens
 from ingroup.studies.stereomap import statistics as content_model
 
 
@@ -42,7 +42,7 @@ def test_warmer_than_competent_over_groups(rounds):
     found = lens.claims((second, labels), "groups", ["A", "B", "C", "D"])
     tested = scores
     if rounds == "other":
-        _, tested = content_model.halves(scores, np.random.default_rng(1))
+        _, tested = clustering.halves(scores, np.random.default_rng(1))
         assert len(second) == len(tested) == 30
     means = content_model.group_means(tested)
     for name, sign in (("A", 1), ("B", -1)):
@@ -66,7 +66,7 @@ def test_warmer_than_competent_over_rounds():
 
 def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
     rng, words = np.random.default_rng(0), published.load("stereomap", 4).word
-    groups = [*content_model.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
+    groups = [*clustering.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
     table = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
     table.insert(0, "group", groups)
     for rounds, named in ((1, {"the only one"}), (2, {"same", "other"})):

@@ -19,7 +19,7 @@ from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.giebench import stimuli as questions
-from ingroup.studies.stereomap import statistics
+from ingroup.studies.stereomap import clustering, statistics
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.design import FIRST, trials
 from ingroup.studies.stereomap.keyword_lists import parse_keywords
@@ -193,7 +193,7 @@ def test_the_planted_map_comes_back(planted):
     wanted = pd.DataFrame(map(planted["calibrant"].position, means.index), means.index)
     for axis in statistics.AXES:
         assert means[axis].corr(wanted[axis.lower()]) >= 0.95
-    found = statistics.clusters(means).labels
+    found = clustering.clusters(means).labels
     assert adjusted_rand_score(wanted.cluster[found.index], found) >= 0.9
 
 
@@ -201,7 +201,7 @@ def test_the_control_has_no_cluster_that_differs():
     """Clusters of one half of the rounds, tested on the other."""
     status, scores = rated("calibrant-null", social_groups.names()[::2], "separate", [1, 2])
     assert status.isin(["ok", "refused"]).mean() > 0.97
-    first, second = statistics.halves(scores, np.random.default_rng(0))
-    labels = statistics.clusters(statistics.group_means(first)).labels
-    tests = statistics.axis_tests(statistics.group_means(second), labels)
+    first, second = clustering.halves(scores, np.random.default_rng(0))
+    labels = clustering.clusters(statistics.group_means(first)).labels
+    tests = clustering.axis_tests(statistics.group_means(second), labels)
     assert (tests.sign == "=").all()

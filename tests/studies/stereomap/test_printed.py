@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.cluster import KMeans
 
 from ingroup import dictionary, paths, published
-from ingroup.studies.stereomap import diversity, statistics, stimuli
+from ingroup.studies.stereomap import clustering, diversity, statistics, stimuli
 
 PAPER, *REDUCED = stimuli.ablations()
 MODEL = "GPT-3.5"
@@ -184,7 +184,7 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
         for version, table in ratings.items()
     }
     found = {
-        key: statistics.clusters(table, 5, 20, 0, version=key[1]) for key, table in means.items()
+        key: clustering.clusters(table, 5, 20, 0, version=key[1]) for key, table in means.items()
     }
     behaviours = list(words["EXTENDED"].query("family == 'Behavior'").dimension.unique())
     rng = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from ingroup import published
 from ingroup.inference import rated_by
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.studies.stereomap import design, statistics, stimuli
+from ingroup.studies.stereomap import clustering, design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
 from ingroup.studies.stereomap.planted import Planted
 from ingroup.studies.stereomap.statistics import AXES
@@ -69,10 +69,10 @@ def clustered(
     first, second = scores, scores
     try:
         if rounds == "other":
-            first, second = statistics.halves(scores, np.random.default_rng(seed))
+            first, second = clustering.halves(scores, np.random.default_rng(seed))
     except ValueError as error:
         return second, str(error)
-    found = statistics.clusters(statistics.group_means(first), n_clusters, starts, seed)
+    found = clustering.clusters(statistics.group_means(first), n_clusters, starts, seed)
     return second, found.labels if found else f"fewer than {n_clusters} distinct positions"
 
 
@@ -91,7 +91,7 @@ def claims(
     by = inside.group if unit == "groups" else inside["round"]
     means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
-    tests = statistics.axis_tests(means, numbers)
+    tests = clustering.axis_tests(means, numbers)
 
     def warmer(group: str) -> Result:
         if group not in labels:
@@ -114,7 +114,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
     scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
-    anchors = [g for g in statistics.ANCHORS["EXTENDED"] if g in set(table.group)]
+    anchors = [g for g in clustering.ANCHORS["EXTENDED"] if g in set(table.group)]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)

@@ -1,43 +1,25 @@
-"""Warmth and competence of groups, their clusters, and what goes with them.
+"""Warmth and competence of groups, and what goes with them.
 
-StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F to H, Figures 2 and 6. Ratings
-have a row for each ``group`` and ``round`` and a column for each rated word, in points, NaN where
-there is none; `words` is Table 4: ``family``, ``dimension``, ``word``. `scores` are from
-`round_scores`, `means` from `group_means`, `labels` of `clusters`. p-values are two-sided,
-``p_holm`` takes a table as one family, intervals (``low``, ``high``) are of 95 %.
+StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendix G; `clustering` has the clusters.
+Ratings have a row for each ``group`` and ``round`` and a column for each rated word, in points, NaN
+where there is none; `words` is Table 4: ``family``, ``dimension``, ``word``. `scores` are from
+`round_scores`, `means` from `group_means`. p-values are two-sided, ``p_holm`` takes a table as one
+family, intervals (``low``, ``high``) are of 95 %.
 """
 
 from collections.abc import Sequence
 from itertools import permutations
 from math import factorial
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from ingroup.stats.effects import spearman
-from ingroup.stats.paired import TINY, adjust, paired_test
+from ingroup.stats.paired import TINY, adjust
 
 AXES = ["Competence", "Warmth"]
-ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
-    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
-    "ORIGINAL": (
-        "Homeless people", "Blue-collar workers", "Rich people", "Elderly people",
-        "Middle-class people",
-    ),
-}  # fmt: skip
-
-
-class Clusters(NamedTuple):
-    """Labels by group, centroids by cluster, and the groups without a position: see `clusters`."""
-
-    labels: pd.Series
-    centroids: pd.DataFrame
-    left_out: list[str]
 
 
 def round_scores(
@@ -78,158 +60,6 @@ def group_means(scores: pd.DataFrame) -> pd.DataFrame:
     return means
 
 
-def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rounds of every group, at random in two halves: one to cluster, one for `axis_tests`.
-
-    Of an odd number the first half has one more. Groups with fewer than 2 rounds with both axes are
-    in neither; ValueError where there is no other.
-    """
-    used = scores.dropna(subset=AXES)
-    used = used[used.groupby("group")["group"].transform("size") > 1]
-    if used.empty:
-        raise ValueError("no group has 2 rounds with both axes, expected at least one to halve")
-    shuffled = used.iloc[rng.permutation(len(used))]
-    first = (shuffled.groupby("group").cumcount() % 2 == 0).reindex(used.index)
-    return used[first], used[~first]
-
-
-def clusters(
-    means: pd.DataFrame, n_clusters: int = 5, n_init: int = 500, seed: int = 0, version: str = ""
-) -> Clusters | None:
-    """k-means of the groups on competence and warmth, the best of `n_init` starts: Figures 2 and 6.
-
-    Checked against scikit-learn. A map without clusters has many optima that are nearly as good: of
-    the control's, one start in a hundred finds the best.
-
-    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first; the
-    order of the groups changes nothing. Groups without both axes are ``left_out``; ``centroids``
-    has ``n``, both axes, ``anchor`` and ``name``, the anchor or the group next to the centroid.
-    With a `version`, the k-th of those `ANCHORS` that are in the map calls its cluster k (unless
-    they are more than clusters); of two in a cluster the first counts (in the released code the
-    second, and a cluster has no number), and other clusters share the free numbers as above. None
-    where fewer positions than `n_clusters` are different.
-    """
-    points = means[AXES].dropna()
-    if len(points.drop_duplicates()) < n_clusters:
-        return None
-    rng = np.random.default_rng(seed)
-    found = pd.Series(
-        _partitions(points.to_numpy()[None], n_clusters, n_init, rng)[0], points.index
-    )
-    anchors = [group for group in ANCHORS.get(version, ()) if group in means.index]
-    number, named = {}, {}
-    for k, anchor in enumerate(anchors if len(anchors) <= n_clusters else ()):
-        if anchor in found.index and found[anchor] not in number:
-            number[found[anchor]], named[k] = k, anchor
-    free = (k for k in range(n_clusters) if k not in named)
-    height = points.groupby(found).mean().sum(axis=1).round(9)
-    for cluster in height.sort_values(kind="stable").index:
-        if cluster not in number:
-            number[cluster] = next(free)
-    labels = found.map(number).rename("cluster")
-    centroids = points.groupby(labels).mean()
-    centroids.insert(0, "n", labels.value_counts())
-    centroids["anchor"] = [named.get(k, "") for k in centroids.index]
-    near = ((points - points.groupby(labels).transform("mean")) ** 2).sum(axis=1)
-    near = near.round(9).sort_index().groupby(labels).idxmin()  # of two as near the first by name
-    centroids["name"] = [named.get(k) or f"near {near[k]}" for k in centroids.index]
-    return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
-
-
-def stability(
-    scores: pd.DataFrame, labels: pd.Series, rng: np.random.Generator, n_resamples: int
-) -> dict[str, float]:
-    """How much of a clustering would be left with other rounds.
-
-    Each draw resamples the rounds of every group with replacement, and clusters their means;
-    partitions are compared by the adjusted Rand index (Hubert and Arabie 1985; 1 is the same, 0
-    chance): ``ari`` is its mean, ``low`` to ``high`` hold 95 % of the draws. ``overlap of <k>`` is
-    the Jaccard index of a cluster with the most similar one of a draw, averaged (Hennig 2007:
-    stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary, so both come
-    out low rather than high. ValueError where every group has a single round.
-    """
-    used = dict(list(scores.dropna(subset=AXES).groupby("group")[AXES]))
-    if max(map(len, used.values())) < 2:
-        raise ValueError("every group has a single round, expected at least 2 to resample")
-    draws = np.empty((n_resamples, len(labels), 2))
-    for place, group in enumerate(labels.index):
-        points = used[group].to_numpy()
-        chosen = rng.integers(len(points), size=(n_resamples, len(points)))
-        draws[:, place] = points[chosen].mean(axis=1)
-    numbers = np.unique(labels)
-    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(numbers)))
-    for draw, found in enumerate(_partitions(draws, len(numbers), 20, rng)):
-        rand[draw] = adjusted_rand_score(labels, found)
-        shared = contingency_matrix(labels, found)
-        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
-        best[draw] = (shared / either).max(axis=1)
-    low, high = np.quantile(rand, [0.025, 0.975])
-    overlap = pd.Series(best.mean(axis=0), numbers).add_prefix("overlap of ")
-    return {"ari": rand.mean(), "low": low, "high": high, **overlap}
-
-
-def exchange_null(
-    means: pd.DataFrame, n_clusters: int, rng: np.random.Generator, n_draws: int = 999,
-    n_init: int = 5,
-) -> NDArray[np.float64]:  # fmt: skip
-    """The largest z of a cluster in each of `n_draws` maps without a difference between the axes.
-
-    Were competence not rated otherwise than warmth, a group's two axes could be exchanged. Each
-    draw does so for a random half of the groups, which keeps their noise and how far from the
-    diagonal they lie, and clusters anew. For the d = competence - warmth of a cluster's n groups::
-
-        z = abs(sum(d)) / sqrt(sum(d**2))
-
-    from 0 to sqrt(n): few groups, however alike, reach little. With one cluster it is the test of
-    random signs of the whole map (checked against scipy.stats.permutation_test).
-    """
-    points = means[AXES].dropna().to_numpy()
-    turned = rng.random((n_draws, len(points))) < 0.5
-    maps = np.where(turned[..., None], points[:, ::-1], points)
-    member = _partitions(maps, n_clusters, n_init, rng)[..., None] == np.arange(n_clusters)
-    d = (maps[..., 0] - maps[..., 1])[..., None]
-    size = np.sqrt((member * d**2).sum(axis=1))
-    return (np.abs((member * d).sum(axis=1)) / np.maximum(size, TINY)).max(axis=1)
-
-
-def axis_tests(
-    means: pd.DataFrame, labels: pd.Series, alpha: float = 0.001, null: Sequence[float] = ()
-) -> pd.DataFrame:
-    """Competence against warmth over the groups of each cluster: Tables 2 and 5.
-
-    ``p`` is the paper's, by `paired_test`, with the ``sign`` ">" or "<" where it is below `alpha`,
-    else "=". It takes clusters as given, but k-means makes them of groups that differ alike: with
-    `means` and `labels` of the same rounds noise is significant, with those of other rounds
-    (`halves`) whatever a group keeps from round to round. Where a model rates all groups alike,
-    0.70 of the clusters of the same rounds have p < 0.001, and the interval of 95 % holds the
-    difference in 0.14 of them (``make calibration``).
-
-    With a `null` of `exchange_null`, ``p_exchanged`` is the share of its draws and the observed map
-    with a z as large in any cluster, so that it is corrected for their number (Westfall and Young
-    1993), and ``p_least`` the smallest that so many groups can reach. Index ``cluster``; ``n``, the
-    centroid (the released code gives one cluster its warmth as competence, hence C = W in print)
-    and numbers of the tests. A single group is not tested: NaN and "".
-    """
-    rows, null = {}, np.append(null, np.inf)  # the observed map is one of those counted
-    for cluster, points in means.loc[labels.index, AXES].groupby(labels):
-        t = paired_test(points[AXES[0]], points[AXES[1]])
-        d = points[AXES[0]] - points[AXES[1]]
-        z = abs(d.sum()) / max(np.sqrt((d**2).sum()), TINY)
-        ends = [np.mean(null >= end - TINY) for end in (z, np.sqrt(t.n))]
-        ends = ends if len(null) > 1 and t.n > 1 else [np.nan] * 2
-        numbers = t.difference, t.low, t.high, t.statistic, t.effect_size, t.pvalue, *ends
-        rows[cluster] = t.n, *points.mean(), *numbers
-    columns = ["n", *AXES, "difference", "low", "high", "statistic", "d_z", "p"]
-    columns += ["p_exchanged", "p_least"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("cluster")
-    table["p_holm"] = adjust(table["p"], "holm")
-    for end in ("", "_holm"):
-        sign = np.where(table["difference"] > 0, ">", "<")
-        sign = np.where(table[f"p{end}"] < alpha, sign, "=")
-        table[f"sign{end}"] = np.where(table["p"].isna(), "", sign)
-    return table
-
-
 def correlations(
     means: pd.DataFrame, predictors: Sequence[str], outcomes: Sequence[str],
     rng: np.random.Generator, n_permutations: int = 9999,
@@ -255,13 +85,6 @@ def correlations(
     return table.assign(
         p_holm=adjust(table["p"], "holm"), p_holm_least=adjust(table["p_least"], "holm")
     )
-
-
-def by_cluster(means: pd.DataFrame, labels: pd.Series, columns: Sequence[str]) -> pd.DataFrame:
-    """Figure 3: ``score``, ``cluster``, ``n`` (groups with it), ``mean``, ``variance`` (n - 1)."""
-    grouped = means.loc[labels.index].groupby(labels)
-    parts = {name: grouped[name].agg(n="count", mean="mean", variance="var") for name in columns}
-    return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
 def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
@@ -324,30 +147,3 @@ def _distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
     maps = [part / np.linalg.norm(part, axis=(-2, -1), keepdims=True) for part in maps]
     products = np.einsum("gi,pgj->pij", *maps)
     return 1 - np.linalg.svd(products, compute_uv=False).sum(axis=1) ** 2
-
-
-def _partitions(
-    maps: NDArray[np.float64], n_clusters: int, n_init: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """k-means labels (map, point) of maps (map, point, 2); fewer clusters where fewer are distinct.
-
-    Of `n_init` starts at random points the best. All maps at once: scikit-learn checks its input
-    for a hundred times as long as a start takes, and the null has thousands.
-    """
-    order = np.lexsort(np.moveaxis(maps, 2, 0))  # the order of the groups changes nothing
-    points = np.repeat(np.take_along_axis(maps, order[..., None], axis=1), n_init, axis=0)
-    starts = np.argsort(rng.random(points.shape[:2]))[:, :n_clusters, None]
-    centres, found = np.take_along_axis(points, starts, axis=1), None
-    for _ in range(300):
-        far = (centres**2).sum(axis=2)[:, None] - 2 * points @ centres.swapaxes(1, 2)
-        last, found = found, far.argmin(axis=2)
-        if np.array_equal(last, found):
-            break
-        member = (found[:, None] == np.arange(n_clusters)[:, None]).astype(float)
-        counts = member.sum(axis=2, keepdims=True)
-        centres = np.where(counts > 0, member @ points / np.maximum(counts, 1), centres)
-    best = far.min(axis=2).sum(axis=1).reshape(-1, n_init).argmin(axis=1)
-    labels = np.empty(maps.shape[:2], dtype=int)
-    found = found.reshape(-1, n_init, maps.shape[1])[np.arange(len(maps)), best]
-    np.put_along_axis(labels, order, found, axis=1)
-    return labels
