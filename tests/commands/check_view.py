@@ -1,0 +1,295 @@
+"""`make view` with the real inspect_ai: logs, its viewer in a browser, and logs replayed.
+
+``make test-view`` runs it, in the environment that has inspect_ai; plain pytest passes it by.
+"""
+
+import re
+import shutil
+import subprocess
+import zipfile
+from dataclasses import replace
+from itertools import cycle
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+import pytest
+import zipfile_zstd  # noqa: F401 (teaches zipfile the compression of logs)
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log, write_eval_log
+from playwright.sync_api import expect, sync_playwright
+
+from ingroup import paths
+from ingroup.commands import view
+from ingroup.commands.parameters import calls_of, merged
+from ingroup.inference import Call, EngineError, Reply, Sampling, stored
+from ingroup.inference.replay_engine import NO_RECORDING, ReplayEngine
+from ingroup.studies.empathy_gap.answers import STATUSES, load
+from ingroup.tables import InputError
+from toy import SAMPLING, Toy, religion, run
+
+HOSTILE = "<script>window.owned=true</script><img src=x onerror=window.owned=true>"
+LINK = '[x](javascript:window.owned=true) <b id="bold">85</b>\u202e'
+KEY = "sk-a-key-that-must-not-be-kept"
+SAID = [
+    Reply("70", "stop"), Reply(HOSTILE, "stop"), Reply("I cannot rate that.", "length"),
+    Reply(None, "failed", error="no net"), Reply(LINK, "stop"), Reply("", "stop"),
+    Reply("<think>\nHigh?\n</think>\n85", "stop"),
+    Reply("fünf \x00 \u2028 🙂\r\n", "stop", model="toy"),
+]  # fmt: skip
+NUMBERS = Sampling(choices=("0", "50", "100"))
+
+
+def asked(folder, engine, turn=1, sampling=SAMPLING, plan=None):
+    """A call that was answered: one category of the first study, two events."""
+    about = {"setting": "P0,S0,T0", "category": "Religion", "run": turn}
+    where = "empathy_gap", "sample-2", "toy", "transformers", f"P0-{turn}"
+    call = Call(*where, plan or religion(2), sampling, about, root=folder)
+    run(call.design, call.folder, engine, sampling=sampling)
+    return call
+
+
+def chats(call):
+    return [trial.messages for trial in call.design]
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory):
+    """Two rounds of one model, and their logs in one folder."""
+    folder, logs = (tmp_path_factory.mktemp(name) for name in ("stores", "logs"))
+    said = cycle(SAID)
+    calls = [
+        asked(folder, Toy(lambda *_: next(said))),
+        asked(folder, Toy(lambda *_: "12"), turn=2),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        return calls, [view.write(call, "sound", 0, logs) for call in calls]
+
+
+def test_logs_that_were_written_are_replayed_word_for_word(rounds):
+    calls, files = rounds
+    engine = ReplayEngine(files[0].parent, "toy")
+    for number, call in enumerate(calls, start=1):
+        assert engine.turn_to(number)
+        back, kept = engine.answer(chats(call), SAMPLING), stored(call).read()
+        assert [reply.text for reply in back] == kept.text.astype(object).replace(
+            {np.nan: None}
+        ).tolist()
+        assert [reply.finish_reason for reply in back] == kept.finish_reason.tolist()
+        assert {reply.model for reply in back if reply != NO_RECORDING} == {"toy"}
+    assert not engine.turn_to(3)
+
+
+def test_a_sample_is_a_trial_with_what_parsing_made_of_it(rounds):
+    (call, _), (file, _) = rounds
+    log, read = read_eval_log(file), load(call)
+    assert (log.eval.task, log.eval.model) == ("empathy_gap", "toy")
+    assert [sample.id for sample in log.samples] == list(range(72))
+    for sample, value, status in zip(log.samples, read.values.flat, read.status.flat, strict=True):
+        trial = call.design[sample.id]
+        assert [(m.role, m.text) for m in sample.input] == [
+            (turn["role"], turn["content"]) for turn in trial.messages
+        ]
+        for side in ("perceiver", "experiencer"):
+            assert sample.metadata[side] == trial.condition[side]
+        assert sample.metadata["narrative"] == trial.condition["event"].narrative
+        scores = {name: score.value for name, score in sample.scores.items()}
+        rated = {} if np.isnan(value) else {"rating": value}
+        assert scores == {"status": STATUSES[status], **rated}
+    assert {sample.scores["status"].value for sample in log.samples} >= {"ok", "refused", "failed"}
+
+
+def test_no_key_and_no_place_is_in_a_log(rounds):
+    (call, _), files = rounds
+    for file in files:
+        with zipfile.ZipFile(file) as archive:
+            kept = b"".join(archive.read(name) for name in archive.namelist())
+        assert b"perceiver" in kept
+        for secret in (KEY, str(call.root), str(file.parent)):
+            assert secret.encode() not in kept
+
+
+def test_of_a_large_call_some_trials_are_drawn_over_the_design_and_the_log_says_so(
+    rounds, tmp_path
+):
+    (call, _), _ = rounds
+    first, again = (view.write(call, "sound", 20, tmp_path) for _ in range(2))
+    log = read_eval_log(first)
+    numbers = [sample.id for sample in log.samples]
+    assert numbers == sorted(set(numbers)) == [s.id for s in read_eval_log(again).samples]
+    assert len(numbers) == 20
+    assert min(numbers) < 24
+    assert max(numbers) >= 48
+    assert (log.eval.metadata["drawn"], log.eval.metadata["trials"]) == (20, 72)
+    whole = {sample.id: sample for sample in view.samples(call, "sound", 0)}
+    for sample in log.samples:  # the right reply and score to the trial
+        assert sample.output.completion == whole[sample.id].output.completion
+        assert sample.scores == whole[sample.id].scores
+
+
+def test_over_choices_the_reply_is_the_distribution_and_is_not_replayed(tmp_path):
+    said = Reply("50", "stop", probabilities=(0.3, 0.6, 0.1), mass=(0.25,))
+    replies = cycle([said, Reply(None, "failed", error="too long")])
+    call = asked(tmp_path, Toy(lambda *_: next(replies)), sampling=NUMBERS)
+    file = view.write(call, "sound", 0, tmp_path)
+    first, second, *_ = read_eval_log(file).samples
+    assert first.output.completion == "50 (60.0%), 0 (30.0%), 100 (10.0%); mass 25.0%"
+    assert first.scores["rating"].value == pytest.approx(40, abs=0.1)  # 0.6 x 50 + 0.1 x 100
+    assert second.output.choices == []
+    assert second.output.error == "too long"
+    with pytest.raises(EngineError, match="holds no recording"):
+        ReplayEngine(file, "toy")
+
+
+@pytest.mark.parametrize(
+    ("notebook", "reply", "factors", "scores"),
+    [
+        ("20_biased_samaritan", "3", {"group", "phrasing", "scenario", "category"}, {"rating": 3}),
+        ("30_giebench", "[[B]]", {"identity", "category", "question", "plan"}, {"letter": "B"}),
+        ("40_stereomap", "- Warm: x\nTrustworthy: 4", {"group", "version", "round"}, {}),
+    ],
+)
+def test_every_study_has_its_factors_and_its_reading(notebook, reply, factors, scores, tmp_path):
+    small = {"MODELS": "calibrant", "RUNS": "1", "ROUNDS": "1", "MISMATCH": "false"}
+    call = calls_of(notebook, merged(notebook, "demo", small, shared=True))[0]
+    call = replace(call, root=tmp_path)
+    run(call.design, call.folder, Toy(lambda *_: reply), 4096, call.sampling)
+    drawn = list(view.samples(call, "sound", 3))
+    assert len(drawn) == 3
+    for sample in drawn:
+        assert factors <= {name for name, value in sample.metadata.items() if value is not None}
+        found = {name: score.value for name, score in sample.scores.items()}
+        assert "status" in found
+        assert scores.items() <= found.items()
+        assert sample.output.completion == reply
+
+
+def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path):
+    """An input may be a text; a system turn may come from a solver; a sample may have failed."""
+
+    def sample(number, text, epoch=1, **more):
+        said = {"role": "assistant", "content": text}
+        turns = [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "How warm?"},
+        ]
+        output = {"model": "them", "choices": [{"message": said, "stop_reason": "stop"}]}
+        about = {"input": "How warm?", "target": "", "messages": [*turns, said], "output": output}
+        return EvalSample(id=number, epoch=epoch, **{**about, **more})
+
+    failed = {"output": {"model": "them", "error": "no net"}, "messages": []}
+    spec = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "dataset": {}, "model": "them"}
+    samples = [sample(1, "5"), sample(1, "4", 2), sample(2, "", **failed)]
+    log = EvalLog(status="success", eval={**spec, "config": {}}, samples=samples)
+    write_eval_log(log, tmp_path / "x.eval")
+    engine = ReplayEngine(tmp_path / "x.eval", "them")
+    prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How warm?"}]
+    assert [reply.text for reply in engine.answer([prompt], SAMPLING)] == ["5"]
+    assert engine.turn_to(2)
+    assert [reply.text for reply in engine.answer([prompt, prompt[1:]], SAMPLING)] == ["4", None]
+    (tmp_path / "broken.eval").write_bytes(b"no archive")
+    with pytest.raises(InputError, match=r"broken\.eval.*a log of inspect_ai"):
+        ReplayEngine(tmp_path / "broken.eval", "them")
+
+
+# ---- the viewer ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def served(rounds):
+    """The viewer as `make view` starts it, and its address."""
+    _, files = rounds
+    with pytest.MonkeyPatch.context() as patch:
+        started = []
+        patch.setattr(view.os, "execl", lambda *command: started.extend(command[1:]))
+        view.show(files[0].parent, None)
+    started += ["--port", "7613"]  # at its own it would end a viewer that somebody reads in
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        lines = iter(process.stdout.readline, "")
+        yield next(found[0] for line in lines if (found := re.search(r"http://127\S+?:\d+", line)))
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def page(served):
+    with sync_playwright() as playwright:
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(120_000)
+        page.requests = []
+        page.on("request", lambda request: page.requests.append(request.url))
+        yield page
+
+
+def opened(page, address, file, then=""):
+    page.goto("about:blank")
+    page.goto(f"{address}/#/tasks/{quote(file.name, safe='')}{then}")
+    return page
+
+
+def test_the_viewer_lists_logs_and_samples_and_filters_by_perceiver(rounds, served, page):
+    (call, _), files = rounds
+    page.goto(served)
+    expect(page.get_by_text("2 rows")).to_be_visible()
+    opened(page, served, files[0])
+    expect(page.get_by_text("72 rows")).to_be_visible()
+    page.locator(".cm-content").click()
+    page.keyboard.insert_text('metadata.perceiver == "a Christian"')
+    told = [trial.condition["perceiver"] for trial in call.design]
+    expect(page.get_by_text(f"{told.count('a Christian')} rows")).to_be_visible()
+    expect(page.get_by_text("You are a Christian.").first).to_be_visible()
+    assert page.get_by_text("You are a Muslim.").count() == 0
+
+
+@pytest.mark.parametrize("number", [1, 4])
+def test_a_hostile_reply_stays_inert_text(rounds, served, page, number):
+    """The second and fifth trials were answered with what a page must not take for its own."""
+    _, files = rounds
+    opened(page, served, files[0], f"/samples/sample/{number}/1/")
+    text = SAID[number].text.split("\u202e")[0]  # which is shown by a mark of its own
+    expect(page.get_by_text(text).first).to_be_visible()
+    assert page.evaluate("window.owned") is None
+    assert page.locator("img[src=x], #bold, a[href^='javascript:']").count() == 0
+    assert {urlsplit(one).netloc for one in page.requests if one.startswith("http")} == {
+        urlsplit(served).netloc
+    }
+
+
+def test_a_bundle_is_a_folder_of_files_that_is_never_written_over(rounds, tmp_path):
+    _, files = rounds
+    view.show(files[0].parent, str(tmp_path / "site"))
+    assert {file.name for file in (tmp_path / "site").rglob("*.eval")} == {f.name for f in files}
+    assert (tmp_path / "site" / "index.html").is_file()
+    with pytest.raises(PrerequisiteError, match="already exists"):
+        view.show(files[0].parent, str(tmp_path / "site"))
+
+
+# ---- the command -------------------------------------------------------------------------------
+
+
+def test_a_run_s_stored_answers_are_written_and_shown(tmp_path, monkeypatch, capsys):
+    """Of one call that is stored; the other two are left out, and said so."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    shown = []
+    monkeypatch.setattr(view, "show", lambda *given: shown.append(given) or 0)
+    settings = ["--set", "MODELS=calibrant", "--set", "N_EVENTS=2", "--set", "SETTINGS=P0,S0,T0"]
+    line = ["10_empathy_gap", "--run", "small", "--samples", "5", *settings]
+    assert view.main(line) == 2
+    assert "nothing is stored of the 3 calls" in capsys.readouterr().err
+    parameters = merged("10_empathy_gap", "demo", dict(s.split("=", 1) for s in settings[1::2]))
+    call = calls_of("10_empathy_gap", parameters)[0]
+    run(call.design, call.folder, Toy(lambda *_: "7"), 4096, call.sampling)
+    assert view.main(line) == 0
+    folder = tmp_path / "runs" / "small" / "view"
+    assert shown == [(folder, None)]
+    (file,) = folder.iterdir()
+    assert len(read_eval_log(file).samples) == 5
+    said = capsys.readouterr().out
+    assert "1 logs" in said
+    assert "2 calls have no answers yet" in said
+    assert view.main([*line[:2], "../../evil"]) == 2

@@ -1,0 +1,48 @@
+"""What of `make view` and of replaying logs needs no inspect_ai; check_view.py has the rest."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from ingroup import paths
+from ingroup.inference import EngineError
+from ingroup.inference.replay_engine import ReplayEngine
+
+
+def python(*arguments):
+    """The environment that make would take, of a dry run."""
+    made = [f"-o{paths.ROOT / '.venv'}{end}/.ready" for end in ("", "-view")]
+    command = ["make", "-n", "-C", str(paths.ROOT), *made, *arguments]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^(\S*)/bin/python -m (ingroup\.commands\.\w+)", shown, re.MULTILINE)[-1]
+
+
+def test_logs_and_only_logs_are_replayed_where_inspect_ai_is(tmp_path):
+    for name in ("one.eval", "some/one.eval", "none/one.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    given = "10", "ENGINE=replay", "MODELS=x"
+    for place, environment in {
+        "one.eval": "-view",
+        "some": "-view",
+        "o*": "-view",
+        "none": "",
+    }.items():
+        found = python(*given, f"RECORDINGS={tmp_path / place}")
+        assert found == (f".venv{environment}", "ingroup.commands.run"), place
+    assert python("view", "STUDY=10") == (".venv-view", "ingroup.commands.view")
+
+
+def test_an_unknown_study_is_not_every_study():
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        python("view", "STUDY=11")
+    assert "there is no study 11" in refused.value.stderr
+
+
+def test_without_inspect_ai_a_log_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    (tmp_path / "one.eval").touch()
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(EngineError, match=r"a log of inspect_ai, which is not .* RECORDINGS=<"):
+        ReplayEngine(tmp_path, "somebody")
