@@ -115,7 +115,6 @@ def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
 def exporter() -> TemplateExporter:
     """nbconvert with the report's template, which escapes what is not marked as clean."""
     order = ["image/png", "text/html", "text/plain"]
-    highlight = Highlight2HTML(pygments_lexer="ipython3")
     made = TemplateExporter(
         config=Config({"NbConvertBase": {"display_data_priority": order}}),
         template_name="report",
@@ -123,7 +122,7 @@ def exporter() -> TemplateExporter:
         extra_template_basedirs=[str(TEMPLATES)],
         preprocessors=[CoalesceStreamsPreprocessor],
         filters={
-            "highlight_code": highlight,
+            "highlight_code": Highlight2HTML(pygments_lexer="ipython3"),
             "picture": picture,
             "rounded": report_html.rounded,
             "visible": report_html.visible,
