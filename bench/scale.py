@@ -59,9 +59,9 @@ def corpus(share: float) -> pd.DataFrame:
     return pd.concat(told).iloc[:: round(1 / share)]
 
 
-def store_of(folder: Path, setting: str, share: float) -> tuple[Design, Store]:
-    design = trials(corpus(share), [setting])
-    return design, open_store(folder / setting, design, MadeUp(), Sampling())
+def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[Design, Store]:
+    design = trials(corpus(share), [setting], [category])
+    return design, open_store(folder / setting / category, design, MadeUp(), Sampling())
 
 
 def made_up(design: Design, high: int) -> Iterator[Reply]:
@@ -83,8 +83,8 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
                 yield Reply(text, "stop", 120, 64, 1 + len(text) // 4)
 
 
-def write(folder: Path, setting: str, share: float) -> None:
-    design, store = store_of(folder, setting, share)
+def write(folder: Path, setting: str, category: str, share: float) -> None:
+    design, store = store_of(folder, setting, category, share)
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
         for shard in range(store.shards):
@@ -94,12 +94,9 @@ def write(folder: Path, setting: str, share: float) -> None:
 
 def analyse(folder: Path, name: str, category: str, share: float) -> dict:
     """From the store to what notebook 10 has of one block in Tables 2, 3, 6 and 7."""
-    design, store = store_of(folder, name, share)
-    (block,) = trials(corpus(share), [name], [category]).blocks
-    start = design.index(block.condition(0))
-    wording, begun = stimuli.setting(name), time.perf_counter()
-    read = parts(store, start, start + len(block))
-    found = answers.from_parts(read, block.shape, wording.low, wording.high)
+    design, store = store_of(folder, name, category, share)
+    (block,), wording, begun = design.blocks, stimuli.setting(name), time.perf_counter()
+    found = answers.from_parts(parts(store), block.shape, wording.low, wording.high)
     reading, rng = time.perf_counter() - begun, np.random.default_rng(0)
     same = statistics.same_group(stimuli.identities(category).group[1:])
     left = statistics.exclude(found.values)
@@ -129,10 +126,10 @@ def at_once(function, rows: list[tuple]) -> list:
 
 def measure(folder: Path, share: float) -> dict[str, float]:
     """One row of the result."""
-    names = list(stimuli.settings())
-    at_once(write, [(folder, name, share) for name in names])
-    written = time.perf_counter()
+    names = stimuli.settings()
     blocks = [(folder, name, category, share) for category, name in product(CATEGORIES, names)]
+    at_once(write, blocks)
+    written = time.perf_counter()
     table = pd.DataFrame(at_once(analyse, blocks))
     return {
         "trials": int(table.trials.sum()),

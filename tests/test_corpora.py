@@ -7,12 +7,13 @@ import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
 
 from ingroup import corpora, paths
-from ingroup.corpora import CORPORA, Corpus, fetch
+from ingroup.corpora import CORPORA, fetch
 from ingroup.studies.empathy_gap.stimuli import EMOTIONS
 from ingroup.tables import InputError
 
@@ -35,8 +36,8 @@ def register(monkeypatch, address: str) -> None:
     tiny = {name: f"sha256:{hash_}" for name, hash_ in SHA256.items()}
     blobs = {name: f"git:{id_}" for name, id_ in IDS.items()}
     registry = {
-        "tiny": Corpus("nobody", address, tiny, "CORPUS=tiny (notebook 10)"),
-        "blobs": Corpus("git", address, blobs),
+        "tiny": SimpleNamespace(address=address, files=tiny, needed_by="CORPUS=tiny (notebook 10)"),
+        "blobs": SimpleNamespace(address=address, files=blobs, needed_by=""),
     }
     monkeypatch.setattr(corpora, "CORPORA", registry)
 

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from ingroup import corpora, dictionary, paths, published
-from ingroup.corpora import Corpus
 from ingroup.dictionary import (
     LEMMA,
     ODDITIES,
@@ -100,7 +99,7 @@ def test_the_fetched_dictionary_is_verified(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=f"{name} was changed"):
         load_lexicon(RELEASED)
     digest = {name: "sha256:" + hashlib.sha256(file.read_bytes()).hexdigest()}
-    monkeypatch.setitem(corpora.CORPORA, RELEASED, Corpus("toy", "", digest))
+    monkeypatch.setattr(corpora.CORPORA[RELEASED], "files", digest)
     assert len(load_lexicon(RELEASED).words) == 8
 
 

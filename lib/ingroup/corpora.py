@@ -1,6 +1,6 @@
 """External corpora: fetched once, verified by hash.
 
-``make data`` runs this file. ``data/corpora.yaml`` has the address and the hash of every file; a
+``make data`` runs this file. ``data/corpora.yaml`` has `CORPORA`, and says what stands there; a
 `folder`, by default ``data/raw``, holds ``<corpus>/<file>``, and so does a mirror, for machines
 without the net.
 """
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pooch
 import yaml
@@ -22,20 +22,8 @@ import yaml
 from ingroup import paths
 from ingroup.tables import InputError
 
-
-class Corpus(NamedTuple):
-    """Whose data it is, and where its files come from."""
-
-    source: str
-    address: str  # folder on the web, pinned to a commit, without a final slash
-    files: dict[str, str]  # path below the address to ``sha256:<hex>`` or ``git:<blob id>``
-    needed_by: str = ""  # a parameter and its notebook
-
-
-CORPORA = {
-    name: Corpus(**about)
-    for name, about in yaml.safe_load((paths.DATA / "corpora.yaml").read_text("utf8")).items()
-}
+_REGISTRY = yaml.safe_load((paths.DATA / "corpora.yaml").read_text("utf8"))
+CORPORA = {name: SimpleNamespace(**about) for name, about in _REGISTRY.items()}
 
 
 def fault(place: Path, expected: str) -> str:
@@ -91,7 +79,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
     lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
     """
-    _, address, files, _ = CORPORA[corpus]
+    files = CORPORA[corpus].files
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
     home = (folder or paths.RAW) / corpus
@@ -103,7 +91,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
             place.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(dir=place.parent) as aside:
                 copy = Path(aside) / place.name
-                origin = _bring(corpus, name, f"{address}/{name}", mirror, copy)
+                origin = _bring(corpus, name, mirror, copy)
                 if wrong := fault(copy, expected):
                     raise InputError(f"{name} from {origin} {wrong}; it was not kept.")
                 os.replace(copy, place)
@@ -113,9 +101,9 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     return [home / name for name in files]
 
 
-def _bring(corpus: str, name: str, url: str, mirror: Path | None, copy: Path) -> Path | str:
+def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
     """Copy one file from the mirror or the web, unverified; returns where it came from."""
-    there = mirror and mirror / corpus / name
+    there, url = mirror and mirror / corpus / name, f"{CORPORA[corpus].address}/{name}"
     if there and not there.is_file():
         raise InputError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
     try:
@@ -145,16 +133,16 @@ def main(arguments: list[str] | None = None) -> int:
     mirror = parser.parse_args(arguments).mirror
     profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
     given, failed = profile.read_text("utf8") if profile.exists() else "", False
-    for corpus, (*_, names, needs) in CORPORA.items():  # one that fails keeps no other away
+    for corpus, about in CORPORA.items():  # one that fails keeps no other away
         try:
             files = fetch(corpus, mirror)
             print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
-            parameter, sentence = needs.partition("=")[0], str(problem)
+            parameter, sentence = about.needed_by.partition("=")[0], str(problem)
             needed = os.environ.get(parameter) == corpus or f"{parameter}: {corpus}\n" in given
-            held = mirror and any((mirror / corpus / name).exists() for name in names)
+            held = mirror and any((mirror / corpus / name).exists() for name in about.files)
             if lacking := mirror and mirror.is_dir() and not held:
-                sentence = f"The mirror {str(mirror)!r} lacks it; {needs} needs it."
+                sentence = f"The mirror {str(mirror)!r} lacks it; {about.needed_by} needs it."
             failed |= needed or not lacking
             print(f"{corpus}: {sentence}", file=sys.stderr)
     return int(failed)

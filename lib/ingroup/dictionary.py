@@ -45,12 +45,7 @@ _joined = partial(_PARTS.sub, "")  # a folded text without spaces and hyphens
 _OUTER = " .,;:!?*_\"'“”()[]-"
 # Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
-_TURNS = {
-    *("anti", "bad", "badly", "barely", "few", "fewer", "hardly", "ill", "lack", "lacking"),
-    *("lacks", "least", "less", "limited", "little", "low", "lower", "never", "no", "non", "not"),
-    *("of", "poor", "poorly", "rarely", "self", "un", "under", "without"),
-    *("against", "down", "for", "from", "in", "off", "on", "out", "over", "to", "up", "with"),
-}
+_TURNS = {*(paths.STIMULI / "stereomap" / "turning_words.txt").read_text("utf8").split()}
 
 _SPACY = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))["en_core_web_sm"]
 SPACY, SPACY_FILES = _SPACY.values()

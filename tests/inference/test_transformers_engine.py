@@ -246,18 +246,18 @@ def copy(tmp_path):
 
 def test_the_identity_pins_every_file_that_is_read(engine, copy):
     """A tokenizer, a configuration or a default of generation changes replies as weights do."""
-    own, whole = Weights(CALIBRANT).identity(), engine.identity()
+    own, whole = Weights(CALIBRANT).identity, engine.identity()
     assert own.items() <= whole.items()
     assert (whole["model"], whole["dtype"], engine.asks_again) == ("calibrant", "float32", False)
     (copy / "README.md").write_text("another")
-    assert Weights(str(copy)).identity() == own
+    assert Weights(str(copy)).identity == own
     names = ["tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"]
     for name in [*names, "chat_template.jinja", "model.safetensors"]:
         before = (copy / name).read_bytes()
         (copy / name).write_bytes(before + b" ")
-        assert Weights(str(copy)).identity()["revision"] != own["revision"], name
+        assert Weights(str(copy)).identity["revision"] != own["revision"], name
         (copy / name).write_bytes(before)
-    assert Weights(str(copy)).identity() == own
+    assert Weights(str(copy)).identity == own
 
 
 def test_what_a_model_says_about_its_own_sampling_changes_no_reply(engine, chats, copy):
@@ -310,7 +310,7 @@ def test_a_model_of_the_hub_is_compared_with_its_hashes(engine, chats, tmp_path,
         (snapshot / file.name).symlink_to(blob)
     other = TransformersEngine("some/calibrant")
     assert other.answer(chats[:3], Sampling()) == engine.answer(chats[:3], Sampling())
-    assert other.weights.identity() == {"model": "some/calibrant", "revision": commit}
+    assert other.weights.identity == {"model": "some/calibrant", "revision": commit}
     for name in ("config.json", "model.safetensors"):
         blob = (snapshot / name).resolve()
         content = blob.read_bytes()

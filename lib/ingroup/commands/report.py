@@ -10,7 +10,6 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Collection
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -19,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, paths
-from ingroup.commands.report_html import rounded
 from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION, read_table, whose
 
@@ -108,24 +106,11 @@ def claims(tables: Path) -> dict[str, Any] | None:
     table, rows = read_table(tables / "map", "claims"), []
     table[SENTENCE] = table[SENTENCE].fillna("")
     for _, own in table.groupby(["study", "name"], sort=False):
-        cells = {row.model: _cell(row) for row in own.itertuples()}
+        cells = own.set_index("model").to_dict("index")
         rows.append({"cells": cells, **own.iloc[0][SENTENCE].to_dict()})
     names = {name: models.label(name) for name in table.model.unique()}
     found = read_table(tables / "map", "found").sentence.tolist()
     return {"found": found, "models": names, "rows": rows}
-
-
-def _cell(row: Any) -> dict[str, str]:
-    """A claim of one model: verdict, its class, the estimate, and on how many paths it stands."""
-    told = f"{rounded(row.estimate)} ({rounded(row.low)} to {rounded(row.high)})"
-    turned = f", against it on {rounded(row.against)} %" if row.against else ""
-    return {
-        "verdict": row.verdict,
-        "kind": row.verdict.replace(" ", "-"),
-        "estimate": row.reason if row.estimate != row.estimate else told,
-        "share": f"stands on {rounded(row.share)} % of {row.paths:,} paths{turned}",
-        "row": row.source,
-    }
 
 
 def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
@@ -176,8 +161,6 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
     every = list(pages.values())
     _set_banners(every, folder / "tables")
-    for before, after in pairwise(every):
-        before.after, after.before = after, before
 
     target, fresh = folder / "report", folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -187,9 +170,8 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     behind = replies(folder / "tables")
     for page in every:
         lost += page.relink(pages)
-        page.attach(files.get(page.study, {}))
         shown = {"page": page, "pages": every, "frame": frame, "claims": told}
-        shown["replies"] = behind.get(page.study, [])
+        shown |= {"files": files.get(page.study, {}), "replies": behind.get(page.study, [])}
         text, _ = exported.from_notebook_node(page.notebook, shown)
         (fresh / page.file).write_text(text, "utf8")
 
@@ -200,7 +182,6 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         run=run,
         pages=every,
         banner=main.banner,
-        others=[page for page in every if page.banner != main.banner],
         claims=told,
         unfinished=sorted(known - set(pages)),
         files=files,

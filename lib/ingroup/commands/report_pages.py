@@ -43,7 +43,7 @@ class Page:
         self.ran, _, self.weighed = told_of.partition("\n")
         self.seconds = (re.search(r": (\d+) s\b", self.ran) or [None, None])[1]
         self.ran = self.ran or f"{told.name} is missing: how long it took is not known."
-        self.banner = self.before = self.after = None
+        self.banner = None
 
     def opening(self, heading: str) -> Markup | None:
         """The first paragraph below a heading; its links lead from another page: now text."""
@@ -59,12 +59,6 @@ class Page:
         drawn = [picture(output) for output in outputs if "image/png" in output.get("data", ())]
         whole = [part for part in drawn if part["alt"].startswith("At a glance")]
         return next(iter(whole + drawn), None)
-
-    def attach(self, files: dict[str, list[tuple[str, str]]]) -> None:
-        """Give each cell the (name, kind, address) of its study's files that its source names."""
-        for cell in self.notebook.cells:
-            named = [name for name in files if f'"{name}"' in cell.source]
-            cell.files = [(n, *file) for n in named for file in files[n] if cell.get("outputs")]
 
     def relink(self, pages: dict[str, "Page"]) -> list[str]:
         """Give links their addresses in the report; those that lead to no notebook are returned."""
@@ -121,14 +115,18 @@ def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
 def exporter() -> TemplateExporter:
     """nbconvert with the report's template, which escapes what is not marked as clean."""
     order = ["image/png", "text/html", "text/plain"]
-    highlight = Highlight2HTML(pygments_lexer="ipython3")
     made = TemplateExporter(
         config=Config({"NbConvertBase": {"display_data_priority": order}}),
         template_name="report",
         template_file="index.html.j2",
         extra_template_basedirs=[str(TEMPLATES)],
         preprocessors=[CoalesceStreamsPreprocessor],
-        filters={"highlight_code": highlight, "visible": report_html.visible, "picture": picture},
+        filters={
+            "highlight_code": Highlight2HTML(pygments_lexer="ipython3"),
+            "picture": picture,
+            "rounded": report_html.rounded,
+            "visible": report_html.visible,
+        },
     )
     made.environment.autoescape = True
     return made

@@ -250,18 +250,13 @@ class Store:
         return frame
 
 
-def parts(
-    store: Store, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
-) -> Iterator[pd.DataFrame]:
+def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     """:meth:`Store.read` a few shards at a time, so that a large table is never there as a whole.
 
-    ``trial`` counts from ``start`` through all parts; concatenated they are what is read at once.
+    ``trial`` counts through all parts; concatenated they are what is read at once.
     """
-    stop = store.trials if stop is None else stop
-    size, first = SHARDS * store.shard_size, start
-    while first < stop:
-        last = min(first - first % size + size, stop)  # a part ends where a shard does
-        part = store.read(first, last, columns)
-        part["trial"] += first - start
+    size = SHARDS * store.shard_size
+    for start in range(0, store.trials, size):
+        part = store.read(start, min(start + size, store.trials), columns)
+        part["trial"] += start
         yield part
-        first = last

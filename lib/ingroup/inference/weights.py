@@ -85,13 +85,10 @@ class Weights:
         return model
 
     @cached_property
-    def _revision(self) -> str:
-        return models.revision(self.folder)
-
     def identity(self) -> dict[str, str]:
         """Model, and its commit on the hub or the hash of a folder's files."""
         if self.folder == Path(self.model):
-            return {"model": self.folder.name, "revision": self._revision}
+            return {"model": self.folder.name, "revision": models.revision(self.folder)}
         return {"model": self.model, "revision": self.folder.name}
 
 
@@ -125,7 +122,7 @@ class LocalEngine(ABC):
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
-        return self.about | self.weights.identity() | self.prompter.identity()
+        return self.about | self.weights.identity | self.prompter.identity()
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in order."""
