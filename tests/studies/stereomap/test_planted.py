@@ -164,7 +164,7 @@ def test_phrases_stand_in_no_other_study_s_prompts():
 def test_a_prompt_is_read_in_few_tokens():
     folder = paths.MODELS / "calibrant"
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    chat = social_groups.messages("Men", FIRST)
+    chat = social_groups.chats("Men", FIRST)[""]
     assert len(tokenizer.apply_chat_template(chat, return_dict=False)) < 60
 
 
