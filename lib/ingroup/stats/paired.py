@@ -1,7 +1,7 @@
 """Paired t-tests, McNemar's test, corrections, Wilson's intervals, means of what is there."""
 
 import warnings
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import cache
 
 import numpy as np
@@ -17,20 +17,7 @@ TINY = 1e-9  # points of the scale: differences below are rounding errors of ave
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """What `paired_test` returns: numbers, or arrays of them."""
-
-    statistic: Numbers
-    pvalue: Numbers
-    difference: Numbers
-    low: Numbers
-    high: Numbers
-    effect_size: Numbers
-    n: NDArray[np.int64]
-    least: Numbers
+PairedTest = namedtuple("PairedTest", "statistic pvalue difference low high effect_size n least")
 
 
 def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
