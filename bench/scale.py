@@ -129,7 +129,7 @@ def at_once(function, rows: list[tuple]) -> list:
 
 def measure(folder: Path, share: float) -> dict[str, float]:
     """One row of the result."""
-    names = list(stimuli.settings())
+    names = list(stimuli.prompts()["settings"])
     at_once(write, [(folder, name, share) for name in names])
     written = time.perf_counter()
     blocks = [(folder, name, category, share) for category, name in product(CATEGORIES, names)]

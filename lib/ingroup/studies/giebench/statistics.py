@@ -82,7 +82,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     sure of itself, whose probabilities are skewed, 0.91 of the intervals hold.
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
-    by_item = by_item.agg(lambda chances: chances.mean(skipna=False)).reset_index()
+    by_item = by_item.mean(skipna=False).reset_index()
     raw, rows = by_item[by_item.prompt == "Raw"].set_index("key").p_right, []
     for prompt, category, part in _parts(by_item):
         one = part.set_index("key").p_right
