@@ -16,14 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ingroup.stats.paired import TINY, adjust, paired_test
 from ingroup.studies.stereomap.statistics import AXES
-
-ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
-    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
-    "ORIGINAL": (
-        "Homeless people", "Blue-collar workers", "Rich people", "Elderly people",
-        "Middle-class people",
-    ),
-}  # fmt: skip
+from ingroup.studies.stereomap.stimuli import ANCHORS
 
 
 class Clusters(NamedTuple):
@@ -184,13 +177,6 @@ def axis_tests(
         sign = np.where(table[f"p{end}"] < alpha, sign, "=")
         table[f"sign{end}"] = np.where(table["p"].isna(), "", sign)
     return table
-
-
-def by_cluster(means: pd.DataFrame, labels: pd.Series, columns: Sequence[str]) -> pd.DataFrame:
-    """Figure 3: ``score``, ``cluster``, ``n`` (groups with it), ``mean``, ``variance`` (n - 1)."""
-    grouped = means.loc[labels.index].groupby(labels)
-    parts = {name: grouped[name].agg(n="count", mean="mean", variance="var") for name in columns}
-    return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
 def _partitions(

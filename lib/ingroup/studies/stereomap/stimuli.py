@@ -21,6 +21,7 @@ FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+ANCHORS = _TEXTS["anchors"]  # by version, the groups that the paper names its clusters by, 0 to 4
 
 
 class Prompt(NamedTuple):
