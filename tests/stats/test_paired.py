@@ -18,7 +18,6 @@ from ingroup.stats.paired import (
     paired_test,
     sign_test,
     significant_cells,
-    wilson,
 )
 
 
@@ -91,12 +90,6 @@ def test_small_differences_of_large_ratings():
     one, other = 1e6 + 100 * rng.standard_normal(50) + 1e-3 * rng.standard_normal((2, 50))
     found, theirs = paired_test(one, other), stats.ttest_rel(one, other)
     assert (found.statistic, found.pvalue) == pytest.approx((theirs.statistic, theirs.pvalue))
-
-
-@pytest.mark.parametrize(("count", "n"), [(0, 7), (3, 7), (276, 276)])
-def test_wilson_against_scipy(count, n):
-    expected = stats.binomtest(count, n).proportion_ci(0.95, method="wilson")
-    assert wilson(count, n) == pytest.approx(tuple(expected), abs=1e-12)
 
 
 @pytest.mark.filterwarnings("error")

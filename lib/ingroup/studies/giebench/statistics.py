@@ -15,8 +15,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from scipy.stats import chi2, friedmanchisquare
+from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test, wilson
+from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.stimuli import LETTERS
 
@@ -248,4 +249,4 @@ def _share(right: int, n: int, category: str, denominator: str, decimals: int | 
 
 
 def _interval(right: int, n: int) -> list[float]:
-    return [100 * end for end in wilson(right, n)]
+    return [100 * end for end in proportion_confint(right, n, method="wilson")]
