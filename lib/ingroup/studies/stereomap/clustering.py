@@ -62,9 +62,8 @@ def clusters(
     if len(points.drop_duplicates()) < n_clusters:
         return None
     rng = np.random.default_rng(seed)
-    found = pd.Series(
-        _partitions(points.to_numpy()[None], n_clusters, n_init, rng)[0], points.index
-    )
+    (found,) = _partitions(points.to_numpy()[None], n_clusters, n_init, rng)
+    found = pd.Series(found, points.index)
     anchors = [group for group in ANCHORS.get(version, ()) if group in means.index]
     number, named = {}, {}
     for k, anchor in enumerate(anchors if len(anchors) <= n_clusters else ()):
