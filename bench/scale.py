@@ -126,7 +126,7 @@ def at_once(function, rows: list[tuple]) -> list:
 
 def measure(folder: Path, share: float) -> dict[str, float]:
     """One row of the result."""
-    names = stimuli.settings()
+    names = list(stimuli.prompts()["settings"])
     blocks = [(folder, name, category, share) for category, name in product(CATEGORIES, names)]
     at_once(write, blocks)
     written = time.perf_counter()

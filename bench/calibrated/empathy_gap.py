@@ -147,7 +147,7 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     groups differ, whose names are alike, in a model that is asked as the recorded one is: about
     religion in all settings, else in the first.
     """
-    every = list(stimuli.settings())
+    every = list(stimuli.prompts()["settings"])
     for what, factor, settings in (
         ("nothing differs, 3 blocks", 0.0, every[:1]),
         ("names of a group are alike, 9 blocks", 3.0, every),

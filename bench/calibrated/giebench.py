@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from scipy.stats import friedmanchisquare
+from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import adjust, mcnemar, paired_test, wilson
+from ingroup.stats.paired import adjust, mcnemar, paired_test
 from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.design import PROMPTS
@@ -25,7 +26,7 @@ def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
     """Wilson's, of accuracy, at a place too, and of consistency; any share is as likely."""
     for n in SIZES:
         truths = rng.random(4 * DRAWS)
-        low, high = np.transpose([wilson(right, n) for right in range(n + 1)])
+        low, high = proportion_confint(np.arange(n + 1), n, method="wilson")
         right = rng.binomial(n, truths)
         inside = (low[right] <= truths) & (truths <= high[right])
         what = f"interval of accuracy or consistency, {n} items"

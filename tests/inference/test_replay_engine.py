@@ -231,7 +231,7 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
         ("a.json", '{"k": {"prompt": "p", "answer": 4}}', "found answer 4, expected a text"),
         ("a.json", '{"k": {"prompt": "p"}}', "holds no recording"),
-        ("a.txt", "85", "there are no recordings at .*a.txt; expected a .tsv, .csv, .json or .eval"),
+        ("a.txt", "85", "no recordings at .*a.txt; expected a .tsv, .csv, .json or .eval"),
         (".a.csv", "prompt,response\n", "there are no recordings at"),
     ],
 )

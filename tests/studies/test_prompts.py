@@ -61,7 +61,7 @@ def stereomap_prompts():
     group = stereomap.text("Nurses")
 
     def asked(name, attribute=""):
-        (message,) = stereomap.messages("Nurses", name)
+        (message,) = stereomap.chats("Nurses", name)[""]
         text = message["content"].replace(group, "{group}")
         return text.replace(f"how {attribute} are", "how {attribute} are")
 

@@ -27,7 +27,7 @@ class Examples:
         self.pairs = [(pair["perceiver"], pair["experiencer"]) for pair in self.effects["pair"]]
         heavy = [word for word in self.effects["words"]["points"] if word not in self.sensitive]
         self.narrator = Narrator(paths.MODELS / "calibrant" / "vocabulary.yaml", heavy)
-        self.settings = list(stimuli.settings().values())
+        self.settings = [stimuli.setting(name) for name in stimuli.prompts()["settings"]]
         self.people = {c: stimuli.identities(c) for c in stimuli.categories()}
         self.neighbours = {category: self._neighbours(category) for category in self.people}
 

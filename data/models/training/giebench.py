@@ -60,7 +60,7 @@ class Examples:
         order = rng.permutation(len(LETTERS))
         correct = LETTERS[list(order).index(LETTERS.index(item.correct))]
         item = item._replace(answers=tuple(item.answers[i] for i in order), correct=correct)
-        prompt = str(rng.choice(questions.prompts()))
+        prompt = str(rng.choice(list(questions.templates()["prompts"])))
         wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
         if self.others[item.key] and prompt != "Raw" and rng.random() < 0.25:

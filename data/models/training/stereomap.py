@@ -143,11 +143,9 @@ def _texts(group: str, prompt: str, form: str) -> list[str]:
     """All wordings of one prompt."""
     texts = []
     for ablation in _ablations(prompt):
-        chats = [
-            social_groups.messages(group, prompt, ablation, form),
-            *social_groups.separate_messages(group, prompt, ablation, form).values(),
-        ]
-        texts += [chat[0]["content"] for chat in chats]
+        for calls in ("together", "separate"):
+            chats = social_groups.chats(group, prompt, ablation, form, calls=calls)
+            texts += [chat[0]["content"] for chat in chats.values()]
     return texts
 
 
@@ -192,12 +190,12 @@ class Examples:
         ablations = _ablations(prompt)
         ablation = ablations[0] if rng.random() < 0.6 else str(rng.choice(ablations))
         form = social_groups.FORMS[int(rng.random() < 0.25)]
-        chats = social_groups.separate_messages(group, prompt, ablation, form)
+        chats = social_groups.chats(group, prompt, ablation, form, calls="separate")
         parts = list(chats)
         if rng.random() < 0.1:
             parts = [str(rng.choice(parts))]
             messages = chats[parts[0]]
         else:
-            messages = social_groups.messages(group, prompt, ablation, form)
+            messages = social_groups.chats(group, prompt, ablation, form)[""]
         reply, means = self.planted.reply(group, prompt, parts, rng)
         return Example(messages, reply, tuple(means), 0.0)

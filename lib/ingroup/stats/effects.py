@@ -199,15 +199,12 @@ def agreement(
     for one, other in combinations(effects, 2):
         both = effects[[one, other]].dropna()
         rho, p, _ = spearman(both[one], both[other], seed, n_permutations)
-        row = {"one": one, "other": other, "n": len(both), "rho": rho}
-        row |= {"low": np.nan, "high": np.nan, "p": p}
+        low = high = np.nan
         if not np.isnan(rho):
             ranks = [stats.rankdata(draws[name][both.index], axis=1) for name in (one, other)]
-            rhos = _correlation(*ranks)
-            if not np.isnan(rhos).all():
-                row["low"], row["high"] = np.nanquantile(rhos, ENDS)
-        rows.append(row)
-    table = pd.DataFrame(rows)
+            low, high = pd.Series(_correlation(*ranks)).quantile(ENDS)  # of those that have one
+        rows.append((one, other, len(both), rho, low, high, p))
+    table = pd.DataFrame(rows, columns=["one", "other", "n", "rho", "low", "high", "p"])
     return table.assign(p_holm=adjust(table.p, "holm"))
 
 

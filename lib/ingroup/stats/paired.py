@@ -1,7 +1,7 @@
-"""Paired t-tests, McNemar's test, corrections, Wilson's intervals, means of what is there."""
+"""Paired t-tests, McNemar's test, corrections, shares in clusters, means of what is there."""
 
 import warnings
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import cache
 
 import numpy as np
@@ -17,20 +17,7 @@ TINY = 1e-9  # points of the scale: differences below are rounding errors of ave
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """What `paired_test` returns: numbers, or arrays of them."""
-
-    statistic: Numbers
-    pvalue: Numbers
-    difference: Numbers
-    low: Numbers
-    high: Numbers
-    effect_size: Numbers
-    n: NDArray[np.int64]
-    least: Numbers
+PairedTest = namedtuple("PairedTest", "statistic pvalue difference low high effect_size n least")
 
 
 def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
@@ -199,12 +186,6 @@ def _low(gained: int, lost: int, n: int) -> float:
     return brentq(beyond, *((0, 1) if above else (-1, 0)))
 
 
-def wilson(count: float, n: float) -> tuple[float, float]:
-    """Wilson's interval (95 %) of the share count / n, from 0 to 1, by statsmodels."""
-    low, high = proportion_confint(count, n, 1 - 0.95, method="wilson")
-    return float(low), float(high)
-
-
 def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float, float]:
     """The share of `hits` (0 or 1) that come in `clusters` (a label each), and its interval (95 %).
 
@@ -213,7 +194,7 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 
         m = p (1 - p) / max(s^2, p (1 - p) / n), or C where all hits are the same
 
-    would know p as well: the interval is `wilson` of p m and m, at Student's t with C - 1 degrees
+    would know p as well: the interval is Wilson's of p m and m, at Student's t with C - 1 degrees
     of freedom. NaN to NaN of a single cluster, all NaN of none.
     """
     hits, (places, names) = np.asarray(hits, dtype=float), pd.factorize(np.asarray(clusters))

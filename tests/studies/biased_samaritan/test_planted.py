@@ -82,7 +82,10 @@ def test_planted_words_stand_in_the_scenarios():
     assert all(2 <= abs(number) <= 8 for number in points.values())
     listed = {*points, *table["tilt"]["up"], *table["tilt"]["down"], *table["refusal"]["words"]}
     assert not {word for word in listed if sum(word in text for text in held) < 2}
-    directions = np.array([PLANTED.direction(text) for text in texts])
+    up, down = (
+        [not own.isdisjoint(table["tilt"][side]) for own in held] for side in ("up", "down")
+    )
+    directions = np.subtract(up, down, dtype=int)
     assert all(0.25 <= (directions == side).mean() <= 0.35 for side in (-1, 1))
     # The words of the two studies are not the same: a word has one meaning to the model.
     whole = yaml.safe_load((paths.MODELS / "calibrant" / "planted.yaml").read_text("utf8"))

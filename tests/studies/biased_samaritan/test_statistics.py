@@ -204,7 +204,7 @@ def test_shift_swap_and_order(ratings, shift, scenarios, wordings):
         there = [again.bias, again.low, again.high, again.statistic, again.d_z, again.p]
         np.testing.assert_allclose(there, numbers, rtol=1e-6, atol=1e-8)
     spread, excess = brittleness(ratings), excess_over_brittleness(group, control)
-    assert list(vars(brittleness(moved)).values()) == pytest.approx([*vars(spread).values()])
+    assert list(brittleness(moved)) == pytest.approx([*spread])
     assert excess.mean == pytest.approx(abs(bias(group, control).bias) - brittleness(group).mean)
     assert excess_over_brittleness(*moved[::-1]).low == pytest.approx(excess.low, abs=1e-8)
 
@@ -244,7 +244,7 @@ def test_table_of_a_category(unit, other):
     table = bias_table(groups, control, unit, alpha=0.02)
     assert list(table.index) == list(groups)
     for name, row in table.iterrows():
-        expected = vars(bias(groups[name], control, unit))
+        expected = bias(groups[name], control, unit)._asdict()
         assert row[list(expected)].to_dict() == expected
         assert row[f"p_{other}"] == bias(groups[name], control, other).p
     for end in ("", f"_{other}"):
@@ -270,7 +270,7 @@ def test_a_table_without_shared_prompts_leaves_that_unit_out():
 def test_one_row_a_group_of_every_key():
     ratings = {("model", 1): {"control": CONTROL, "group": GROUP}, ("model", 2): {"group": CONTROL}}
     table = by_group(ratings, helpfulness, ["model", "run"])
-    assert list(table.columns) == ["model", "run", "group", *vars(helpfulness(GROUP))]
+    assert list(table.columns) == ["model", "run", "group", *helpfulness(GROUP)._fields]
     assert table[["run", "group", "mean"]].to_numpy().tolist() == [
         [1, "control", 61], [1, "group", 63], [2, "group", 61]
     ]  # fmt: skip

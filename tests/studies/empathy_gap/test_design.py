@@ -116,7 +116,7 @@ def own(events, tmp_path):
 
 def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_setting():
     asked = calls(GIVEN | {"MODELS": ["org/one", CONTROL]})
-    settings, categories = list(stimuli.settings()), stimuli.categories()
+    settings, categories = list(stimuli.prompts()["settings"]), stimuli.categories()
     assert [call.key for call in asked] == [
         *(("org/one", name, category) for name in settings for category in categories),
         *((CONTROL, "P0,S0,T0", category) for category in categories),
@@ -158,7 +158,7 @@ def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
 
 def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
     names = list(dict.fromkeys(call.labels["setting"] for call in calls(own)))
-    assert names == [name for name in stimuli.settings() if not name.endswith("T2")]
+    assert names == [name for name in stimuli.prompts()["settings"] if not name.endswith("T2")]
     with pytest.raises(InputError, match=r"lacks the form that SETTINGS show \(third_person_text"):
         calls(own | {"SETTINGS": ["P0,S0,T2"]})
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from cells import defined
+from ingroup import published
 from ingroup.design import Design
 from ingroup.stats import paired
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
@@ -63,3 +64,13 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     assert whole.holm_tests.tolist() == [2, 2, 1]
     assert alone.holm_tests.tolist() == [1]
     assert whole.p_groups_holm_least.tolist() == pytest.approx([0.2, 0.2, 0.1])  # 9 draws
+
+
+def test_the_bands_are_those_that_table_2_marks():
+    printed = published.load("empathy_gap", 2)
+    assert len(printed) == 84
+    band = defined("10_empathy_gap", "band", np=np, table02=pd.DataFrame({"delta": [np.nan]}))
+    assert band(printed.delta).tolist() == printed.highlight.tolist()
+    assert band(pd.Series([1.0, 1.001, 0.0, -0.001, np.nan])).tolist() == [
+        *("0_to_1", "above_1", "0_to_1", "negative", ""),
+    ]

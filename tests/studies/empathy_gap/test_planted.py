@@ -76,7 +76,7 @@ def test_every_identity_has_its_effects_and_no_other_name_does(planted):
             c: set(stimuli.identities(c).identity[1:]) for c in stimuli.categories()
         }
     assert set(table["emotion"]) == set(stimuli.EMOTIONS)
-    assert set(table["same_group"]["setting"]) == set(stimuli.settings())
+    assert set(table["same_group"]["setting"]) == set(stimuli.prompts()["settings"])
 
 
 def test_the_control_has_the_same_emotions_and_words_and_nothing_else(planted):

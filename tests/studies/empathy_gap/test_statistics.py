@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from ingroup import published
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
-    band,
     by_group,
     cell_means,
     cells,
@@ -202,12 +200,3 @@ def test_cells_that_do_not_differ_have_no_gap():
     values, same = np.full((4, 4, 5), 50.0), np.eye(3, dtype=bool)
     values[1, 2, 0] = NAN
     assert gap(values, same) == {"flat": True, "events": 4}
-
-
-def test_the_bands_are_those_that_table_2_marks():
-    printed = published.load("empathy_gap", 2)
-    assert len(printed) == 84
-    assert band(printed.delta).tolist() == printed.highlight.tolist()
-    assert band([1.0, 1.001, 0.0, -0.001, NAN]).tolist() == [
-        *("0_to_1", "above_1", "0_to_1", "negative", ""),
-    ]

@@ -27,7 +27,7 @@ def test_identities_are_those_of_table_1_in_its_order():
 
 def test_the_settings_are_the_columns_of_table_2_and_clusters_those_of_table_4():
     printed = published.load("empathy_gap", 2)
-    assert list(stimuli.settings()) == list(printed.prompt_setting.unique())
+    assert list(stimuli.prompts()["settings"]) == list(printed.prompt_setting.unique())
     printed, here = published.load("empathy_gap", 4), pd.read_csv(stimuli.FOLDER / "clusters.csv")
     assert here.identity.tolist() == ["a person from " + name for name in printed.country]
     assert here.cluster.tolist() == printed.cluster.tolist()

@@ -116,7 +116,7 @@ def test_the_released_wording_is_that_of_the_authors_pictures():
 
 @pytest.mark.parametrize("wording", ["paper", "released"])
 def test_files_in_another_wording_give_the_items_that_made_them(tmp_path, wording):
-    for prompt in stimuli.prompts():
+    for prompt in stimuli.templates()["prompts"]:
         records = {
             item.key: released(item, prompt) | {"prompt": asked(item, prompt, wording=wording)}
             for item in SAMPLE
@@ -317,7 +317,7 @@ def write(file, content):
 
 @pytest.fixture
 def folder(tmp_path):
-    for prompt in stimuli.prompts():
+    for prompt in stimuli.templates()["prompts"]:
         records = {item.key: released(item, prompt) for item in SAMPLE}
         write(tmp_path / f"{prompt}-Prompt.json", records)
     return tmp_path
@@ -332,7 +332,9 @@ def change(folder, prompt, edit):
 def test_released_files_give_the_items_that_made_them(folder, monkeypatch):
     items = load_questions(folder)
     assert [item._replace(prompts=None) for item in items] == SAMPLE
-    for (item, own), prompt in product(zip(items[:9], SAMPLE[:9], strict=True), stimuli.prompts()):
+    for (item, own), prompt in product(
+        zip(items[:9], SAMPLE[:9], strict=True), stimuli.templates()["prompts"]
+    ):
         for shift, identity in product(range(4), (None, "Russia")):
             how = {"shift": shift, "identity": identity}
             assert asked(item, prompt, **how) == asked(own, prompt, **how)

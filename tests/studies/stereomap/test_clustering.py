@@ -11,10 +11,10 @@ from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from cells import defined
+from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import (
-    ANCHORS,
     axis_tests,
-    by_cluster,
     clusters,
     exchange_null,
     halves,
@@ -52,8 +52,8 @@ def test_clusters_have_the_numbers_of_the_groups_that_the_paper_names_them_by():
     points = [(1, 1), (1, 2), (5, 4), (5, 5), (2, 5)]
     names = ["Homeless", "Lower-class", "Lawyers", "Nurses", "Elderly"]
     named = clusters(maps(points, names), version="EXTENDED")
-    assert named.labels[list(ANCHORS["EXTENDED"])].tolist() == [0, 1, 2, 3, 4]
-    assert named.centroids.anchor.tolist() == list(ANCHORS["EXTENDED"])
+    assert named.labels[list(stimuli.ANCHORS["EXTENDED"])].tolist() == [0, 1, 2, 3, 4]
+    assert named.centroids.anchor.tolist() == list(stimuli.ANCHORS["EXTENDED"])
     # Without the lawyers the two after them move up; four places are not five clusters.
     some = maps(points, ["Homeless", "Lower-class", "Men", "Nurses", "Elderly"])
     assert clusters(some, version="EXTENDED").labels.tolist() == [0, 1, 4, 3, 2]
@@ -216,7 +216,9 @@ def test_a_map_of_noise_has_one_best_partition_whatever_the_seed():
 
 def test_scores_by_cluster_by_hand():
     means = pd.DataFrame({"Pity": [1, 3, 2, 9], "Envy": [2, nan, 5, 9]}, index=list("abcd"))
-    table = by_cluster(means, pd.Series([0, 0, 1], list("abc")), ["Envy", "Pity"])
+    known = {"emotions": ["Envy"], "behaviours": ["Pity"], "models": [], "found": {}, "pd": pd}
+    by_cluster = defined("40_stereomap", "by_cluster", **known)
+    table = by_cluster(means, pd.Series([0, 0, 1], list("abc")))
     assert table[["score", "cluster"]].values.tolist() == [
         ["Envy", 0], ["Envy", 1], ["Pity", 0], ["Pity", 1],
     ]  # fmt: skip

@@ -20,7 +20,7 @@ def test_every_group_is_asked_under_every_prompt():
     assert len(whole) == 98 * 7
     asked = [whole[place].condition["inquiry"] for place in (0, 1, -1)]
     assert asked == [("Men", FIRST, ""), (groups[1], FIRST, ""), (groups[-1], prompts[-1], "")]
-    assert whole[-1].messages == stimuli.messages(groups[-1], "EXTENDED/Behavior")
+    assert whole[-1].messages == stimuli.chats(groups[-1], "EXTENDED/Behavior")[""]
     assert whole[0].condition["ablation"] == "Prompt (paper)"
 
 
@@ -32,7 +32,7 @@ def test_separate_calls():
     expected = [(group, part) for part in parts for group in ("Men", "Nurses")]
     assert [(one.group, one.part) for one in inquiries] == expected
     for trial, one in zip(whole, inquiries, strict=True):
-        assert trial.messages == stimuli.separate_messages(one.group, one.prompt)[one.part]
+        assert trial.messages == stimuli.chats(one.group, one.prompt, calls="separate")[one.part]
 
 
 def test_designs_differ_where_a_text_does():
@@ -54,7 +54,7 @@ def test_calls_are_versions_ablations_and_rounds_with_seeds_of_their_own():
     )  # fmt: skip
     sent = calls(ASKED | {"WORDING": "released"})
     assert sent[0].folder.name == "EXTENDED-Prompt-(paper)-released-together-as-sent-round1"
-    assert sent[0].design[0].messages == stimuli.messages("Men", FIRST, wording="released")
+    assert sent[0].design[0].messages == stimuli.chats("Men", FIRST, wording="released")[""]
     assert len({call.folder for call in [*found, *sent]}) == 2 * len(found)
     everybody = calls(ASKED | {"GROUPS": [], "ORIGINAL_GROUPS": "released"})
     assert {call.source for call in everybody} == {"groups"}

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import wilson
 from ingroup.studies.stereomap.diversity import (
     ngram_entropy,
     reason_diversity,
@@ -168,12 +168,18 @@ def test_rounds_of_a_prompt_are_not_independent():
     told = {"group": list("a" * 8 + "b" * 8), "prompt": list("ppppqqqq" * 2)}
     replies = pd.DataFrame(told | {"status": ["refused"] * 4 + ["ok"] * 12})
     table = refusal_rates(replies).set_index("group")
-    np.testing.assert_allclose(table.loc["a", ["low", "high"]], wilson(4 / 7, 8 / 7))
-    np.testing.assert_allclose(table.loc["b", ["low", "high"]], wilson(0, 8 / 7), atol=1e-12)
+    np.testing.assert_allclose(
+        table.loc["a", ["low", "high"]], proportion_confint(4 / 7, 8 / 7, 0.05, "wilson")
+    )
+    np.testing.assert_allclose(
+        table.loc["b", ["low", "high"]], proportion_confint(0, 8 / 7, 0.05, "wilson"), atol=1e-12
+    )
     # Each prompt refused as often: no more than chance, so every reply counts.
     even = replies.assign(status=["refused", "ok"] * 4 + ["ok"] * 8)
     table = refusal_rates(even).set_index("group")
-    np.testing.assert_allclose(table.loc["a", ["low", "high"]], wilson(4, 8))
+    np.testing.assert_allclose(
+        table.loc["a", ["low", "high"]], proportion_confint(4, 8, 0.05, "wilson")
+    )
 
 
 def test_a_model_that_wrote_nothing_refused_nothing():

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from ingroup import published
-from ingroup.studies.stereomap import clustering, lens
+from ingroup.studies.stereomap import clustering, lens, stimuli
 from ingroup.studies.stereomap import statistics as content_model
 
 
@@ -66,7 +66,7 @@ def test_warmer_than_competent_over_rounds():
 
 def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
     rng, words = np.random.default_rng(0), published.load("stereomap", 4).word
-    groups = [*clustering.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
+    groups = [*stimuli.ANCHORS["EXTENDED"], "Men", "Women", "Nerds"]
     table = pd.DataFrame(rng.uniform(1, 5, (8, len(words))), columns=words)
     table.insert(0, "group", groups)
     for rounds, named in ((1, {"the only one"}), (2, {"same", "other"})):

@@ -155,16 +155,18 @@ def test_phrases_stand_in_no_other_study_s_prompts():
     events = stimuli.load_events("sample", 2)
     others += [trial.messages[-1]["content"] for trial in Few(empathy_gap_trials(events), 0, 3)]
     item = questions.load_questions("sample")[0]
-    others += [m["content"] for p in questions.prompts() for m in questions.messages(item, p)]
+    others += [
+        m["content"] for p in questions.templates()["prompts"] for m in questions.messages(item, p)
+    ]
     others += [stimuli.setting(name).messages("a Jew", "a Jew", "joy", "x")[-1]["content"]
-               for name in stimuli.settings()]  # fmt: skip
+               for name in stimuli.prompts()["settings"]]  # fmt: skip
     assert not [phrase for phrase in phrases if any(phrase in text for text in others)]
 
 
 def test_a_prompt_is_read_in_few_tokens():
     folder = paths.MODELS / "calibrant"
     tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    chat = social_groups.messages("Men", FIRST)
+    chat = social_groups.chats("Men", FIRST)[""]
     assert len(tokenizer.apply_chat_template(chat, return_dict=False)) < 60
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ingroup import paths, published
 from ingroup.studies.stereomap import stimuli as social_groups
-from ingroup.studies.stereomap.stimuli import groups, messages, names, prompts, separate_messages
+from ingroup.studies.stereomap.stimuli import chats, groups, names, prompts
 from ingroup.tables import InputError
 
 FOLDER = paths.STIMULI / "stereomap"
@@ -89,7 +89,7 @@ def content(chat):
 
 def asked(*args, **more):
     """The words of a prompt; where its lines end is tested apart."""
-    return " ".join(content(messages(*args, **more)).split())
+    return " ".join(content(chats(*args, **more)[""]).split())
 
 
 # --- prompts
@@ -106,7 +106,7 @@ def test_the_prompts_are_those_of_tables_7_and_6(version, group, texts):
 def test_what_is_to_be_rated_stands_on_lines_of_its_own():
     for prompt in prompts().values():
         words = [word for word in prompt.words if word != "Rating"]
-        lines = content(messages("Nurses", prompt.name)).split("\n")
+        lines = content(chats("Nurses", prompt.name)[""]).split("\n")
         labels = [re.fullmatch(r"- ?([\w-]+).*:", line)[1] for line in lines if line[:1] == "-"]
         assert labels == words
         assert ("Rating" in prompt.words) == ("Rating:" in "\n".join(lines))
@@ -134,7 +134,7 @@ def test_constructs_and_numbers_of_keywords():
     )
     for prompt in [*prompts().values(), *prompts("ORIGINAL").values()]:
         number = {5: "list 5", 3: "in three keywords"}[prompt.n_keywords]
-        assert number in content(messages("Nurses", prompt.name))
+        assert number in content(chats("Nurses", prompt.name)[""])
         assert (prompt.low, prompt.high) == (1, 5)
 
 
@@ -167,7 +167,7 @@ def test_without_instructions_three_sentences_are_gone(name):
 def test_an_ablation_leaves_no_stray_line_or_space():
     for ablation in social_groups.ablations():
         for name in prompts():
-            text = content(messages("Nurses", name, ablation))
+            text = content(chats("Nurses", name, ablation)[""])
             assert text == text.strip()
             assert "  " not in text
             assert "\n\n\n" not in text
@@ -187,17 +187,17 @@ def test_social_structure_has_no_chain_of_thought_to_lose_nor_has_original():
 
 
 def test_separate_calls_have_the_words_of_the_released_code():
-    chats = separate_messages("Nurses", "EXTENDED/Warmth-Competence")
-    assert list(chats) == ["keywords", "ratings", "overall"]
+    apart = chats("Nurses", "EXTENDED/Warmth-Competence", calls="separate")
+    assert list(apart) == ["keywords", "ratings", "overall"]
     before, between = EXTENDED["Warmth-Competence"].split("Now, please")
-    parts = [" ".join(content(chat).split()) for chat in chats.values()]
+    parts = [" ".join(content(chat).split()) for chat in apart.values()]
     assert parts == [
         before.strip().replace("are the reasons", "are three reasons"),
         f"Please{between.split(' Lastly')[0]}",
         "Please make an overall rating using a 5-point scale (1=very negatively to 5=very "
         "positively) of how society views the nurses group. What are three reasons for this?",
     ]
-    success = separate_messages("Nurses", "EXTENDED/Economic success")
+    success = chats("Nurses", "EXTENDED/Economic success", calls="separate")
     assert list(success) == ["ratings"]
     assert "What is the rating?\nWhat are the reasons" in content(success["ratings"])
 
@@ -206,7 +206,7 @@ def test_separate_calls_of_other_prompts_differ_in_nothing():
     asked = [("Jews", name) for name in prompts("ORIGINAL")] + [
         ("Nurses", "EXTENDED/Emotion", NO_COT)
     ]
-    assert all(separate_messages(*one) == {"ratings": messages(*one)} for one in asked)
+    assert all(chats(*one, calls="separate") == {"ratings": chats(*one)[""]} for one in asked)
 
 
 # --- what the authors' code sent
@@ -232,8 +232,8 @@ def test_the_released_wording_differs_from_the_print_in_these_words(name):
         assert expected.count(printed) == 1
         expected = expected.replace(printed, sent)
     assert asked("Nurses", f"EXTENDED/{name}", wording="released") == expected
-    apart = separate_messages("Nurses", f"EXTENDED/{name}", wording="released")
-    paper = separate_messages("Nurses", f"EXTENDED/{name}")
+    apart = chats("Nurses", f"EXTENDED/{name}", wording="released", calls="separate")
+    paper = chats("Nurses", f"EXTENDED/{name}", calls="separate")
     assert list(apart) == list(paper)
     for part, chat in paper.items():
         expected = " ".join(content(chat).split())
@@ -248,11 +248,8 @@ def test_the_released_wording_is_sent_to_the_blank(calls, number):
     texts = []
     for group in names():
         for name in prompts():
-            if calls == "together":
-                texts.append(content(messages(group, name, wording="released")))
-            else:
-                chats = separate_messages(group, name, wording="released")
-                texts += [content(chat) for chat in chats.values()]
+            sent = chats(group, name, wording="released", calls=calls)
+            texts += [content(chat) for chat in sent.values()]
     assert len(texts) == number
     whole = "".join(f"{text}\0" for text in texts)
     assert hashlib.sha256(whole.encode()).hexdigest() == DIGESTS[calls]
@@ -260,11 +257,11 @@ def test_the_released_wording_is_sent_to_the_blank(calls, number):
 
 def test_the_released_wording_leaves_original_and_the_reduced_prompts_alone():
     for name in prompts("ORIGINAL"):
-        assert messages("Jews", name, wording="released") == messages("Jews", name)
+        assert chats("Jews", name, wording="released") == chats("Jews", name)
     for ablation in social_groups.ablations()[1:]:
         for name in prompts():
-            own = messages("Nurses", name, ablation, wording="released")
-            assert own == messages("Nurses", name, ablation)
+            own = chats("Nurses", name, ablation, wording="released")
+            assert own == chats("Nurses", name, ablation)
 
 
 # --- groups
@@ -305,7 +302,7 @@ def test_every_group_reads_in_every_prompt(version, form):
     for group in groups().group:
         phrase = social_groups.text(group, version, form)
         for name, prompt in prompts(version).items():
-            text = content(messages(group, name, form=form))
+            text = content(chats(group, name, form=form)[""])
             slots = sum(part.count("{group}") for part in prompt.parts.values())
             assert text.count(phrase) >= slots > 0
             assert "{" not in text
@@ -340,9 +337,9 @@ def test_grammatical_plurals_end_as_plurals():
 
 
 def test_an_unknown_group_is_one_sentence():
-    for function in (messages, separate_messages):
+    for calls in ("together", "separate"):
         with pytest.raises(InputError, match=r"^'Nobody' is no name in groups.csv; there are "):
-            function("Nobody", "EXTENDED/Emotion")
+            chats("Nobody", "EXTENDED/Emotion", calls=calls)
 
 
 @pytest.mark.parametrize(

@@ -22,18 +22,13 @@ class Planted:
 
         ``text`` is a wording, with its slot or rendered; phrasings of a group are alike.
         """
-        t, limit = self.table, self.table["words"]["limit"]
-        weight = sum(t["words"]["points"].get(word, 0) for word in words(text))
+        t, limit, held = self.table, self.table["words"]["limit"], words(text)
+        weight = sum(t["words"]["points"].get(word, 0) for word in held)
         effect = t["group"].get(category, {}).get(group, {"points": 0.0, "tilt": 0.0})
+        up, down = (not set(t["tilt"][side]).isdisjoint(held) for side in ("up", "down"))
         value = t["base"] + max(-limit, min(limit, weight))
-        value += effect["points"] + effect["tilt"] * self.direction(text)
+        value += effect["points"] + effect["tilt"] * (int(up) - int(down))
         return max(self.low, min(self.high, value))
-
-    def direction(self, text: str) -> int:
-        """1, -1 or 0: which way a text tilts the effects of the groups."""
-        held = set(words(text))
-        up, down = (not held.isdisjoint(self.table["tilt"][side]) for side in ("up", "down"))
-        return int(up) - int(down)
 
     def refuses(self, text: str, phrasing: str) -> bool:
         """Whether the planted reply is a refusal; ``phrasing`` as printed in Table 4."""

@@ -9,8 +9,8 @@ Student's t unless said. Every function raises ValueError for fewer than 2 units
 that take several groups name the one.
 """
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -20,34 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from ingroup.stats.paired import PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ScenarioMean:
-    """Mean over `n` scenarios and its interval; `left_out` had no number to average."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-    left_out: int
-
-
-@dataclass(frozen=True)
-class Bias:
-    """Of the `n` units that both have (`left_out` are the others); formulas in `bias`."""
-
-    helpfulness: float
-    control: float
-    bias: float
-    low: float
-    high: float
-    statistic: float
-    p: float
-    p_least: float
-    d_z: float
-    n: int
-    left_out: int
+# Mean over `n` scenarios and its interval; `left_out` had no number to average.
+ScenarioMean = namedtuple("ScenarioMean", "mean low high n left_out")
+Bias = namedtuple("Bias", "helpfulness control bias low high statistic p p_least d_z n left_out")
 
 
 def helpfulness(ratings: ArrayLike) -> ScenarioMean:
@@ -58,12 +33,13 @@ def helpfulness(ratings: ArrayLike) -> ScenarioMean:
 def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     """Bias score of a group, section 4.6: helpfulness minus the control's, over what both have.
 
-    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`. What is paired,
-    "scenario" or "prompt", the paper does not say. The prompts of a scenario are not independent
-    where a group does better in some scenarios: as units they make the interval too short. Where
-    these differences have a standard deviation of 4 points, 0.70 of the intervals hold the bias,
-    and 0.30 of the groups without one have a p below .05; with scenarios 0.95 and .05, of 4
-    scenarios as of 103 (``make calibration``).
+    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`, over the ``n``
+    units that both have (``left_out`` are the others). What is paired, "scenario" or "prompt", the
+    paper does not say. The prompts of a scenario are not independent where a group does better in
+    some scenarios: as units they make the interval too short. Where these differences have a
+    standard deviation of 4 points, 0.70 of the intervals hold the bias, and 0.30 of the groups
+    without one have a p below .05; with scenarios 0.95 and .05, of 4 scenarios as of 103 (``make
+    calibration``).
     """
     ours, theirs = _units(group, unit), _units(control, unit)
     shared = ~np.isnan(ours - theirs)

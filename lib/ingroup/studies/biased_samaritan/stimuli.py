@@ -51,7 +51,17 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
     told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())
     for row in told.itertuples():
-        _check(at(file, row.Index), row)
+        where = at(file, row.Index)
+        for column in COLUMNS:
+            if not getattr(row, column):
+                raise wrong(where, "nothing", "a value", column)
+        for column in ("scenario", "wording"):
+            if not re.fullmatch("[1-9][0-9]{0,8}", number := getattr(row, column)):
+                raise wrong(where, repr(number), "a whole number from 1", column)
+        if (slots := row.text.count(SLOT)) != 1:
+            raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
+        if brace := re.search("[{}]", row.text.replace(SLOT, "")):
+            raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")
     line = told.index.to_series()
     first = line.groupby([told.scenario, told.wording]).transform("first")
     for again in line[line > first]:
@@ -125,17 +135,3 @@ def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
 
 def _phrasings() -> pd.DataFrame:
     return pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)
-
-
-def _check(where: str, row: tuple) -> None:
-    """Refuse a line for what stands in it."""
-    for column in COLUMNS:
-        if not getattr(row, column):
-            raise wrong(where, "nothing", "a value", column)
-    for column in ("scenario", "wording"):
-        if not re.fullmatch("[1-9][0-9]{0,8}", number := getattr(row, column)):
-            raise wrong(where, repr(number), "a whole number from 1", column)
-    if (slots := row.text.count(SLOT)) != 1:
-        raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
-    if brace := re.search("[{}]", row.text.replace(SLOT, "")):
-        raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")

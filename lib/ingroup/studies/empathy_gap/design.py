@@ -40,7 +40,7 @@ def trials(
     7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4). InputError for an unknown
     setting or category, or a setting whose narrative form (a column) the events do not have.
     """
-    wordings = [stimuli.setting(name) for name in settings or stimuli.settings()]
+    wordings = [stimuli.setting(name) for name in settings or stimuli.prompts()["settings"]]
     names = list(categories or stimuli.categories())
     told = {form: _levels(events, form) for form in {wording.narrative for wording in wordings}}
     return Design(_block(w, name, told[w.narrative]) for w in wordings for name in names)
@@ -112,7 +112,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             events = with_rewrites(events, replies)
         else:  # stand-ins of about the same length, for a plan
             found, events = [writer], events.assign(third_person_text=events.generated_text)
-    names = list(p["SETTINGS"] or stimuli.settings())
+    names = list(p["SETTINGS"] or stimuli.prompts()["settings"])
     shows = {name: stimuli.setting(name).narrative for name in names}
     names = [name for name in names if events[shows[name]].notna().all()]
     if not names:

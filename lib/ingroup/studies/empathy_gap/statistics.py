@@ -130,15 +130,6 @@ def empathy_gap(matrix: ArrayLike, same: ArrayLike) -> float:
     return float(matrix[same].mean() - matrix[~same].mean())
 
 
-def band(delta: ArrayLike) -> np.ndarray:
-    """The three bands of Table 2: "above_1", "0_to_1" or "negative"; "" for NaN.
-
-    Checked against all 84 printed cells.
-    """
-    delta = np.asarray(delta, dtype=float)
-    return np.select([delta > 1, delta >= 0, delta < 0], ["above_1", "0_to_1", "negative"], "")
-
-
 def gap(
     values: np.ndarray, same: np.ndarray, exclusion: Exclusion = "listwise",
     n_resamples: int = 10_000, rng: np.random.Generator | None = None,

@@ -81,13 +81,8 @@ class Setting:
 
 @cache
 def prompts() -> dict:
-    """The wordings of ``prompts.yaml``: persona, scale, task, rewrite, and the seven settings."""
+    """``prompts.yaml``: persona, scale, task, rewrite; the seven settings, the default first."""
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
-
-
-def settings() -> dict[str, Setting]:
-    """The seven settings of the paper by name, the default ``P0,S0,T0`` first (section 3.3)."""
-    return {name: setting(name) for name in prompts()["settings"]}
 
 
 def setting(name: str) -> Setting:

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from scipy.stats import chi2, friedmanchisquare
+from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test, wilson
+from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.stimuli import LETTERS
 
@@ -82,7 +83,7 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     sure of itself, whose probabilities are skewed, 0.91 of the intervals hold.
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
-    by_item = by_item.agg(lambda chances: chances.mean(skipna=False)).reset_index()
+    by_item = by_item.mean(skipna=False).reset_index()
     raw, rows = by_item[by_item.prompt == "Raw"].set_index("key").p_right, []
     for prompt, category, part in _parts(by_item):
         one = part.set_index("key").p_right
@@ -248,4 +249,4 @@ def _share(right: int, n: int, category: str, denominator: str, decimals: int | 
 
 
 def _interval(right: int, n: int) -> list[float]:
-    return [100 * end for end in wilson(right, n)]
+    return [100 * end for end in proportion_confint(right, n, method="wilson")]

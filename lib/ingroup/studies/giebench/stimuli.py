@@ -72,10 +72,11 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     cannot be taken apart is no fault.
     """
     place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
+    names = [f"{name}-Prompt.json" for name in templates()["prompts"]]
     if source == "giebench":
-        files = [corpora.file("giebench", f"data/{name}-Prompt.json") for name in prompts()]
+        files = [corpora.file("giebench", f"data/{name}") for name in names]
     elif place.is_dir():
-        files = [place / f"{name}-Prompt.json" for name in prompts()]
+        files = [place / name for name in names]
     else:
         return list(_load(place).values())
     first, *others = (_load(file) for file in files)
@@ -87,11 +88,6 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
 def categories() -> list[str]:
     """The eleven categories in the order of Table 1."""
     return list(dict.fromkeys(category for category, _, _ in _identities().values()))
-
-
-def prompts() -> tuple[str, ...]:
-    """Names of the three prompts: COT, ID, Raw."""
-    return tuple(templates()["prompts"])
 
 
 def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
@@ -245,7 +241,7 @@ def _is_text(value: object) -> bool:
 
 def _released(file: Path, key: str, category: str, text: str, correct: str) -> Question:
     """An item of a released file, with the parts that its prompt yields."""
-    endings = {f"{name}-Prompt": name for name in prompts()}
+    endings = {f"{name}-Prompt": name for name in templates()["prompts"]}
     held = [name for ending, name in endings.items() if file.stem.endswith(ending)]
     if not held:
         found = "a finished prompt in a file of this name"

@@ -16,14 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ingroup.stats.paired import TINY, adjust, paired_test
 from ingroup.studies.stereomap.statistics import AXES
-
-ANCHORS = {  # the groups that the paper names its clusters by, 0 to 4
-    "EXTENDED": ("Homeless", "Lower-class", "Lawyers", "Elderly", "Nurses"),
-    "ORIGINAL": (
-        "Homeless people", "Blue-collar workers", "Rich people", "Elderly people",
-        "Middle-class people",
-    ),
-}  # fmt: skip
+from ingroup.studies.stereomap.stimuli import ANCHORS
 
 
 class Clusters(NamedTuple):
@@ -69,9 +62,8 @@ def clusters(
     if len(points.drop_duplicates()) < n_clusters:
         return None
     rng = np.random.default_rng(seed)
-    found = pd.Series(
-        _partitions(points.to_numpy()[None], n_clusters, n_init, rng)[0], points.index
-    )
+    (found,) = _partitions(points.to_numpy()[None], n_clusters, n_init, rng)
+    found = pd.Series(found, points.index)
     anchors = [group for group in ANCHORS.get(version, ()) if group in means.index]
     number, named = {}, {}
     for k, anchor in enumerate(anchors if len(anchors) <= n_clusters else ()):
@@ -184,13 +176,6 @@ def axis_tests(
         sign = np.where(table[f"p{end}"] < alpha, sign, "=")
         table[f"sign{end}"] = np.where(table["p"].isna(), "", sign)
     return table
-
-
-def by_cluster(means: pd.DataFrame, labels: pd.Series, columns: Sequence[str]) -> pd.DataFrame:
-    """Figure 3: ``score``, ``cluster``, ``n`` (groups with it), ``mean``, ``variance`` (n - 1)."""
-    grouped = means.loc[labels.index].groupby(labels)
-    parts = {name: grouped[name].agg(n="count", mean="mean", variance="var") for name in columns}
-    return pd.concat(parts, names=["score", "cluster"]).reset_index()
 
 
 def _partitions(

@@ -26,20 +26,14 @@ def trials(
 ) -> Design:  # fmt: skip
     """The design of Jeoung et al. (section 3): prompt x group, for one round.
 
-    Names as in `stimuli`. `calls` "together" asks all parts of a prompt in one turn, as
-    gpt-3.5-turbo was asked, "separate" each in a chat of its own, as text-davinci-003 was. One
-    block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that neighbours share
-    the text up to the group. A round is this design under another seed.
+    Arguments as of :func:`~.stimuli.chats`. One block with the factor ``inquiry`` (an `Inquiry`
+    each), groups fastest, so that neighbours share the text up to the group. A round is this design
+    under another seed.
     """
-
-    def chats(group: str, prompt: str) -> Mapping[str, list[Message]]:
-        if calls == "separate":
-            return stimuli.separate_messages(group, prompt, ablation, form, wording)
-        return {"": stimuli.messages(group, prompt, ablation, form, wording)}
-
+    how = ablation, form, wording, calls
     asked: dict[Inquiry, list[Message]] = {}
     for prompt in prompts:
-        told = {group: chats(group, prompt) for group in groups}
+        told = {group: stimuli.chats(group, prompt, *how) for group in groups}
         for part in told[groups[0]]:
             asked |= {Inquiry(group, prompt, part): told[group][part] for group in groups}
     labels = {"ablation": ablation, "form": form, "calls": calls}

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.helpers import extract_all_word_ngrams
+from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import nan_mean, wilson
+from ingroup.stats.paired import nan_mean
 
 SPLIT = BLEU().tokenizer
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
@@ -131,7 +132,6 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     table["n"] -= table["failed"]
     table.insert(1, "refused", there.groupby("group")["refused"].sum().astype(int))
     table["rate"] = rate
-    shares = zip(table["rate"] * table["n"] / deff, table["n"] / deff, strict=True)
-    ends = [wilson(k, n) if n else (np.nan, np.nan) for k, n in shares]
-    table = table.join(pd.DataFrame(ends, table.index, ["low", "high"]))
+    n = (table["n"] / deff).where(table["n"] > 0)
+    table["low"], table["high"] = proportion_confint(table["rate"] * n, n, method="wilson")
     return table.sort_values("rate", ascending=False, kind="stable").reset_index()

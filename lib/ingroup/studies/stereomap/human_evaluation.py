@@ -110,9 +110,7 @@ def score(files: Iterable[Path]) -> pd.DataFrame:
         marks = pd.DataFrame(columns).dropna(how="all")
         raters = ", ".join(marks.columns[marks.notna().any()])
         given = marks.stack().dropna()
-        mean = low = high = np.nan
-        if len(given):
-            mean, low, high = clustered_share(given, given.index.get_level_values(0))
+        mean, low, high = clustered_share(given, given.index.get_level_values(0))
         about = mean, given.std(), low, high, *agreement(marks)
         rows.append((criterion, raters, len(marks), len(given), *about))
     columns = "criterion raters units n mean sd low high alpha agreement"

@@ -114,7 +114,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     table, words = _ratings(parameters, model), published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
     scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
-    anchors = [g for g in clustering.ANCHORS["EXTENDED"] if g in set(table.group)]
+    anchors = [g for g in stimuli.ANCHORS["EXTENDED"] if g in set(table.group)]
 
     def read(incomplete, **path):
         return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)

@@ -1,19 +1,14 @@
 """What is planted in StereoMap: where a calibrant puts each group, and how it rates it."""
 
+from collections import namedtuple
 from pathlib import Path
-from typing import NamedTuple
 
 import yaml
 
 from ingroup.studies.stereomap import stimuli
 
-
-class Position(NamedTuple):
-    """Where a group lies: its planted cluster, warmth and competence (1 to 5)."""
-
-    cluster: int
-    warmth: float
-    competence: float
+# Where a group lies: its planted cluster; warmth and competence are from 1 to 5.
+Position = namedtuple("Position", "cluster warmth competence")
 
 
 class Planted:

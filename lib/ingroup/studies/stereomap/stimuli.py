@@ -21,6 +21,7 @@ FORMS = ("released", "grammatical")
 
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
+ANCHORS = _TEXTS["anchors"]  # by version, the groups that the paper names its clusters by, 0 to 4
 
 
 class Prompt(NamedTuple):
@@ -121,30 +122,23 @@ def ablations() -> list[str]:
     return list(_TEXTS["ablations"])
 
 
-def messages(
+def chats(
     group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released",
-    wording: str = "paper",
-) -> list[Message]:  # fmt: skip
-    """The chat of one trial: all parts of a prompt in one user turn, as gpt-3.5-turbo was asked.
+    wording: str = "paper", calls: str = "together",
+) -> dict[str, list[Message]]:  # fmt: skip
+    """What is asked of a prompt about a group: chats of one user turn, by the part that they ask.
+
+    `calls` "together": a single chat, "", with all parts, as gpt-3.5-turbo was asked. "separate":
+    one for each part, as text-davinci-003 was. No rating sees the keywords, so the chain of thought
+    is lost; words are the released code's.
 
     ``prompts.yaml`` says what the three reduced texts, not printed, leave out; in ORIGINAL there is
     no chain of thought. `wording` "released" is what the authors' code sends; reduced prompts and
     ORIGINAL are the paper's. Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
-    parts = _parts(group, prompt, ablation, form, "together", wording)
-    return [{"role": "user", "content": _TEXTS["join"].join(parts.values())}]
-
-
-def separate_messages(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released",
-    wording: str = "paper",
-) -> dict[str, list[Message]]:  # fmt: skip
-    """The same questions as text-davinci-003 was asked: a chat of its own for each part by name.
-
-    No rating sees the keywords, so the chain of thought is lost; words are the released code's.
-    """
-    parts = _parts(group, prompt, ablation, form, "separate", wording)
-    return {name: [{"role": "user", "content": content}] for name, content in parts.items()}
+    parts = _parts(group, prompt, ablation, form, calls, wording)
+    asked = {"": _TEXTS["join"].join(parts.values())} if calls == "together" else parts
+    return {part: [{"role": "user", "content": text}] for part, text in asked.items()}
 
 
 @cache
