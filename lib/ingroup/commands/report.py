@@ -170,7 +170,7 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     behind = replies(folder / "tables")
     for page in every:
         lost += page.relink(pages)
-        shown = {"page": page, "pages": every, "frame": frame, "claims": told}
+        shown = {"page": page, "pages": every, "frame": frame, "claims": told, "run": run}
         shown |= {"files": files.get(page.study, {}), "replies": behind.get(page.study, [])}
         text, _ = exported.from_notebook_node(page.notebook, shown)
         (fresh / page.file).write_text(text, "utf8")
