@@ -42,6 +42,13 @@ def register(monkeypatch, address: str) -> None:
     monkeypatch.setattr(corpora, "CORPORA", registry)
 
 
+@pytest.fixture(autouse=True)
+def raw(tmp_path, monkeypatch) -> Path:
+    """Where fetched files go."""
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    return tmp_path / "raw"
+
+
 @pytest.fixture
 def mirror(tmp_path, monkeypatch) -> Path:
     """A good mirror of the tiny corpus, whose own address refuses every connection."""
@@ -76,39 +83,39 @@ def test_the_registry_pins_a_commit_and_a_hash_for_each_file():
         assert len(set(corpus.files.values())) == len(corpus.files)
 
 
-def test_fetch_copies_from_a_mirror_and_leaves_alone_what_is_there(mirror, tmp_path):
-    files = fetch("tiny", mirror, tmp_path / "raw")
-    assert files == [tmp_path / "raw" / "tiny" / name for name in CONTENTS]
-    assert held(tmp_path / "raw") == CONTENTS
+def test_fetch_copies_from_a_mirror_and_leaves_alone_what_is_there(mirror, raw):
+    files = fetch("tiny", mirror)
+    assert files == [raw / "tiny" / name for name in CONTENTS]
+    assert held(raw) == CONTENTS
     before = [file.stat().st_mtime_ns for file in files]
     shutil.rmtree(mirror / "tiny")  # neither the mirror nor the address would answer now
     for source in (mirror, None):
-        again = fetch("tiny", source, tmp_path / "raw")
+        again = fetch("tiny", source)
         assert [file.stat().st_mtime_ns for file in again] == before
 
 
-def test_a_wrong_hash_in_the_mirror_leaves_nothing_behind(mirror, tmp_path):
+def test_a_wrong_hash_in_the_mirror_leaves_nothing_behind(mirror, raw):
     (mirror / "tiny" / "two words.tsv").write_bytes(b"forged\n")
     found = hashlib.sha256(b"forged\n").hexdigest()[:12]
     expected = SHA256["two words.tsv"][:12]
     with pytest.raises(InputError, match=f"two words.tsv .* {found}.*, expected {expected}"):
-        fetch("tiny", mirror, tmp_path / "raw")
-    assert held(tmp_path / "raw") == {"one.tsv": CONTENTS["one.tsv"]}
+        fetch("tiny", mirror)
+    assert held(raw) == {"one.tsv": CONTENTS["one.tsv"]}
 
 
-def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, tmp_path):
+def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, raw, tmp_path):
     (mirror / "tiny" / "one.tsv").unlink()
     with pytest.raises(InputError, match=r"mirror '.*mirror' has no tiny/one.tsv"):
-        fetch("tiny", mirror, tmp_path / "raw")
+        fetch("tiny", mirror)
     with pytest.raises(InputError, match=r"nowhere' is not a folder"):
-        fetch("tiny", tmp_path / "nowhere", tmp_path / "raw")
-    assert held(tmp_path / "raw") == {}
+        fetch("tiny", tmp_path / "nowhere")
+    assert held(raw) == {}
 
 
-def test_a_place_that_cannot_be_written_is_named(mirror, tmp_path):
-    (tmp_path / "raw").write_text("a file where a folder should be")
+def test_a_place_that_cannot_be_written_is_named(mirror, raw):
+    raw.write_text("a file where a folder should be")
     with pytest.raises(InputError, match=r"one.tsv cannot be written"):
-        fetch("tiny", mirror, tmp_path / "raw")
+        fetch("tiny", mirror)
 
 
 class Site(BaseHTTPRequestHandler):
@@ -153,11 +160,11 @@ def serve(monkeypatch):
 
 
 @pytest.mark.parametrize(("corpus", "contents"), [("tiny", CONTENTS), ("blobs", BLOBS)])
-def test_fetch_downloads_once(serve, tmp_path, corpus, contents):
+def test_fetch_downloads_once(serve, raw, corpus, contents):
     asked = serve(contents)
     for _ in range(2):  # what is there is not asked again
-        assert fetch(corpus, folder=tmp_path) == [tmp_path / corpus / name for name in contents]
-        assert held(tmp_path) == contents
+        assert fetch(corpus) == [raw / corpus / name for name in contents]
+        assert held(raw) == contents
         assert asked == list(contents)
 
 
@@ -177,57 +184,55 @@ FIRST = {"one.tsv": CONTENTS["one.tsv"]}
         (CONTENTS, 100, "one.tsv could not be fetched", {}),  # it breaks off
     ],
 )
-def test_a_failed_download_leaves_nothing_behind(serve, tmp_path, served, promised, sentence, kept):
+def test_a_failed_download_leaves_nothing_behind(serve, raw, served, promised, sentence, kept):
     serve(served, promised)
     with pytest.raises(InputError, match=sentence):
-        fetch("tiny", folder=tmp_path)
-    assert held(tmp_path) == kept
+        fetch("tiny")
+    assert held(raw) == kept
 
 
-def test_a_wrong_blob_is_not_kept_and_named_with_both_ids(serve, tmp_path):
+def test_a_wrong_blob_is_not_kept_and_named_with_both_ids(serve, raw):
     serve(BLOBS | {"results/a.json": b'{"forged": 1}\n'})
     ids = "git blob id b33090e7f021..., expected e69de29bb2d1..."
     with pytest.raises(InputError, match=rf"results/a.json from http://.* has {ids}; it was not"):
-        fetch("blobs", folder=tmp_path)
-    assert held(tmp_path) == {"data/a.json": b"{}\n"}
+        fetch("blobs")
+    assert held(raw) == {"data/a.json": b"{}\n"}
 
 
 @pytest.mark.parametrize(
     ("corpus", "name"), [("tiny", "two words.tsv"), ("blobs", "results/a.json")]
 )
-def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, tmp_path, corpus, name):
+def test_a_reader_gets_a_verified_file_or_a_sentence(mirror, raw, corpus, name):
     with pytest.raises(InputError, match=f"{name} is not there; `make data` fetches {corpus}"):
-        corpora.file(corpus, name, tmp_path)
-    fetch(corpus, mirror, tmp_path)
-    place = corpora.file(corpus, name, tmp_path)
-    assert place == tmp_path / corpus / name
+        corpora.file(corpus, name)
+    fetch(corpus, mirror)
+    place = corpora.file(corpus, name)
+    assert place == raw / corpus / name
     place.write_bytes(b"\n")
     with pytest.raises(
         InputError, match=f"{name} was changed: it has .*, expected .*`make data` fet"
     ):
-        corpora.file(corpus, name, tmp_path)
-    fetch(corpus, mirror, tmp_path)  # a damaged file is fetched again
-    assert corpora.file(corpus, name, tmp_path) == place
+        corpora.file(corpus, name)
+    fetch(corpus, mirror)  # a damaged file is fetched again
+    assert corpora.file(corpus, name) == place
 
 
-def test_the_command_prints_a_line_a_corpus(mirror, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(paths, "RAW", tmp_path)
+def test_the_command_prints_a_line_a_corpus(mirror, raw, tmp_path, capsys):
     assert corpora.main(["--mirror", str(mirror)]) == 0
     assert corpora.main([]) == 0
-    lines = f"tiny: 2 files verified in {tmp_path / 'tiny'}\n"
-    lines += f"blobs: 3 files verified in {tmp_path / 'blobs'}\n"
+    lines = f"tiny: 2 files verified in {raw / 'tiny'}\n"
+    lines += f"blobs: 3 files verified in {raw / 'blobs'}\n"
     assert capsys.readouterr() == (lines * 2, "")
     assert corpora.main(["--mirror", str(tmp_path / "nowhere")]) == 1
     sentence = f"The mirror '{tmp_path / 'nowhere'}' is not a folder.\n"
     assert capsys.readouterr() == ("", f"tiny: {sentence}blobs: {sentence}")
 
 
-def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, raw, capsys):
     (mirror / "tiny" / "one.tsv").unlink()
     assert corpora.main(["--mirror", str(mirror)]) == 1
     assert capsys.readouterr() == (
-        f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n",
+        f"blobs: 3 files verified in {raw / 'blobs'}\n",
         f"tiny: The mirror '{mirror}' has no tiny/one.tsv.\n",
     )
     assert corpora.main([]) == 1  # the address refuses, and what is there need not ask
@@ -238,16 +243,15 @@ def test_a_corpus_that_fails_keeps_no_other_one_away(mirror, tmp_path, monkeypat
 
 
 def test_a_mirror_may_lack_a_corpus_that_the_run_does_not_need(
-    mirror, tmp_path, monkeypatch, capsys
+    mirror, raw, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
     for name in CONTENTS:
         (mirror / "tiny" / name).unlink()  # a folder with other files is as good as none
     (mirror / "tiny" / "notes.txt").write_text("mine")
     lacking = ["--mirror", str(mirror)]
     assert corpora.main(lacking) == 0
     sentence = f"tiny: The mirror '{mirror}' lacks it; CORPUS=tiny (notebook 10) needs it.\n"
-    fetched = f"blobs: 3 files verified in {tmp_path / 'raw' / 'blobs'}\n"
+    fetched = f"blobs: 3 files verified in {raw / 'blobs'}\n"
     assert capsys.readouterr() == (fetched, sentence)
     for corpus, failed in (("tiny", 1), ("sample", 0)):  # as make gives it
         monkeypatch.setenv("CORPUS", corpus)

@@ -13,10 +13,12 @@ from keybert.backend import BaseEmbedder
 from packaging.requirements import Requirement
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, HashingVectorizer
 
-from ingroup import corpora, dictionary, keywords, paths
-from ingroup.keywords import FILES, SETTINGS, documents, extract, load_model, prepare, stop_words
+from ingroup import corpora, dictionary, paths
+from ingroup.keywords import SETTINGS, documents, extract, load_model, prepare, stop_words
 from ingroup.tables import InputError
 
+MODEL = corpora.INSTRUMENTS["all-MiniLM-L6-v2"]
+FILES = MODEL["files"]
 NARRATIVES = list(pd.read_csv(paths.SAMPLE / "narratives.tsv", sep="\t").generated_text)
 FORMS = pd.read_csv(paths.STIMULI / "stereomap" / "groups.csv")[
     ["group", "extended", "original", "people"]
@@ -46,7 +48,7 @@ class Letters(BaseEmbedder):
 @pytest.fixture(scope="module")
 def model():
     loaded = load_model()
-    assert Requirement(keywords.PACKAGE).name.replace("-", "_") not in sys.modules
+    assert Requirement(MODEL["package"]).name.replace("-", "_") not in sys.modules
     return loaded
 
 
@@ -176,12 +178,13 @@ def test_stop_words_as_released():
 
 
 def test_every_file_of_both_packages_is_the_known_one():
-    corpora.carried(keywords.PACKAGE, FILES, "model")
+    corpora.instrument("all-MiniLM-L6-v2")
     assert len(FILES) == 10
     dictionary.lemmatizer.cache_clear()
     assert dictionary.lemmatizer("paper")("takers") == ["taker"]
-    for package in (keywords.PACKAGE, dictionary.SPACY):
-        assert Requirement(package).name.replace("-", "_") not in sys.modules
+    assert len(corpora.INSTRUMENTS) == 2
+    for model in corpora.INSTRUMENTS.values():
+        assert Requirement(model["package"]).name.replace("-", "_") not in sys.modules
 
 
 @pytest.fixture
@@ -192,14 +195,14 @@ def folder(tmp_path, monkeypatch):
         (inside / name).parent.mkdir(parents=True, exist_ok=True)
         (inside / name).write_text(name, "utf-8")
         monkeypatch.setitem(FILES, name, hashlib.sha256(name.encode()).hexdigest())
-    monkeypatch.setattr(keywords, "PACKAGE", "some-model==1.0")
+    monkeypatch.setitem(MODEL, "package", "some-model==1.0")
     monkeypatch.syspath_prepend(tmp_path)
     return inside
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_one_other_byte_and_the_model_is_not_loaded(folder, name):
-    assert corpora.carried(keywords.PACKAGE, FILES, "model") == folder
+    assert corpora.instrument("all-MiniLM-L6-v2") == folder
     (folder / name).write_text(name + ".", "utf-8")
     found = hashlib.sha256(f"{name}.".encode()).hexdigest()[:12]
     sentence = rf"{re.escape(name)} has SHA-256 {found}\.\.\., expected {FILES[name][:12]}"
@@ -211,6 +214,6 @@ def test_a_file_or_a_package_that_is_not_there(folder, monkeypatch):
     (folder / "vocab.txt").unlink()
     with pytest.raises(InputError, match=r"vocab.txt cannot be read: No such file.*; nothing was"):
         load_model()
-    monkeypatch.setattr(keywords, "PACKAGE", "no-such-model==1.0")
+    monkeypatch.setitem(MODEL, "package", "no-such-model==1.0")
     with pytest.raises(InputError, match=r"no-such-model is not.*`pip install no-such-model==1"):
         load_model()

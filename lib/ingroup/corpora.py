@@ -1,8 +1,7 @@
-"""External corpora: fetched once, verified by hash.
+"""External corpora, fetched once, and models that come in packages: verified by hash.
 
-``make data`` runs this file. ``data/corpora.yaml`` has `CORPORA`, and says what stands there; a
-`folder`, by default ``data/raw``, holds ``<corpus>/<file>``, and so does a mirror, for machines
-without the net.
+``make data`` runs this file. ``data/corpora.yaml`` has `CORPORA`, and says what stands there;
+``data/raw`` holds ``<corpus>/<file>``, and so does a mirror, for machines without the net.
 """
 
 import argparse
@@ -11,7 +10,6 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -24,6 +22,7 @@ from ingroup.tables import InputError
 
 _REGISTRY = yaml.safe_load((paths.DATA / "corpora.yaml").read_text("utf8"))
 CORPORA = {name: SimpleNamespace(**about) for name, about in _REGISTRY.items()}
+INSTRUMENTS = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))
 
 
 def fault(place: Path, expected: str) -> str:
@@ -40,9 +39,9 @@ def fault(place: Path, expected: str) -> str:
     return "" if found == right else f"has {kind} {found[:12]}..., expected {right[:12]}..."
 
 
-def file(corpus: str, name: str, folder: Path | None = None) -> Path:
+def file(corpus: str, name: str) -> Path:
     """One fetched file of a corpus; InputError where it is not there, unreadable or changed."""
-    place = (folder or paths.RAW) / corpus / name
+    place = paths.RAW / corpus / name
     if not place.is_file():
         raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
     if problem := fault(place, CORPORA[corpus].files[name]):
@@ -52,12 +51,13 @@ def file(corpus: str, name: str, folder: Path | None = None) -> Path:
     return place
 
 
-def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
-    """The folder `inside` an installed package (a requirement, ``name==version``), verified.
+def instrument(model: str) -> Path:
+    """The folder of one of the `INSTRUMENTS` in its installed package, every file verified.
 
-    None of its code is run; `files` are all that will be read, path to SHA-256. InputError for a
-    package that is not installed, and for the first file that is not there or has another hash.
+    None of the package's code is run. InputError where it is not installed, and for the first file
+    that is not there or has another hash.
     """
+    package, inside, files = (INSTRUMENTS[model][key] for key in ("package", "folder", "files"))
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
@@ -72,7 +72,7 @@ def carried(package: str, files: Mapping[str, str], inside: str) -> Path:
     return folder
 
 
-def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -> list[Path]:
+def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
     """Bring the files of a corpus to this machine, verified, in the order of the registry.
 
     A file that is there with the right hash is left alone; any other, from the `mirror` or the net,
@@ -82,7 +82,7 @@ def fetch(corpus: str, mirror: Path | None = None, folder: Path | None = None) -
     files = CORPORA[corpus].files
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
-    home = (folder or paths.RAW) / corpus
+    home = paths.RAW / corpus
     for name, expected in files.items():
         place = home / name
         try:

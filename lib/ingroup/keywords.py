@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-import yaml
 from threadpoolctl import threadpool_limits
 
 from ingroup import corpora, paths
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-STOP_WORDS = paths.STIMULI / "stereomap" / "stopwords.txt"
 
 # The three calls of the released code, as arguments of KeyBERT's extract_keywords.
 TOP_N = 15
@@ -26,17 +23,13 @@ SETTINGS = {
     "MMR 0.2": {"use_mmr": True, "diversity": 0.2},
 }
 
-# The sentence model is an instrument, not a model under study: one revision, known by its hashes.
-_MODEL = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8"))["all-MiniLM-L6-v2"]
-PACKAGE, FILES = _MODEL["package"], _MODEL["files"]
-
 
 def load_model() -> "SentenceTransformer":
     """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
 
-    From `PACKAGE`, which is never imported; InputError as `corpora.carried`.
+    From a package that is never imported; InputError as `corpora.instrument`.
     """
-    folder = corpora.carried(PACKAGE, FILES, "model")
+    folder = corpora.instrument("all-MiniLM-L6-v2")
     import transformers  # seconds; only who needs a model waits
     from sentence_transformers import SentenceTransformer
 
@@ -47,7 +40,7 @@ def load_model() -> "SentenceTransformer":
 @cache
 def stop_words() -> frozenset[str]:
     """The study's own words to take out of texts; English ones stay, as in the released code."""
-    lines = STOP_WORDS.read_text("utf8").splitlines()
+    lines = (paths.STIMULI / "stereomap" / "stopwords.txt").read_text("utf8").splitlines()
     return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
 
 
