@@ -22,7 +22,6 @@ from ingroup.commands.report_pages import TEMPLATES, Page, exporter
 from ingroup.figures import DEMONSTRATION, read_table, whose
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
-SENTENCE = ["study", "name", "way", "place", "sentence", "printed", "figure", "result"]
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 
@@ -104,10 +103,9 @@ def claims(tables: Path) -> dict[str, Any] | None:
     if not (tables / "map" / "claims.csv").exists():
         return None
     table, rows = read_table(tables / "map", "claims"), []
-    table[SENTENCE] = table[SENTENCE].fillna("")
     for _, own in table.groupby(["study", "name"], sort=False):
         cells = own.set_index("model").to_dict("index")
-        rows.append({"cells": cells, **own.iloc[0][SENTENCE].to_dict()})
+        rows.append({"cells": cells, **own.iloc[0].fillna("").to_dict()})
     names = {name: models.label(name) for name in table.model.unique()}
     found = read_table(tables / "map", "found").sentence.tolist()
     return {"found": found, "models": names, "rows": rows}

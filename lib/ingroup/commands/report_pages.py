@@ -35,9 +35,7 @@ class Page:
         self.parameters = ran(name, run)
         found = _prepare(self.notebook)
         self.title = next((h.text for h in found if h.level == 1), name)
-        # The title is no part of the contents; a notebook of several parts has more of its level.
-        self.headings = [h for h in found if h.level <= 3 and h.text != self.title]
-        self.anchors = {heading.anchor for heading in found}
+        self.headings, self.anchors = found, {heading.anchor for heading in found}
         told = source.with_suffix(".txt")
         told_of = told.read_text("utf8").strip() if told.exists() else ""
         self.ran, _, self.weighed = told_of.partition("\n")
