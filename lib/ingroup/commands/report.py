@@ -163,27 +163,23 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     target, fresh = folder / "report", folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    exported, frame, lost = exporter(), _frame(), []
-    files, told = copies(folder, paths.figure_folder(run), fresh), claims(folder / "tables")
-    behind = replies(folder / "tables")
-    for page in every:
-        lost += page.relink(pages)
-        shown = {"page": page, "pages": every, "frame": frame, "claims": told, "run": run}
-        shown |= {"files": files.get(page.study, {}), "replies": behind.get(page.study, [])}
-        text, _ = exported.from_notebook_node(page.notebook, shown)
+    lost, exported = [link for page in every for link in page.relink(pages)], exporter()
+    exported.environment.globals |= {
+        "run": run,
+        "pages": every,
+        "frame": _frame(),
+        "claims": claims(folder / "tables"),
+        "replies": replies(folder / "tables"),
+        "files": copies(folder, paths.figure_folder(run), fresh),
+    }
+    for place, page in enumerate(every):
+        text, _ = exported.from_notebook_node(page.notebook, {"place": place})
         (fresh / page.file).write_text(text, "utf8")
 
     main = next((page for page in every if page.banner.kind != "none"), every[0])
     known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    text = exported.environment.get_template("contents.html.j2").render(
-        resources={"frame": frame},
-        run=run,
-        pages=every,
-        banner=main.banner,
-        claims=told,
-        unfinished=sorted(known - set(pages)),
-        files=files,
-    )
+    contents = exported.environment.get_template("contents.html.j2")
+    text = contents.render(banner=main.banner, unfinished=sorted(known - set(pages)))
     (fresh / "index.html").write_text(text, "utf8")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
