@@ -69,15 +69,13 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     """Of each row: its ``verdict``; or whether it is ``inside``; or where its planted number is."""
     if "verdict" in table:
         return table["verdict"].fillna("")
+    interval = {True: "in the 95 % interval", False: "outside the 95 % interval"}
     if "inside" in table:
-        inside = table["inside"].astype(bool)
-        return inside.map({True: "in the 95 % interval", False: "outside the 95 % interval"})
+        return table["inside"].astype(bool).map(interval)
     name = next(name for name in table if f"{name}_planted" in table)
     here, planted = table[name], table[f"{name}_planted"]
-    inside = planted.between(table["low"], table["high"])
-    wording = ["the planted number", "in the 95 % interval"]
-    chosen = np.select([np.isclose(here, planted), inside], wording, "outside the 95 % interval")
-    return pd.Series(chosen, table.index)
+    inside = planted.between(table["low"], table["high"]).map(interval)
+    return inside.mask(np.isclose(here, planted), "the planted number")
 
 
 def counted(folder: Path) -> list[str]:
