@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import pandas as pd
 import yaml
 
 from ingroup import paths
@@ -52,21 +52,13 @@ class Model(NamedTuple):
     control: bool
 
 
-class Registry(NamedTuple):
-    """The rows as they are, and the models under what they are called, in lower case."""
-
-    rows: pd.DataFrame
-    names: dict[str, Model]
-    printed: dict[str, Model]
-    ids: dict[str, Model]
-
-
 @cache
-def registry(file: Path | None = None) -> Registry:
+def registry(file: Path | None = None) -> SimpleNamespace:
     """``models.csv``, or a `file` like it: a row a model and study that prints it.
 
-    Its texts are as :func:`ingroup.tables.read_table` gives them; ``data/README.md`` describes the
-    columns. Raises InputError for what that refuses; a cell that is none of its column; a model
+    Its ``rows`` as :func:`ingroup.tables.read_table` gives them (``data/README.md`` describes the
+    columns), and each `Model` by what it is called, in lower case: ``names``, ``printed`` and
+    ``ids``. Raises InputError for what that refuses; a cell that is none of its column; a model
     twice in a study, or with other facts than in a row above; an id that two models have.
     """
     file = file or paths.MODELS / "models.csv"
@@ -76,7 +68,7 @@ def registry(file: Path | None = None) -> Registry:
             raise wrong(at(file, line), repr(cell), meaning, column)
     for line in rows.index[rows.duplicated(["name", "study"])]:
         raise wrong(at(file, line), f"{rows['name'][line]!r} again", "a model once a study", "name")
-    found, everything = Registry(rows, {}, {}, {}), {}
+    found, everything = SimpleNamespace(rows=rows, names={}, printed={}, ids={}), {}
     for line, row in rows.iterrows():
         facts = row[list(Model._fields)].to_dict()
         ids = tuple(filter(None, facts["ids"].split(";")))
