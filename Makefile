@@ -16,7 +16,7 @@ READY     := $(VENV)/.ready
 # its value stays in the environment, where no shell reads it but quoted. Make itself would expand a $ in it.
 quoted = '$(subst ','\'',$(1))'
 unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
-DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL
+DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL $(if $(ONLY),MODELS)
 OWN    := STUDY SAMPLES BUNDLE PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN)
 override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
@@ -153,7 +153,7 @@ report: $(READY)  ## pages of what ran: build/report/index.html, opens without a
 OUT ?= paper
 $(if $(filter $(DRAWN),$(SET)),$(if $(if $(ONLY),$(filter-out figures,$(MAKECMDGOALS)),x),$(error $(filter $(DRAWN),$(SET)): these are of make figures ONLY=<study>/<name>, and of nothing else)))
 $(if $(ONLY),$(foreach v,$(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
-figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
+figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 redraw_%: $(READY); @$(if $(ONLY),mkdir -p $(call quoted,$(OUT)) &&) $(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared

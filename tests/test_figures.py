@@ -76,6 +76,20 @@ def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypa
         figures.save(draw(), committed, "one")
 
 
+def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
+    table = pd.DataFrame({"model": ["a", "b", "c"], "x": [1, 2, 3]})
+    printed = pd.DataFrame({"model": ["GPT-4", "PaLM"], "x": [4, 5]})
+    for name, one in (("here", table), ("printed", printed), ("plain", table[["x"]])):
+        figures.write_table(one, tmp_path, name)
+    monkeypatch.setattr(figures, "OWN", {"models": "c;a"})
+    assert figures.read_table(tmp_path, "here").to_dict("list") == {
+        "model": ["a", "c"],
+        "x": [1, 3],
+    }
+    assert figures.read_table(tmp_path, "printed").equals(printed)
+    assert figures.read_table(tmp_path, "plain").x.tolist() == [1, 2, 3]
+
+
 @pytest.mark.parametrize("given", ["FIGURE_WIDTH=3in", "FIGURE_CMAP=none", "FIGURE_FONT=large"])
 def test_a_wrong_option_of_a_figure_is_one_sentence(given):
     name, value = given.split("=")

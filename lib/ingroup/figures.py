@@ -22,7 +22,7 @@ from matplotlib.image import AxesImage
 from ingroup import models
 from ingroup.tables import InputError
 
-# What `make figures ONLY=...` asks for: only, out, format, width, font, cmap, panel.
+# What `make figures ONLY=...` asks for: only, models, out, format, width, font, cmap, panel.
 OWN = {n[7:].lower(): text for n, text in os.environ.items() if n[:7] == "FIGURE_" and text}
 try:
     WIDTH, FONT = float(OWN.get("width", 0)), float(OWN.get("font", 7))
@@ -70,7 +70,10 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
 
 
 def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFrame:
-    """What :func:`write_table` wrote, floats to the last bit, NaN where empty; or as `dtype`."""
+    """What :func:`write_table` wrote, floats to the last bit, NaN where empty; or as `dtype`.
+
+    Where a figure is wanted of some models (`OWN`), their rows, if it has any.
+    """
 
     def plain(cell: Any) -> Any:
         return cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
@@ -78,6 +81,8 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     # "null" is a word that a model may say, and no missing value.
     file = folder / f"{name}.csv"
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
+    own = table.get("model", pd.Series()).isin(OWN.get("models", "").split(";"))
+    table = table[own].reset_index(drop=True) if own.any() else table
     return _in_texts(table, plain)
 
 

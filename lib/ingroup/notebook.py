@@ -11,7 +11,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
-from ingroup import figures, paths
+from ingroup import figures, paths, published
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.engine import FAILED
 from ingroup.inference.generate import TOKENS
@@ -44,8 +44,12 @@ class Output:
             folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
-        """Write a table by :func:`ingroup.figures.write_table`; it comes back, to be shown."""
+        """Write a table (a numbered one as LaTeX, too); it comes back, to be shown."""
         figures.write_table(table, self.tables, name, index)
+        flat = table.reset_index() if index else table
+        note = figures.whose([*dict.fromkeys(flat.get("model", ()))])
+        if text := published.latex(flat, self.tables.name, name, note):
+            (self.tables / f"{name}.tex").write_text(text, "utf8")
         return table
 
     def read(self, name: str) -> pd.DataFrame:

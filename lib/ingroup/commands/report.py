@@ -125,7 +125,7 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[t
     listed: dict[str, dict[str, list[tuple[str, str]]]] = {}
     for kind, source in (("tables", run / "tables"), ("figures", figures)):
         for file in sorted(source.glob("*/*")):
-            if file.suffix in (".csv", ".pdf", ".png"):
+            if file.suffix in (".csv", ".tex", ".pdf", ".png"):
                 study = file.parent.name
                 (target / kind / study).mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target / kind / study / file.name)
