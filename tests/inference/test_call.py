@@ -1,7 +1,6 @@
 """Calls: where their answers are, who is asked, and what a study analyses of them."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -125,7 +124,19 @@ def test_answers_that_were_asked_otherwise_are_refused(plan):
         ask([wider], {})
 
 
-def test_a_model_that_was_trained_anew_is_refused_and_a_recording_is_read(plan):
+def test_what_is_recorded_with_another_sampling_is_asked_anew_elsewhere(plan):
+    one = called(plan, sampling=Sampling(temperature=1.0, seed=1))
+    recorded = answered(one, paths.RECORDINGS / "m", "vllm")
+    other = replace(one, sampling=replace(one.sampling, seed=2))
+    assert one.folder == recorded
+    assert other.folder == paths.RESPONSES / one.address
+    assert (
+        replace(other, engine="stored").folder
+        == paths.RESPONSES / one.address.parent.with_name("m@stored") / "P0"
+    )
+
+
+def test_a_model_that_was_trained_anew_is_refused(plan):
     one = called(plan)
     folder = paths.MODELS / "m"
     folder.mkdir(parents=True)
@@ -136,9 +147,12 @@ def test_a_model_that_was_trained_anew_is_refused_and_a_recording_is_read(plan):
     (folder / "config.json").write_text('{"a": 1}')
     with pytest.raises(StoreError, match=f"holds answers with revision '{revision}'"):
         ask([one], {})
-    recorded = answered(one, paths.RECORDINGS / "m", "vllm", revision=revision)
-    assert ask([one], {}) == [one]  # the weights here need not be those that answered
-    shutil.rmtree(recorded)
+    answered(one, paths.RECORDINGS / "m", "vllm", revision=revision)
+    with pytest.raises(StoreError, match=f"RECORDINGS.* holds answers with revision '{revision}'"):
+        ask([one], {})
+    paths.MADE.mkdir()
+    folder.rename(paths.MADE / "m")
+    assert ask([one], {}) == [one]  # weights that were made here need not be those that answered
 
 
 def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):

@@ -98,7 +98,7 @@ def power(notebook: str, parameters: Mapping[str, Any]) -> str:
     of the answers which the repository holds of a real model (:class:`ingroup.synthesis.Tested`).
     """
     recorded = merged(notebook, "demo", {})
-    model = next(name for name in recorded["MODELS"] if (paths.RECORDINGS / name).is_dir())
+    model = next(name for name in recorded["MODELS"] if not models.is_calibrant(name))
     lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
     effect, items, n, level, spread = lens.power(parameters, recorded, model)
     if n < 2:

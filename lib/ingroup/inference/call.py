@@ -64,7 +64,8 @@ class Call:
     def folder(self) -> Path:
         """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
 
-        For the engine "stored" those of any engine, of several the one with most shards.
+        Those recorded to other prompts or with another sampling are passed over. For the engine
+        "stored" those of any engine, of several the one with most shards.
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
@@ -75,8 +76,15 @@ class Call:
             pattern = f"{escape(model.removesuffix(STORED))}*/{escape(part)}"
             found = [f for root in roots for f in sorted((root / study / source).glob(pattern))]
         there = [folder for folder in found if (folder / "manifest.json").exists()]
+        there = [folder for folder in there if roots[0] not in folder.parents or self._fits(folder)]
         most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
         return most or roots[-1] / self.address
+
+    def _fits(self, folder: Path) -> bool:
+        """Whether what is there answers this design with this sampling."""
+        there = read_manifest(folder / "manifest.json")
+        asked = pinned(self.design, self.sampling, there.get("shard_size"))
+        return asked.items() <= there.items()
 
     @property
     def over_choices(self) -> bool:
@@ -192,7 +200,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     options = call.options if call.engine == STORED else options  # those of others, else
     known = {name: options[name] for name in ("system", "bos", "dtype") if name in options}
     known = {k: v for k, v in known.items() if there.get(k, v) != v and v != "auto"}
-    if paths.RECORDINGS not in file.parents and (folder := models.folder(call.model)):
+    folder, recorded = models.folder(call.model), paths.RECORDINGS in file.parents
+    if folder and (not recorded or paths.MODELS in folder.parents):
         known["revision"] = revision(folder)  # it may have been trained anew
     if call.engine == STORED and any(there.get(k) != v for k, v in (asked | known).items()):
         return False

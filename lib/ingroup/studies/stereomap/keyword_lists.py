@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, UNPARSABLE
@@ -20,6 +21,7 @@ class Keywords(NamedTuple):
     status: str
 
 
+@lru_cache(1 << 16)  # rounds repeat replies, and each is read by several rules
 def parse_keywords(text: str | None, n: int) -> Keywords:
     """Read the list of keywords that a reply gives, with the reason of each.
 
