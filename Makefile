@@ -8,9 +8,10 @@ VLLM := $(VENV)-vllm
 VIEW := $(VENV)-view
 PY   := $(VENV)/bin/python
 PIP  := -m pip install -qq --disable-pip-version-check
-UV   := $(VENV)/bin/uv pip install --quiet --no-deps --compile-bytecode --python
+UV   := $(VENV)/bin/uv pip install --quiet --no-deps --python
 PINNED    := --require-hashes -r
 READY     := $(VENV)/.ready
+unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when first used, and kept
 
 # Whatever else is set on the command line is a parameter of a notebook: its name is passed on, and
 # its value stays in the environment, where no shell reads it but quoted. Make itself would expand a $ in it.
@@ -75,7 +76,7 @@ all: $(HERE)/report/index.html  ## run every notebook, draw every figure, write 
 
 # All but torch and what it brings is pinned with hashes. Torch comes first, by pip, which finds the
 # build for this machine; the builds of one version are many, and not all stand in one index.
-torch = $(PIP) $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
+torch = $(PIP) --no-compile $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
 	@names=$$(sed -n '/^ *"parameters"/,/^  }/s/^ *"\([A-Z_]*\) = .*/\1/p' $(ASKED:%=notebooks/%.ipynb) /dev/null | sort -u); for v in $(if $(ASKED),$(GIVEN)); do \
