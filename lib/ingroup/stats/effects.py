@@ -12,9 +12,9 @@ control, those hold noise alone, and noise divided by itself is of size 1. Only 
 """
 
 import math
+from collections import namedtuple
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,21 +26,8 @@ from ingroup.stats.paired import adjust, nan_mean
 BLOCK = 100  # draws at a time: 100 x 6,050 events are 5 MB
 ENDS = 0.025, 0.975
 
-
-class Measure(NamedTuple):
-    """What `measure` returns: ``effects`` by group, and ``draws`` (draw, group)."""
-
-    effects: pd.DataFrame
-    draws: pd.DataFrame
-
-
-class BootstrapInterval(NamedTuple):
-    """What `bootstrap_interval` returns, and explains."""
-
-    statistic: float
-    low: float
-    high: float
-    draws: NDArray[np.float64]
+Measure = namedtuple("Measure", "effects draws")
+BootstrapInterval = namedtuple("BootstrapInterval", "statistic low high draws")
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
