@@ -152,14 +152,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     if target is None or options.redraw:
         return int(target is None)
-    from ingroup.commands.report import counted  # as slow to import
-
     took, usual = f"{time.monotonic() - started:.0f} s", defaults(notebook) | {"RUN": options.run}
     progress.line(f"done in {took}")
     changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
     lines = [f"{notebook}: {took}, {', '.join(changed) or 'as the demo profile has it'}"]
     tables = paths.run_folder(options.run) / "tables" / notebook[3:]
-    lines += [f"  {line}" for line in counted(tables)]
+    if [*tables.glob("*_versus_here.csv")]:
+        from ingroup.commands.report import counted  # as slow to import
+
+        lines += [f"  {line}" for line in counted(tables)]
     target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
     return 0
 
