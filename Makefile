@@ -125,9 +125,9 @@ named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s)))
 reads       = $(foreach s,$(or $(call named,$(1)),$(STUDIES)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* data/recordings/*/$(s)/*/* lib/ingroup/studies/$(s)/*))
 
 # What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
-# summary; the map last. Alone, a notebook takes what is there (and the map always looks again).
+# summary; the map last (the long ones early). Alone, a notebook takes what is there (the map looks again).
 FIRST       := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
-before_00_map       = $(FIRST) 60_synthesis $(filter-out 00_map,$(NOTEBOOKS))
+before_00_map       = $(filter 10_% 40_%,$(FIRST)) $(FIRST) 60_synthesis $(filter-out 00_map,$(NOTEBOOKS))
 before_50_audit     = $(filter 51_% 52_% 53_% 54_%,$(NOTEBOOKS))
 before_60_synthesis = $(FIRST)
 before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(1),$(filter %0_$(call named,$(1)),$(NOTEBOOKS)))))
