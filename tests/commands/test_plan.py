@@ -35,7 +35,11 @@ def prompter():
 
 @pytest.fixture(autouse=True)
 def responses(tmp_path, monkeypatch):
-    """An empty place for responses; tokens are counted on few trials, for speed."""
+    """An empty place for responses, of the real model the recorded ones; for speed few trials."""
+    real = "smollm2-135m-instruct"
+    (tmp_path / "recorded").mkdir()
+    (tmp_path / "recorded" / real).symlink_to(paths.RECORDINGS / real)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(plan, "SAMPLE", 40)
     return paths.RESPONSES
@@ -193,9 +197,8 @@ def test_every_study_is_planned(notebook, lines, prompts):
     assert len({call.folder for call in calls}) == len(calls)
 
 
-def test_several_studies_have_one_total(responses, monkeypatch):
+def test_several_studies_have_one_total(monkeypatch):
     monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
-    monkeypatch.setattr(paths, "RECORDINGS", responses)
     values = {
         NOTEBOOK: parameters(SETTINGS="P0,S0,T0"),
         "20_biased_samaritan": parameters("20_biased_samaritan"),
