@@ -61,8 +61,7 @@ ALL       := $(filter all plan ask,$(MAKECMDGOALS))
 ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
 VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) again $(NUMBERS)
-.DELETE_ON_ERROR:
-.SECONDEXPANSION:
+.DELETE_ON_ERROR .SECONDEXPANSION:
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22

@@ -4,6 +4,8 @@ import os
 import sys
 import tempfile
 
+import pytest
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -21,3 +23,14 @@ LONG = ("test_notebooks", "test_audit", "test_planted")
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.stem not in LONG)
+
+
+@pytest.fixture
+def only_real_recordings(tmp_path, monkeypatch):
+    """The real model's recordings and no calibrant's, which a test asks live, or writes anew."""
+    from ingroup import paths
+
+    (tmp_path / "recorded").mkdir()
+    for folder in paths.RECORDINGS.glob("smollm2*"):
+        (tmp_path / "recorded" / folder.name).symlink_to(folder)
+    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")

@@ -11,14 +11,14 @@ GIVEN = ["--ask", "30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH
 
 
 @pytest.fixture
-def engines(tmp_path, monkeypatch):
+def engines(tmp_path, only_real_recordings, monkeypatch):
     made = []
 
     def make(*named, **_):
         made.append(named)
         return Toy(lambda *_: "[[A]]")
 
-    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", make)
     return made
 

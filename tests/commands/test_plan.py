@@ -34,12 +34,8 @@ def prompter():
 
 
 @pytest.fixture(autouse=True)
-def responses(tmp_path, monkeypatch):
-    """An empty place for responses, of the real model the recorded ones; for speed few trials."""
-    real = "smollm2-135m-instruct"
-    (tmp_path / "recorded").mkdir()
-    (tmp_path / "recorded" / real).symlink_to(paths.RECORDINGS / real)
-    monkeypatch.setattr(paths, "RECORDINGS", tmp_path / "recorded")
+def responses(tmp_path, only_real_recordings, monkeypatch):
+    """An empty place for responses; tokens are counted on few trials, for speed."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(plan, "SAMPLE", 40)
     return paths.RESPONSES

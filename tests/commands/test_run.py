@@ -118,11 +118,13 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     assert not (paths.BUILD / "runs" / "mine").exists()
 
 
-def test_what_is_stored_is_counted_when_a_run_is_stopped(monkeypatch, tmp_path):
+def test_what_is_stored_is_counted_when_a_run_is_stopped(
+    only_real_recordings, monkeypatch, tmp_path
+):
     """Recorded answers stand in the repository: a stop could not lose them."""
     models = "calibrant;smollm2-135m-instruct"
     given = parameters.merged("30_giebench", "demo", {"MODELS": models})
-    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     first = calls_of("30_giebench", given)[0]
     toy = Toy(lambda *_: "[[A]]", engine="transformers", model="calibrant")
     store = open_store(first.folder, first.design, toy, first.sampling, 50)
