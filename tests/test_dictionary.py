@@ -165,9 +165,7 @@ BAD = {
     (*LONG_LINES, "good,B,1", "BAD,A,1"): "5, column 'word': found 'BAD', 'A' again, expected it ",
     change(LINES, 3, "bad,bad", " ,bad"): "3, column 'original word': found ' ', expected a value.",
     change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found 'nothing', expected a value.",
-    change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A "
-    "direction, B dictionary, ..., expected word, dimension, direction, or the released layout "
-    "with 'original word'.",
+    change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A ",
     change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
     change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
     ("original word", "good"): "1, column '<dimension> dictionary': found only original word, exp",

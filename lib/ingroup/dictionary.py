@@ -92,7 +92,7 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
         file = Path(source).expanduser()
     if WORD in (table := read_table(file)).columns:
         return _from_wide(file, table)
-    _check_columns(file, table, LONG, f"{', '.join(LONG)}, or the released layout with {WORD!r}")
+    table = read_table(file, LONG)
     _check_unique(file, table, LONG[:2])
     _check(file, table.direction, _DIRECTIONS, "-1, 0, 1 or nothing")
     same = table.word.map(fold)
@@ -110,7 +110,7 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
         [column.removesuffix(kind) for column in table if column.endswith(kind)]
         for kind in (_MEMBER, _DIRECTION)
     )
-    _check_columns(file, table, [n + _MEMBER for n in directed or ["<dimension>"]], "it too")
+    read_table(file, [name + _MEMBER for name in directed or ["<dimension>"]])  # or its sentence
     for name in names:
         _check(file, table[name + _MEMBER], ["0", "1", "-1"], "0 or 1")
     for name in directed:
@@ -140,13 +140,6 @@ def _lexicon(
     frames = members, directions, masks[0] | masks[1] | masks[2] | masks[3]
     words = pd.Index(words, name="word")
     return Lexicon(words, *(frame.set_axis(words, axis=0) for frame in frames), odd)
-
-
-def _check_columns(file: Path, table: pd.DataFrame, names: Sequence[str], expected: str) -> None:
-    for column in names:
-        if column not in table.columns:
-            only = ", ".join(table.columns[:5]) + (", ..." if len(table.columns) > 5 else "")
-            raise wrong(at(file, 1), f"only {only}", expected, column)
 
 
 def _check(file: Path, column: pd.Series, values: Iterable[str], expected: str) -> None:

@@ -6,6 +6,7 @@ studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 
 import hashlib
 import re
+from collections import namedtuple
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -38,18 +39,8 @@ _CELLS = {
 }
 
 
-class Model(NamedTuple):
-    """A row of the registry, as far as it is the same in every study."""
-
-    name: str
-    label: str
-    series: str
-    access: str
-    hub_id: str
-    ids: tuple[str, ...]
-    engine: str
-    rating: str
-    control: bool
+# A row of the registry, as far as it is the same in every study: texts, a tuple of ids, a bool.
+Model = namedtuple("Model", "name label series access hub_id ids engine rating control")
 
 
 @cache

@@ -242,6 +242,27 @@ def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
     assert peak < 2 * 37_310_350 / 7
 
 
+def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    names = ["10_empathy_gap", "30_giebench"]
+    assert plan.main([*names, "--profile", "full", "--set", "MODELS=calibrant"]) == 0
+    said = capsys.readouterr().out
+    assert len(re.findall(r"\n10 calibrant P\d,S\d,T\d Religion +217,800 ", said)) == 7
+    assert re.search(rf"\n30 calibrant Raw +{999 * 4:,} ", said)
+    left = 37_310_350 + sum(
+        int(n.replace(",", "")) for n in re.findall(r"\n30 calibrant\D+?([\d,]+) ", said)
+    )
+    assert f"\n{left:,} prompts are to be asked" in said
+    assert said.endswith(
+        "crowd-envent is not here (make data): its 6,050 items are counted with the sample's "
+        "texts.\ngiebench is not here (make data): its 999 items are counted with the sample's "
+        "texts.\n"
+    )
+    assert not paths.RAW.exists()
+
+
 # ---- text --------------------------------------------------------------------------------------
 
 

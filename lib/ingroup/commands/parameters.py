@@ -6,8 +6,10 @@ import difflib
 import json
 import os
 import pkgutil
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -17,17 +19,19 @@ from ingroup import parameters, paths, studies
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
+EMPTY = MappingProxyType({})
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
     notebook: str, profile: str, given: dict[str, str],
-    run: str = paths.DEFAULT_RUN, shared: bool = False,
+    run: str = paths.DEFAULT_RUN, shared: bool = False, instead: Mapping[str, str] = EMPTY,
 ) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
     Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
-    is passed over. InputError for the first unknown name, else the first value that cannot work.
+    is passed over; a value that is a key of ``instead`` is replaced. InputError for the first
+    unknown name, else the first value that cannot work.
     """
     usual = defaults(notebook, profile)
     values, names = dict(usual), [name for name in usual if name != "RUN"]
@@ -40,6 +44,7 @@ def merged(
             says = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names) or 'none'}"
             raise InputError(f"{notebook} has no parameter {name}; {says}")
         values[name] = text
+    values |= {n: instead[str(v)] for n, v in values.items() if str(v) in instead}
     values["RUN"] = run
     return _checked(_kind(notebook, usual), values)
 
@@ -123,10 +128,10 @@ def command_line(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def parameters_of(notebook: str, options: argparse.Namespace) -> dict[str, Any]:
+def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """:func:`merged` of what :func:`command_line` read."""
     # A name alone stands for its value in the environment, where no shell has read it.
     if unset := [p for p in options.set if "=" not in p and p not in os.environ]:
         raise InputError(f"--set {unset[0]} has no value: write {unset[0]}=<value>")
     given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
-    return merged(notebook, options.profile, given, options.run, options.shared)
+    return merged(notebook, options.profile, given, options.run, options.shared, **more)

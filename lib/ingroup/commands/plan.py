@@ -1,6 +1,7 @@
 """What a run would ask, before anything starts: prompts, tokens, shards, hours; what it would find.
 
-It loads a tokenizer and no model, and makes and moves no file.
+It loads a tokenizer and no model, and leaves every file as it is. A corpus that nobody has fetched
+is counted with the sample's texts, as many as the corpus has.
 """
 
 import math
@@ -10,13 +11,15 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from statsmodels.stats.power import TTestPower
 
-from ingroup import models, paths
+from ingroup import corpora, models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
 from ingroup.inference.generate import SHARD_SIZE
@@ -33,6 +36,23 @@ def plannable() -> list[str]:
     """The notebooks that ask: one a study, of its name."""
     names = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
     return [name for name in names if name.partition("_")[2] == study_of(name)]
+
+
+def stand_ins(folder: Path) -> dict[str, str]:
+    """For each corpus that nobody fetched a file of the sample's items, as many as it has."""
+    made = {}
+    for corpus, about in corpora.CORPORA.items():
+        if "sample" not in vars(about) or (paths.RAW / corpus).exists():
+            continue
+        source, is_json = paths.SAMPLE / about.sample, about.sample.endswith(".json")
+        items = pd.read_json(source, orient="index") if is_json else pd.read_table(source)
+        items = items.take(np.arange(about.size) % len(items)).reset_index(drop=True)
+        made[corpus] = str(folder / f"{corpus}{source.suffix}")
+        if is_json:
+            items.to_json(made[corpus], orient="index")
+        else:
+            items.assign(text_id=items.index).to_csv(made[corpus], sep="\t", index=False)
+    return made
 
 
 def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
@@ -186,9 +206,15 @@ def main(arguments: list[str] | None = None) -> int:
         if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
             raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
         rate = float(options.rate) if options.rate else None
-        values = {name: parameters_of(name, options) for name in names}
-        print(plan(values, rate))
-        print(*(power(name, given) for name, given in values.items()), sep="\n")
+        with TemporaryDirectory() as folder:
+            instead = stand_ins(Path(folder))
+            values = {name: parameters_of(name, options, instead=instead) for name in names}
+            print(plan(values, rate))
+            print(*(power(name, given) for name, given in values.items()), sep="\n")
+        for corpus, file in instead.items():
+            if any(file in given.values() for given in values.values()):
+                items = f"its {corpora.CORPORA[corpus].size:,} items are counted"
+                print(f"{corpus} is not here (make data): {items} with the sample's texts.")
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -107,13 +107,9 @@ class OpenAIEngine:
             "base_url": self._address.netloc + self._address.path.rstrip("/"),
         }
 
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """:meth:`answer_each`, for who asks a few."""
-        return self.answer_each(conversations, sampling, lambda place, reply: None)
-
     def answer_each(
         self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None],
+        keep: Callable[[int, Reply], None] = lambda place, reply: None,
     ) -> list[Reply]:  # fmt: skip
         """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
 
@@ -132,12 +128,12 @@ class OpenAIEngine:
             )
         return replies
 
+    answer = answer_each  # for who asks a few
+
     async def _answer_all(
-        self,
-        conversations: Sequence[Sequence[Message]],
-        sampling: Sampling,
+        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
         keep: Callable[[int, Reply], None],
-    ) -> tuple[list[Reply], str]:
+    ) -> tuple[list[Reply], str]:  # fmt: skip
         slots, patience = asyncio.Semaphore(self.in_flight), min(PATIENCE, len(conversations))
         ended: list[bool] = []
         stopped = ""

@@ -104,9 +104,8 @@ class Store:
                 shards.sync(folder.parent)
             held = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
-            raise StoreError(
-                f"another run is writing to {self.folder}; wait for it or stop it"
-            ) from error
+            found = f"another run is writing to {self.folder}"
+            raise StoreError(f"{found}; wait for it or stop it") from error
         except OSError as error:
             raise shards.unwritable(self.folder, error) from error
         with held:

@@ -201,13 +201,8 @@ class TransformersEngine(LocalEngine):
     def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
         length = ends[0] + 1 if ends else len(ids)
-        return Reply(
-            text=self._reply_text(tuple(ids[:length])),
-            finish_reason=STOP if ends else LENGTH,
-            prompt_tokens=len(prompt),
-            cached_tokens=cached,
-            output_tokens=length,
-        )
+        text, ended = self._reply_text(tuple(ids[:length])), STOP if ends else LENGTH
+        return Reply(text, ended, len(prompt), cached, length)
 
     def close(self) -> None:
         """Give the memory of the weights back."""

@@ -90,16 +90,14 @@ def _released(text: str, words: Sequence[str]) -> dict[str, float]:
         hits = (re.search(pattern, line) for line in lines for pattern in _CODE["alone"])
         hit = next(filter(None, hits), None)
         return {words[0]: float(hit[1])} if hit and hit.lastindex == 1 else {}
-    overall = next(
-        (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line)), None
-    )
+    overall = (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line))
+    overall = next(overall, None)
     begins, names = _CODE["begins"].get(words[0], words[0]), _CODE["names"]
     first = next((k for k, line in enumerate(lines) if re.search(begins, line)), len(lines))
     found = {}
     for line in lines[first:overall]:
-        if hit := next(
-            filter(None, (re.search(pattern, line) for pattern in _CODE["rated"])), None
-        ):
+        hits = (re.search(pattern, line) for pattern in _CODE["rated"])
+        if hit := next(filter(None, hits), None):
             name = hit[1].strip()
             found[name.split(" ")[0] if words[0] == "Help" else name] = hit[2]  # "Help nurses: 4"
     found |= {own: found[name] for name, own in names.items() if name in found}
