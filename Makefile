@@ -154,7 +154,7 @@ OUT ?= paper
 $(if $(filter $(DRAWN),$(SET)),$(if $(if $(ONLY),$(filter-out figures,$(MAKECMDGOALS)),x),$(error $(filter $(DRAWN),$(SET)): these are of make figures ONLY=<study>/<name>, and of nothing else)))
 $(if $(ONLY),$(foreach v,$(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
 figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
-redraw_%: $(READY); @$(if $(ONLY),mkdir -p $(call quoted,$(OUT)) &&) $(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
+redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
 	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."

@@ -20,15 +20,16 @@ OUT = paths.BUILD / "bench"
 
 # How many times better than its baseline each kernel has to be, in every run on two free cores.
 WANTED = {
-    "permutation_race": 2,
-    "permutation_nationality": 2,
+    # SciPy's, where whoever uses it writes the look-up of cells in one array operation.
+    "permutation_race": 1.5,
+    "permutation_nationality": 0.8,
     "permutation_religion": 2,
     "paired_t": 2,
     "keywords": 2,
     "dictionary": 4,
     "store_write": 1,
     "store_size": 20,
-    "ray_scaling": 3.5,
+    "ray_scaling": 3.8,
     "engine_overhead": 1 / 1.1,  # at most 10 % slower than vLLM alone
     "choices": 20,
     "choices_real": 20,

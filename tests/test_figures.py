@@ -52,11 +52,11 @@ def test_only_a_demonstration_says_so(tmp_path):
 def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypatch):
     """Twice the same bytes; the committed one, and every other figure, stays."""
     committed, paper = tmp_path / "study", tmp_path / "paper"
-    paper.mkdir()
     asked = {"only": "study/one study/two", "out": str(paper), "format": "svg,pdf"}
-    monkeypatch.setattr(figures, "OWN", asked | {"panel": "text stays text"})
-    monkeypatch.setattr(figures, "FONT", 14.0)
-    monkeypatch.setattr(figures, "WIDTH", 5.0)
+    asked |= {"font": 14, "width": "5", "panel": "text stays text"}
+    monkeypatch.setattr(figures, "OWN", {})
+    figures.use_style(**asked)
+    assert (figures.ONE_COLUMN, figures.TWO_COLUMNS) == (5, 5)
     found = []
     for _ in range(2):
         fig = draw()
@@ -74,6 +74,10 @@ def test_a_figure_for_a_paper_is_written_alone_in_its_formats(tmp_path, monkeypa
     monkeypatch.setattr(figures, "OWN", asked | {"panel": "another"})
     with pytest.raises(InputError, match="PANEL: one has no 'another'; there are text stays text"):
         figures.save(draw(), committed, "one")
+    monkeypatch.undo()
+    figures.use_style()
+    assert (figures.ONE_COLUMN, figures.TWO_COLUMNS) == (3.03, 6.30)
+    assert draw().axes[0].xaxis.get_ticklabels()[0].get_size() == 6
 
 
 def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
@@ -93,7 +97,7 @@ def test_a_figure_of_some_models_reads_their_rows_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("given", ["FIGURE_WIDTH=3in", "FIGURE_CMAP=none", "FIGURE_FONT=large"])
 def test_a_wrong_option_of_a_figure_is_one_sentence(given):
     name, value = given.split("=")
-    command = [sys.executable, "-c", "import ingroup.figures"]
+    command = [sys.executable, "-c", "from ingroup import figures; figures.use_style()"]
     given = os.environ | {name: value, "PYTHONPATH": str(paths.ROOT / "lib")}
     told = subprocess.run(command, env=given, capture_output=True, text=True)
     last = told.stderr.splitlines()[-1]

@@ -24,13 +24,8 @@ from ingroup.tables import InputError
 
 # What `make figures ONLY=...` asks for: only, models, out, format, width, font, cmap, panel.
 OWN = {n[7:].lower(): text for n, text in os.environ.items() if n[:7] == "FIGURE_" and text}
-try:
-    WIDTH, FONT = float(OWN.get("width", 0)), float(OWN.get("font", 7))
-    # Dark is high, as in the papers; no colour of the map is the white of a masked cell.
-    HEAT = mpl.colormaps[OWN.get("cmap", "viridis_r")].with_extremes(bad="white")
-except (ValueError, KeyError) as problem:
-    raise InputError(f"WIDTH, FONT or CMAP: {problem.args[0]}") from problem
-ONE_COLUMN, TWO_COLUMNS = WIDTH or 3.03, WIDTH or 6.30
+ONE_COLUMN, TWO_COLUMNS = 3.03, 6.30
+HEAT = "viridis_r"  # dark is high, as in the papers
 
 DEMONSTRATION = (
     "Demonstration: the model is the calibrant, built to show planted biases. "
@@ -46,11 +41,24 @@ _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
 
 
-def use_style() -> None:
-    """Set the one style of all figures."""
+def use_style(**own: Any) -> None:
+    """Set the one style of all figures, with what is `own` to those that are drawn from now on.
+
+    Names and values are those of ``make figures ONLY=...``; InputError for one that cannot be used.
+    In a notebook: ``figures.use_style(width=4, out="paper")``, then the cell of a figure again.
+    """
+    global ONE_COLUMN, TWO_COLUMNS, HEAT
+    OWN.update(own)
     plt.style.use(STYLE)
     sizes = ("font.size", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
-    mpl.rcParams.update({name: FONT / 7 * mpl.rcParams[name] for name in sizes})
+    try:
+        width, font = float(OWN.get("width", 0)), float(OWN.get("font", 7))
+        # No colour of the map is the white of a masked cell.
+        HEAT = mpl.colormaps[OWN.get("cmap", "viridis_r")].with_extremes(bad="white")
+    except (ValueError, KeyError) as problem:
+        raise InputError(f"WIDTH, FONT or CMAP: {problem.args[0]}") from problem
+    ONE_COLUMN, TWO_COLUMNS = width or 3.03, width or 6.30
+    mpl.rcParams.update({name: font / 7 * mpl.rcParams[name] for name in sizes})
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
@@ -113,7 +121,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     if "only" in OWN and f"{folder.name}/{name}" not in OWN["only"].split():
         plt.close(fig)
         return fig
-    fig.set_figwidth(WIDTH or fig.get_figwidth())
+    fig.set_figwidth(float(OWN.get("width", 0)) or fig.get_figwidth())
     if (panel := OWN.get("panel")) and panel not in (titles := [ax.get_title() for ax in fig.axes]):
         raise InputError(f"PANEL: {name} has no {panel!r}; there are {', '.join(titles)}")
     for ax in [ax for ax in fig.axes if panel and ax.get_title() not in ("", panel)]:
@@ -124,6 +132,7 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     for kind in OWN.get("format", "pdf,png").replace(" ", "").split(","):
         unsaid = _UNSAID.get(kind, ())  # they would change the bytes
         file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
+        file.parent.mkdir(parents=True, exist_ok=True)
         fig.savefig(file, metadata=dict.fromkeys(unsaid))
     fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)

@@ -9,9 +9,10 @@ import base64
 import hashlib
 import shutil
 import sys
+from collections import namedtuple
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -25,12 +26,8 @@ WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
 
 
-class Banner(NamedTuple):
-    """What was real: ``kind`` is ``"demonstration"``, ``"real"`` or ``"none"``."""
-
-    kind: str
-    head: str
-    text: str
+# What was real, in words: the kind is "demonstration", "real" or "none".
+Banner = namedtuple("Banner", "kind head text")
 
 
 def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
@@ -162,14 +159,9 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     lost, exported = [link for page in every for link in page.relink(pages)], exporter()
-    exported.environment.globals |= {
-        "run": run,
-        "pages": every,
-        "frame": _frame(),
-        "claims": claims(folder / "tables"),
-        "replies": replies(folder / "tables"),
-        "files": copies(folder, paths.figure_folder(run), fresh),
-    }
+    told = {"claims": claims(folder / "tables"), "replies": replies(folder / "tables")}
+    told |= {"files": copies(folder, paths.figure_folder(run), fresh), "frame": _frame()}
+    exported.environment.globals |= {"run": run, "pages": every, **told}
     for place, page in enumerate(every):
         text, _ = exported.from_notebook_node(page.notebook, {"place": place})
         (fresh / page.file).write_text(text, "utf8")
