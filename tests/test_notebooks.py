@@ -140,8 +140,8 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
         return z[own].mean() - z[~own].mean()
 
     moved = [gap(values[..., 1 - event]) - gap(values.mean(axis=2)) for event in (0, 1)]
-    said = float(re.search(r"-?[\d.]+(?:e-?\d+)?(?=\)?$)", answer_to("10_empathy_gap"))[0])
-    assert said == pytest.approx(max(moved, key=abs), abs=1e-9)
+    said = float(answer_to("10_empathy_gap"))  # to four decimals
+    assert said == pytest.approx(max(moved, key=abs), abs=5.1e-5)
 
 
 def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
