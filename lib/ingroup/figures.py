@@ -28,7 +28,7 @@ ONE_COLUMN, TWO_COLUMNS = 3.03, 6.30
 HEAT = "viridis_r"  # dark is high, as in the papers
 
 DEMONSTRATION = (
-    "Demonstration: the model is the calibrant, built to show planted biases. "
+    "Demonstration: trained by this project to show planted biases or, calibrant-null, none. "
     "It says nothing about any real model."
 )
 
