@@ -317,7 +317,8 @@ def test_solutions_are_folded_with_what_they_print(project):
         ("20_b.ipynb#nowhere", None, True),
         ("#nowhere", None, True),
         ("70_none.ipynb", None, True),
-        ("../data/README.md", None, True),  # no part of the report
+        ("../data/README.md", None, True),  # not there
+        ("../notebooks/60_later.ipynb", None, False),  # a file, and no part of the report
         ("../../etc/passwd", None, True),
     ],
 )

@@ -69,9 +69,9 @@ class Page:
             to = pages.get(file.removesuffix(".ipynb")) if file else self
             if to and (not mark or unquote(anchor) in to.anchors):
                 return f"{'' if to is self else to.file}{mark}{anchor}" or None
-            if to or not re.fullmatch(r"\w+\.ipynb", file) or not (paths.NOTEBOOKS / file).exists():
+            if to or not (paths.NOTEBOOKS / unquote(file)).exists():
                 lost.append(f"{self.name}: {address}")
-            return None  # of a notebook that has not run here the name is enough
+            return None  # of a file, and a notebook that has not run here, the name is enough
 
         for cell in self.notebook.cells:
             if "html" in cell:
