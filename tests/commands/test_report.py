@@ -66,7 +66,7 @@ def test_only_models_that_answered_are_on_the_banner():
 @pytest.mark.parametrize(
     ("parameters", "kind", "said"),
     [
-        (CALIBRANT, "demonstration", "Demonstration: the model is the calibrant"),
+        (CALIBRANT, "demonstration", "Demonstration: trained by this project"),
         (
             {"MODELS": ["data/models/calibrant-null/"]},
             "demonstration",
@@ -96,7 +96,7 @@ def test_a_page_without_a_model_that_shows_a_calibrant_says_so(project):
     said = "What it shows of a calibrant in this run is a demonstration."
     assert [said in page_of(name) for name in ("10_a", "20_b", "30_c")] == [0, 1, 0]
     first = plain(page_of("index"))
-    assert "Demonstration: the model is the calibrant" in first
+    assert "Demonstration: trained by this project" in first
     assert "C No model: none was asked on this page." in first
 
 
