@@ -58,7 +58,7 @@ def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
     assert outcome(paths_of) == "reversed on 100 %"
     assert outcome(paths_of.assign(reversed=False)) == "stands on no path"
     mixed = paths_of.assign(stands=[True, False, False, False], reversed=[False, True, True, False])
-    assert outcome(mixed) == "stands on 25 %, reversed on 50 %"
+    assert outcome(mixed) == "stands on 25 %,\nreversed on 50 %"
 
 
 def test_neighbouring_paths_share_a_mark():
