@@ -39,11 +39,14 @@ def drawn(table: pd.DataFrame) -> plt.Figure:
     fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.8 + 0.16 * len(table)))
     y = np.arange(len(table))
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
-    ax.errorbar(table.actual, y, xerr=error, fmt="o", markersize=3, linewidth=0.8, label="actual")
-    ax.plot(table.claimed, y, "k|", markersize=8, label="claimed")
-    ax.set_yticks(y, table.what)
+    ax.errorbar(
+        table.actual, y, xerr=error, fmt="o", markersize=3, linewidth=0.8, label="simulated"
+    )
+    ax.plot(table.claimed, y, "k|", markersize=8, label="as its documentation says")
+    ax.set_yticks(y, table.what + ", n = " + table.n.astype(str))
     ax.invert_yaxis()
-    ax.set_xlabel("share of the simulations\n(line: 95 % of what so many can show)")
+    told = "in which an interval holds the truth, or a test rejects a true null"
+    ax.set_xlabel(f"share of the simulations {told}\n(line: 95 % of what so many can show)")
     ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return fig
 

@@ -130,7 +130,7 @@ def write_claims(project):
         paths=1120, source="multiverse_shares.csv, line 2",
     )  # fmt: skip
     table.to_csv(folder / "claims.csv", index=False)
-    said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."]})
+    said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."], "notebook": "10_s_one"})
     said.to_csv(folder / "found.csv", index=False)
     return folder
 
@@ -170,7 +170,8 @@ def test_a_claim_leads_to_its_figure_table_and_code(project):
         "10_s_one.html?code=open#Statistics",
     ]
     assert page.count('<tr class="study">') == 2
-    assert "4 slips &lt;b&gt;change&lt;/b&gt; a claim." in page
+    said = "4 slips &lt;b&gt;change&lt;/b&gt; a claim."
+    assert f'{said} <a href="10_s_one.html">10_s_one</a></li>' in page
 
 
 def test_replies_behind_a_count_open_on_the_page_of_their_study(project):

@@ -92,8 +92,8 @@ def counted(folder: Path) -> list[str]:
 def claims(tables: Path) -> dict[str, Any] | None:
     """The papers' sentences as 00_map weighs them: a row a sentence, a cell a model; None before.
 
-    ``found`` are the sentences above them, ``models`` the names of the columns, ``rows`` the
-    sentences, each with its ``cells``.
+    ``found`` are the sentences above them, each with its ``notebook``; ``models`` the names of the
+    columns; ``rows`` the sentences, each with its ``cells``.
     """
     if not (tables / "map" / "claims.csv").exists():
         return None
@@ -102,7 +102,7 @@ def claims(tables: Path) -> dict[str, Any] | None:
         cells = own.set_index("model").to_dict("index")
         rows.append({"cells": cells, **own.iloc[0].fillna("").to_dict()})
     names = {name: models.label(name) for name in table.model.unique()}
-    found = read_table(tables / "map", "found").sentence.tolist()
+    found = read_table(tables / "map", "found").to_dict("records")
     return {"found": found, "models": names, "rows": rows}
 
 
