@@ -43,10 +43,13 @@ def drawn(table: pd.DataFrame) -> plt.Figure:
         table.actual, y, xerr=error, fmt="o", markersize=3, linewidth=0.8, label="simulated"
     )
     ax.plot(table.claimed, y, "k|", markersize=8, label="as its documentation says")
-    ax.set_yticks(y, table.what + ", n = " + table.n.astype(str))
+    twice = table.what.duplicated(keep=False)
+    ax.set_yticks(y, table.what.mask(twice, table.what + ", n = " + table.n.astype(str)))
     ax.invert_yaxis()
-    told = "in which an interval holds the truth, or a test rejects a true null"
-    ax.set_xlabel(f"share of the simulations {told}\n(line: 95 % of what so many can show)")
+    ax.set_xlabel(
+        "share of the simulations in which an interval\nholds the truth, or a test rejects "
+        "a true null\n(line: 95 % of what so many can show)"
+    )
     ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return fig
 

@@ -90,8 +90,11 @@ def p_right(rng: np.random.Generator) -> Iterator[dict]:
         right, gain = paired_test(raw, statistics.CHANCE), paired_test(own, raw)
         p = np.array([statistics._any_right(items, 999) for items in every[:, :, 0]])
         about = f"{n} items, {kind}"
-        for name, test, pvalue in ("p_right", right, p), ("its gain", gain, gain.pvalue):
-            held = 0.91 if (n, kind, name) == (6, "skewed", "p_right") else 1 - LEVEL
+        for name, test, pvalue in (
+            ("the right letter's p", right, p),
+            ("its gain", gain, gain.pvalue),
+        ):
+            held = 0.91 if (n, kind, name) == (6, "skewed", "the right letter's p") else 1 - LEVEL
             inside = (test.low <= 0) & (test.high >= 0)
             yield {
                 "what": f"interval of {name}, {about}", "n": n, "claimed": held, "inside": inside
@@ -115,7 +118,7 @@ def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
     for kind, spread in SPREADS.items():
         runs = (judged(rng, ["Raw"], spread) for _ in range(DRAWS))
         inside = [statistics.p_right(answers).p_holm.lt(LEVEL).any() for answers in runs]
-        what = f"test of a whole run, p_right, {kind}"
+        what = f"test of a whole run, the right letter's p, {kind}"
         yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
 
 
@@ -137,7 +140,7 @@ def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
         for prompt, own in zip(("ID", "COT"), others, strict=True):
             p = np.transpose([paired_test(own[:, i], raw[:, i]).pvalue for i in places])
             inside = [adjust(family, "holm").min() < LEVEL for family in p]
-            what = f"test of a whole run, gain of p_right, {prompt}, {kind}"
+            what = f"test of a whole run, gain of the right letter's p, {prompt}, {kind}"
             yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
 
 

@@ -21,7 +21,7 @@ from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
 KERNEL = {"kernel_name": "python3", "cwd": str(paths.ROOT), "progress_bar": False}
-KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=ERROR"]}
+KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"]}
 KERNEL |= {"start_timeout": 600}  # seconds; a busy machine may need many
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 
