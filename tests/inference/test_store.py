@@ -74,7 +74,7 @@ def test_failed_calls_have_a_reason_and_are_not_asked_again_where_failures_last(
     assert engine.batches == []
 
 
-def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path):
+def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path, capsys):
     whole = run(plan, tmp_path, Toy(parrot))
     shard = tmp_path / "part-00003.parquet"
     content = bytearray(shard.read_bytes())
@@ -84,6 +84,8 @@ def test_a_damaged_shard_alone_is_asked_again(plan, tmp_path):
     pd.testing.assert_frame_equal(run(plan, tmp_path, engine), whole)
     assert sum(engine.batches) == 50
     assert (tmp_path / "part-00003.parquet.damaged").exists()
+    path = tmp_path / "part-00003.parquet"
+    assert f"{path} was damaged: it is moved aside and asked again\n" in capsys.readouterr().err
 
 
 def test_another_model_is_refused_by_name_and_nothing_changes(plan, tmp_path):

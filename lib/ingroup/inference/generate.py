@@ -44,6 +44,8 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
     """
     missing, failed, damaged = store.state()
     if missing or damaged or store.has_journal or (failed and engine.asks_again):
+        for path in damaged:
+            print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
         with store.writing() as (missing, failed):
             new = [range(*store.bounds(shard)) for shard in missing]
             starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()
