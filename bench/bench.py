@@ -20,10 +20,6 @@ OUT = paths.BUILD / "bench"
 
 # How many times better than its baseline each kernel has to be, in every run on two free cores.
 WANTED = {
-    # SciPy's, where whoever uses it writes the look-up of cells in one array operation.
-    "permutation_race": 1.5,
-    "permutation_nationality": 0.8,
-    "permutation_religion": 2,
     "paired_t": 2,
     "keywords": 2,
     "dictionary": 4,

@@ -12,53 +12,8 @@ from bench import row, seconds
 from ingroup import keywords, paths
 from ingroup.dictionary import find, fold, lemmatizer, load_lexicon, load_mappings
 from ingroup.stats.paired import paired_cells
-from ingroup.stats.permutation import permutation_test
 
-N_DRAWS = 10_000
 N_KEYWORDS = 100_000
-# Groups as in Table 1 of Hou et al.: every nationality and every religion is its own.
-GROUPS = {
-    "race": np.repeat(["White", "Black", "Asian", "Hispanic"], [5, 4, 3, 6]),
-    "nationality": np.arange(21),
-    "religion": np.arange(5),
-}
-
-
-def bench_permutation() -> Iterator[dict]:
-    """The row-and-column permutation test, 10,000 draws."""
-    rng = np.random.default_rng(2)
-    for name, groups in GROUPS.items():
-        same = groups[:, None] == groups
-        matrix = rng.standard_normal(same.shape) + same
-        found, expected = permutation_test(matrix, same, N_DRAWS, rng), by_scipy(matrix, same, rng)
-        assert np.isclose(found.statistic, expected.statistic)
-        assert np.isclose(found.null_distribution.std(), expected.null_distribution.std(), rtol=0.1)
-        yield row(
-            f"permutation_{name}",
-            seconds(lambda m=matrix, s=same: permutation_test(m, s, N_DRAWS, rng), 50),
-            seconds(lambda m=matrix, s=same: by_scipy(m, s, rng), 3),
-            "scipy.stats.permutation_test, vectorised, in-group cells alone looked up",
-        )
-
-
-def by_scipy(matrix: np.ndarray, same: np.ndarray, rng: np.random.Generator):
-    """The same test by SciPy: its "samples" are the orders of rows and columns.
-
-    Where every row and column has one in-group cell the columns alone are permuted, as ours does.
-    """
-    order = np.arange(len(matrix))
-    one, other = np.nonzero(same)
-    cells = (matrix - matrix.mean()) * same.size / (same.sum() * (~same).sum())
-    alone = same.sum() == len(same)
-
-    def gap(*orders: np.ndarray, axis: int) -> np.ndarray:
-        rows, columns = (order, *orders) if alone else orders
-        return cells[rows[..., one], columns[..., other]].sum(axis=axis)
-
-    return stats.permutation_test(
-        (order,) * (1 if alone else 2), gap, permutation_type="pairings", vectorized=True,
-        n_resamples=N_DRAWS, rng=rng,
-    )  # fmt: skip
 
 
 def bench_paired_t() -> Iterator[dict]:

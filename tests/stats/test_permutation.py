@@ -84,18 +84,11 @@ def test_random_null_is_that_of_the_definition(groups):
     assert stats.ks_2samp(slow, result.null_distribution).pvalue > 0.001
 
 
-# 45 identities: the table of row pairs outgrows 16 bits; 128 and 300: positions outgrow 8.
-@pytest.mark.parametrize(
-    ("groups", "n_resamples"),
-    [
-        *[(RACE, 100_000), (range(21), 100_000), ("aabcddd", 100_000)],
-        *[(np.arange(45) % 9, 500), (np.arange(128) % 16, 500), (range(300), 500)],
-    ],
-)
-def test_random_null_has_the_closed_mean_and_variance(groups, n_resamples):
+@pytest.mark.parametrize("groups", [RACE, range(21), "aabcddd"])
+def test_random_null_has_the_closed_mean_and_variance(groups):
     same, n = same_group(groups), len(groups)
     matrix = random_matrix(n, 4) + np.arange(n) / 4
-    result = permutation_test(matrix, same, n_resamples, np.random.default_rng(5))
+    result = permutation_test(matrix, same, 100_000, np.random.default_rng(5))
     assert result.statistic == pytest.approx(gap_of(matrix, same, range(n), range(n)), abs=1e-12)
     null, variance = result.null_distribution, null_variance(matrix, same)
     assert null.mean() == pytest.approx(0, abs=4.5 * np.sqrt(variance / len(null)))
