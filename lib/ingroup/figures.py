@@ -3,6 +3,7 @@
 Figures are drawn from tables, in inches of one or two columns of a page of the papers (ACL style).
 """
 
+import io
 import os
 import re
 import textwrap
@@ -133,7 +134,9 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         unsaid = _UNSAID.get(kind, ())  # they would change the bytes
         file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
         file.parent.mkdir(parents=True, exist_ok=True)
-        fig.savefig(file, metadata=dict.fromkeys(unsaid))
+        drawn = io.BytesIO()  # no half of a figure is left where a run is stopped
+        fig.savefig(drawn, format=kind, metadata=dict.fromkeys(unsaid))
+        file.write_bytes(drawn.getvalue())
     fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)
     return fig

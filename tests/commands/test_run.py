@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import re
 import signal
@@ -111,8 +112,10 @@ def test_ctrl_c_ends_with_one_sentence(tiny, capsys):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert run.main(["tiny", "--run", "mine"]) == 130
+        assert not logging.getLogger("asyncio").isEnabledFor(logging.CRITICAL)
     finally:
         signal.signal(signal.SIGINT, before)
+        logging.disable(logging.NOTSET)
     said = capsys.readouterr().err.splitlines()
     assert said == ["tiny: Statistics", "tiny: stopped; the same line goes on"]
     assert not (paths.BUILD / "runs" / "mine").exists()

@@ -5,9 +5,11 @@ what it would ask is asked and stored without it; with ``--check`` nothing is ru
 """
 
 import io
+import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -112,6 +114,12 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     return f"{len(sizes)} calls, {sum(sizes):,} prompts are answered and stored"
 
 
+def _stop(*_: Any) -> None:
+    """On Ctrl-C: what is torn down would log tracebacks, also after the last sentence."""
+    logging.disable()
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when it was done, 2 for a wrong parameter, 1 when a cell failed."""
     parser = command_line(__doc__)
@@ -120,6 +128,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
     parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
     options, started = parser.parse_args(arguments), time.monotonic()
+    signal.signal(signal.SIGINT, _stop)
     notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
     place = f"[{sum(name <= notebook for name in names)}/{len(names)}] " if options.shared else ""
     progress, parameters = Progress(f"{place}{notebook}", alone=not options.shared), {}
