@@ -48,9 +48,15 @@ class Output:
         figures.write_table(table, self.tables, name, index)
         flat = table.reset_index() if index else table
         note = figures.whose([*dict.fromkeys(flat.get("model", ()))])
+        (self.tables / f"{name}.tex").unlink(missing_ok=True)  # of rows that are gone
         if text := published.latex(flat, self.tables.name, name, note):
             (self.tables / f"{name}.tex").write_text(text, "utf8")
         return table
+
+    def drop(self, name: str) -> None:
+        """Remove a table and a figure that an earlier run of this name may have made, of others."""
+        for file in [*self.tables.glob(f"{name}.*"), *self.figures.glob(f"{name}.*")]:
+            file.unlink()
 
     def read(self, name: str) -> pd.DataFrame:
         """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
