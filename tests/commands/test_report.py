@@ -174,6 +174,22 @@ def test_a_claim_leads_to_its_figure_table_and_code(project):
     assert f'{said} <a href="10_s_one.html">10_s_one</a></li>' in page
 
 
+def test_files_are_linked_below_the_cell_that_names_them(project):
+    """Those of another model, too; a text without a name, as in fillna(""), names none."""
+    (project / "build" / "tables" / "s_one").mkdir(parents=True)
+    for name in ("map", "map_other-model", "agreement"):
+        (project / "build" / "tables" / "s_one" / f"{name}.csv").write_text("a\n1\n")
+    cells = [
+        new_code_cell(source, outputs=[new_output("stream", text="said")])
+        for source in ('out.write(a, "map")', 'a.fillna("")')
+    ]
+    execute(project, "10_s_one", "# One", *cells)
+    found = re.findall(r'<p class="take">(.*?)</p>', page_of("10_s_one"), re.DOTALL)
+    assert [re.findall('href="([^"]*)"', links) for links in found] == [
+        ["tables/s_one/map.csv", "tables/s_one/map_other-model.csv"]
+    ]
+
+
 def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     folder = write_claims(project)
     execute(project, "10_s_one", "# One")
