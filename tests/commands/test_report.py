@@ -177,7 +177,7 @@ def test_a_claim_leads_to_its_figure_table_and_code(project):
 def test_files_are_linked_below_the_cell_that_names_them(project):
     """Those of another model, too; a text without a name, as in fillna(""), names none."""
     (project / "build" / "tables" / "s_one").mkdir(parents=True)
-    for name in ("map", "map_other-model", "agreement"):
+    for name in ("map", "map_calibrant", "map_overview", "agreement"):
         (project / "build" / "tables" / "s_one" / f"{name}.csv").write_text("a\n1\n")
     cells = [
         new_code_cell(source, outputs=[new_output("stream", text="said")])
@@ -186,7 +186,7 @@ def test_files_are_linked_below_the_cell_that_names_them(project):
     execute(project, "10_s_one", "# One", *cells)
     found = re.findall(r'<p class="take">(.*?)</p>', page_of("10_s_one"), re.DOTALL)
     assert [re.findall('href="([^"]*)"', links) for links in found] == [
-        ["tables/s_one/map.csv", "tables/s_one/map_other-model.csv"]
+        ["tables/s_one/map.csv", "tables/s_one/map_calibrant.csv"]
     ]
 
 

@@ -18,7 +18,7 @@ from nbconvert.filters import Highlight2HTML
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from traitlets.config import Config
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands import report_html
 from ingroup.notebook import ran
 
@@ -33,6 +33,8 @@ class Page:
         self.name, self.file, self.study = name, f"{name}.html", name.partition("_")[2]
         self.notebook = nbformat.read(source, as_version=4)
         self.parameters = ran(name, run)
+        asked = (self.parameters or {}).get("MODELS", ())
+        self.models = {Path(models.split(entry)[0]).name for entry in asked}
         found = _prepare(self.notebook)
         self.title = next((h.text for h in found if h.level == 1), name)
         self.headings, self.anchors = found, {heading.anchor for heading in found}
