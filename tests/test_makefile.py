@@ -18,7 +18,14 @@ LAST = ["00_map", "60_synthesis"]  # read all studies
 def done(tmp_path_factory):
     """The project's files, empty, in which everything has just run."""
     root = tmp_path_factory.mktemp("made")
-    for folder in ("lib", "data/stimuli", "data/published", "data/sample", "notebooks"):
+    for folder in (
+        "lib",
+        "data/stimuli",
+        "data/published",
+        "data/sample",
+        "data/models",
+        "notebooks",
+    ):
         for file in (paths.ROOT / folder).rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
                 place = root / file.relative_to(paths.ROOT)
@@ -218,21 +225,55 @@ def fresh(tmp_path):
     """A clone in which nothing was made."""
     for name in ("notebooks", "locks", "lib"):
         shutil.copytree(paths.ROOT / name, tmp_path / name)
-    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
-        shutil.copy(paths.ROOT / name, tmp_path)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "data/models/models.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(paths.ROOT / name, tmp_path / name)
     return tmp_path
 
 
 @pytest.mark.parametrize("goal", ["10", "all", "plan"])
 def test_a_wrong_name_makes_no_environment(fresh, goal):
-    refused = make(fresh, goal, "ENGINE=vllm", "N_EVNTS=3", check=False)
-    assert refused.returncode == 2
-    (line,) = (line for line in refused.stderr.splitlines() if not line.startswith("make"))
-    assert line.startswith("N_EVNTS is no parameter here; there are ")
+    said = []
+    for name in ("N_EVNTS", "XYZ"):
+        refused = make(fresh, goal, "ENGINE=vllm", f"{name}=3", check=False)
+        assert refused.returncode == 2
+        said += [line for line in refused.stderr.splitlines() if not line.startswith("make")]
+    near, line = said
+    assert near == "N_EVNTS is no parameter here; did you mean N_EVENTS?"
+    assert line.startswith("XYZ is no parameter here; there are ")
     known = line.split()
     assert {"N_EVENTS", "MODELS"} <= set(known)
     assert ("ROUNDS" in known) == (goal != "10")  # of another notebook
     assert not [*fresh.glob(".venv*")]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["plan", "STUDY=77"], "there is no study 77: give one of 10_empathy_gap"),
+        (["ask", "STUDY=77", "MODELS=calibrant"], "there is no study 77: give one of 10_empathy"),
+        (["view", "SAMPLES=many"], "SAMPLES is a whole number, 0 for all, not many"),
+    ],
+)
+def test_a_wrong_study_or_number_makes_no_environment(fresh, given, sentence):
+    refused = make(fresh, *given, check=False)
+    assert (refused.returncode, sentence in refused.stderr) == (2, True)
+    assert not [*fresh.glob(".venv*")]
+
+
+@pytest.mark.parametrize(
+    ("models", "adds"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", True),
+        ("calibrant;Qwen-2-7B", True),
+        ("qwen-2-7b@openai;calibrant", False),
+        ("gpt-4o-mini", False),
+    ],
+)
+def test_the_engine_that_the_registry_names_is_there(fresh, models, adds):
+    for given in ([f"MODELS={models}"], [f"MODELS={models}", "ENGINE=transformers"]):
+        added = "vllm" in make(fresh, "-n", "10", "RUN=x", *given).stdout
+        assert added == (adds and len(given) == 1)
 
 
 def test_values_are_checked_before_a_large_environment_is_made(fresh):

@@ -169,7 +169,7 @@ def here() -> list[str]:
 def is_there(model: str) -> bool:
     """Whether a model can be loaded: its files are here, or it has a name on the hub."""
     known = find(model)
-    named = model in carried() or re.fullmatch(r"[\w.-]+/[\w.-]+", model)
+    named = model in carried() or re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model)
     return bool(folder(model) or named or (known and known.hub_id))
 
 

@@ -93,6 +93,11 @@ def test_where_nothing_is_missing_no_engine_is_made(plan):
         ask([one], given)
 
 
+def test_a_server_that_cannot_be_asked_is_said_before_others_are_asked(plan):
+    with pytest.raises(AssertionError, match="an engine openai was made of n"):
+        ask([called(plan), called(plan, "n", engine="openai")], {})
+
+
 def test_what_was_kept_on_the_way_is_not_all(plan):
     one = called(plan)
     answered(one, paths.RESPONSES, "vllm")
@@ -153,6 +158,15 @@ def test_a_model_that_was_trained_anew_is_refused(plan):
     paths.MADE.mkdir()
     folder.rename(paths.MADE / "m")
     assert ask([one], {}) == [one]  # weights that were made here need not be those that answered
+
+
+def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
+    folder = answered(called(plan), paths.RESPONSES, "vllm")
+    shard = next(folder.glob("part-00000*"))
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(StoreError, match="not stored, and not asked for: 1 calls"):
+        ask([called(plan, engine="stored")], {})
+    assert capsys.readouterr().err == f"{shard} is damaged\n"
 
 
 def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):

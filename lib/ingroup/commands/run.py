@@ -115,7 +115,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def _stop(*_: Any) -> None:
-    """On Ctrl-C: what is torn down would log tracebacks, also after the last sentence."""
+    """When stopped: what is torn down would log tracebacks, also after the last sentence."""
     logging.disable()
     raise KeyboardInterrupt
 
@@ -128,7 +128,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
     parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
     options, started = parser.parse_args(arguments), time.monotonic()
-    signal.signal(signal.SIGINT, _stop)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's, a scheduler's
+        signal.signal(number, _stop)
     notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
     place = f"[{sum(name <= notebook for name in names)}/{len(names)}] " if options.shared else ""
     progress, parameters = Progress(f"{place}{notebook}", alone=not options.shared), {}

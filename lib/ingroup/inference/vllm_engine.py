@@ -181,9 +181,9 @@ def _import(on_cpu: bool) -> ModuleType:
         from vllm import LLM, SamplingParams, TokensPrompt  # noqa: F401 (loads all of it)
     except (ImportError, OSError, RuntimeError) as error:  # or broken
         raise EngineError(
-            f"the vllm engine needs vLLM, which cannot be imported here ({_reason(error)}): with a "
-            "GPU install the extra, .venv/bin/uv pip install -e '.[vllm]'; without one make "
-            "test-vllm makes an environment with its CPU build, .venv-vllm"
+            f"the vllm engine needs vLLM, which cannot be imported here ({_reason(error)}): "
+            "give make ENGINE=vllm, or the model as <name>@vllm, and it adds vLLM to .venv, or "
+            "without a GPU makes an environment with the CPU build, .venv-vllm"
         ) from error
     if on_cpu:
         # To compile takes longer than a small model's whole run, and the first log-probabilities

@@ -53,7 +53,7 @@ class Weights:
 
     def _unusable(self, error: Exception) -> EngineError:
         """The sentence with the first line of a reason."""
-        reason = str(error).strip().split("\n")[0]
+        reason = str(error).strip().split("\n")[0].replace("Got: ", "the hub said ")
         here = "" if Path(self.model).is_dir() else ", and there is no such folder"
         return EngineError(f"the model {self.model!r} cannot be loaded{here}: {reason}")
 

@@ -61,7 +61,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     answers = _read(recorded, model, recorded["PARSING"])
     right = 100 * answers.groupby(["key", "prompt"]).p_right.mean().unstack("prompt")
     n, spread = len(stimuli.load_questions(planned["QUESTIONS"])), (right.ID - right.Raw).std()
-    return Tested("% of the right letter's p gained", "items", n, 0.05, float(spread))
+    return Tested("points of 100 more of the right letter's p", "items", n, 0.05, float(spread))
 
 
 def claims(
