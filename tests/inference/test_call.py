@@ -164,6 +164,7 @@ def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
     folder = answered(called(plan), paths.RESPONSES, "vllm")
     shard = next(folder.glob("part-00000*"))
     shard.write_bytes(shard.read_bytes()[:-1])
+    capsys.readouterr()
     with pytest.raises(StoreError, match="not stored, and not asked for: 1 calls"):
         ask([called(plan, engine="stored")], {})
     assert capsys.readouterr().err == f"{shard} is damaged\n"
