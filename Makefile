@@ -26,9 +26,8 @@ $(foreach v,$(GIVEN),$(if $(call unsafe,$(v)),$(error a parameter's name has let
 $(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN))))
 override PARAMETERS := $(GIVEN:%=--set %)
 
-# The vllm engine: with a GPU it is added to this environment; without one the CPU build has an
-# environment of its own (for tests and demonstrations). So have logs of inspect_ai, if they are replayed.
-# A model's engine is the registry's where none is given: by its name there, as printed, or the end of an id.
+# The vllm engine is added to this environment where there is a GPU; its CPU build, and logs of inspect_ai that
+# are replayed, have environments of their own. An engine that is not given is the registry's.
 REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
 USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
 OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW)))
@@ -39,9 +38,8 @@ RUN_READY := $(if $(OTHER),$(OTHER)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.
 # The default run's notebooks go two at a time; a model of yours may fill the machine alone.
 MAKEFLAGS += $(if $(GIVEN),,--jobs=2)
 
-# A run is one set of parameters. The default run writes the committed figures; any other has a folder of
-# its own below build/runs, named by what it changes (how many engines answer, and where, changes nothing).
-# A name that is long, or lacks a sign of a value, ends in a checksum of the whole.
+# A run is one set of parameters. The default run writes the committed figures; any other has a folder below
+# build/runs, named by what it changes; a name that is long, or lacks a sign of a value, ends in a checksum.
 CHANGED := $(filter-out ENGINE_WORKERS RAY_ADDRESS,$(GIVEN))
 NAMED   := $(shell all=$$(printf '%s+' $(foreach v,$(filter-out demo,$(PROFILE)),$(call quoted,$(v))) $(foreach v,$(CHANGED),$(call quoted,$(v)-$(subst +,++,$($(v)))))); \
 	all=$${all%+}; name=$$(printf %s "$$all" | tr ' ;:/' '-+--' | LC_ALL=C tr -cd 'A-Za-z0-9_.,=+-' | tr -s . | cut -c1-60); \
@@ -59,10 +57,11 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
 THERE     := $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt))))
 $(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
-FIRST     := $(filter $(addprefix %0_,$(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))),$(NOTEBOOKS))
+STUDIES   := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
+FIRST     := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
 STUDIED   := $(if $(STUDY),$(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(FIRST))
 $(if $(filter plan ask view,$(MAKECMDGOALS)),$(if $(STUDIED),,$(error there is no study $(STUDY): give one of $(FIRST), or its number)))
-$(if $(SAMPLES),$(if $(shell case $(call quoted,$(SAMPLES)) in (*[!0-9]*) echo yes;; esac),$(error SAMPLES is a whole number, 0 for all, not $(SAMPLES))))
+$(if $(shell case $(call quoted,$(SAMPLES)) in (*[!0-9]*) echo no;; esac),$(error SAMPLES is a whole number, 0 for all, not $(SAMPLES)))
 ALL       := $(filter all plan ask,$(MAKECMDGOALS))
 ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
 VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
@@ -78,7 +77,6 @@ all: $(HERE)/report/index.html  ## run every notebook, draw every figure, write 
 	@echo; cat $(DONE)/*.txt; echo "Report: $(HERE)/report/index.html   figures: $(if $(filter default,$(RUN)),figures,$(HERE)/figures)/   tables: $(HERE)/tables/"
 
 # ---- environment -------------------------------------------------------------------------------
-
 # All but torch and what it brings is pinned with hashes. Torch comes first, by pip, which finds the
 # build for this machine; the builds of one version are many, and not all stand in one index.
 torch = $(PIP) --no-compile $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
@@ -120,11 +118,9 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes 
 	  $(addprefix --no-emit-package ,torchvision torchaudio torchcodec triton)  # CUDA builds, which break its import
 
 # ---- notebooks ---------------------------------------------------------------------------------
-
 # A notebook depends on its study's folder in lib/, the study's data, and what all studies share: a
 # change in one study runs that study again, what reads its answers, and no other. A study's notebooks
 # have its name in theirs; an audit reads only what a paper printed; the map and the synthesis read all.
-STUDIES    := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
 SHARED     := $(wildcard lib/ingroup/*.* lib/ingroup/inference/*.py lib/ingroup/stats/*.py lib/ingroup/commands/run.py lib/ingroup/commands/parameters.py \
 	data/sample/* data/stimuli/*.* data/published/*.* data/models/*.* data/models/*/*.* notebooks/profiles/$(PROFILE).yaml)
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
@@ -138,8 +134,7 @@ before_60_synthesis = $(FIRST)
 before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(1),$(filter %0_$(call named,$(1)),$(NOTEBOOKS)))))
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
 earlier     = $(if $(ALL),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
-# A server's failed calls are asked again, files of yours may have changed, and a name that was given may
-# be that of other parameters, too: such a run always runs.
+# What always runs: a server's failed calls, files of yours, a name that may be that of other parameters.
 AGAIN      := $(if $(filter openai replay,$(USED))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
 	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN)),again)
 
@@ -177,7 +172,6 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
 # ---- work --------------------------------------------------------------------------------------
-
 test: $(READY)  ## the tests, about four minutes on two free cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
