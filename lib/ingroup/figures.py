@@ -37,6 +37,7 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
+# What would change the bytes.
 _UNSAID = {"pdf": ("CreationDate", "Producer", "Creator"), "png": ("Software",), "svg": ("Date",)}
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
@@ -131,11 +132,10 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         lines = textwrap.fill(note, width=int(22 * fig.get_figwidth()))
         fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
     for kind in OWN.get("format", "pdf,png").replace(" ", "").split(","):
-        unsaid = _UNSAID.get(kind, ())  # they would change the bytes
         file = Path(OWN.get("out", folder)) / f"{name}.{kind}"
         file.parent.mkdir(parents=True, exist_ok=True)
         drawn = io.BytesIO()  # no half of a figure is left where a run is stopped
-        fig.savefig(drawn, format=kind, metadata=dict.fromkeys(unsaid))
+        fig.savefig(drawn, format=kind, metadata=dict.fromkeys(_UNSAID.get(kind, ())))
         file.write_bytes(drawn.getvalue())
     fig.set_layout_engine("none")  # to be shown as it was saved, not laid out again
     plt.close(fig)

@@ -292,4 +292,6 @@ def test_a_run_s_stored_answers_are_written_and_shown(tmp_path, monkeypatch, cap
     said = capsys.readouterr().out
     assert "1 logs" in said
     assert "2 calls have no answers yet" in said
+    assert view.main([*line, "--bundle", str(tmp_path)]) == 2
+    assert "BUNDLE is a new folder, found" in capsys.readouterr().err
     assert view.main([*line[:2], "../../evil"]) == 2

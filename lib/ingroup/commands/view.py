@@ -66,10 +66,7 @@ def _sample(call: Call, row: Any, text: Any, read: dict[str, Any]) -> EvalSample
     for name, level in trial.condition.items():  # those of a named tuple by its own names
         asked |= level._asdict() if hasattr(level, "_asdict") else {name: level}
     return EvalSample(
-        id=row.trial,
-        epoch=call.round,
-        input=trial.messages,
-        target=read.get("correct", ""),
+        id=row.trial, epoch=call.round, input=trial.messages, target=read.get("correct", ""),
         messages=[*trial.messages, *said],
         output={"model": row.model or call.model, "choices": choices, "error": row.error or None},
         scores={
@@ -78,7 +75,7 @@ def _sample(call: Call, row: Any, text: Any, read: dict[str, Any]) -> EvalSample
             if value not in (None, "", {}, [])
         },
         metadata={"asked": call.way, **call.labels, **asked, **read},
-    )
+    )  # fmt: skip
 
 
 def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
@@ -139,6 +136,8 @@ def main(arguments: list[str] | None = None) -> int:
     names = options.notebooks or plannable()
     options.shared |= len(names) > 1
     try:
+        if options.bundle and os.path.exists(options.bundle):
+            raise InputError(f"BUNDLE is a new folder, found {options.bundle}: give another name")
         rule_of = {}
         for name in names:
             ran = None if options.set else notebook.ran(name, options.run)
