@@ -8,7 +8,7 @@ from ingroup import paths
 from ingroup.inference import EngineError
 from ingroup.inference.vllm_engine import VLLMEngine
 
-HOW = "with a GPU install the extra, .*; without one make test-vllm makes an environment"
+HOW = "give make ENGINE=vllm, or .*@vllm, and it adds vLLM to .venv, or without a GPU"
 
 
 class Broken:
