@@ -175,7 +175,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     answered(here, paths.RESPONSES, "vllm")
     capsys.readouterr()
     assert ask([gone, here], {}) == [here]
-    assert capsys.readouterr().err == ("not stored, and not asked for: 1 calls, n P over choices\n")
+    assert capsys.readouterr().err == ("not stored, and not asked for: n P over choices\n")
     # Half of them, or those to another question, are none.
     part = answered(gone, paths.RESPONSES, "vllm")
     assert ask([gone], {}) == [gone]
@@ -183,7 +183,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     (part / "manifest.json").write_text(json.dumps(manifest | {"sampling_choices": ["0", "2"]}))
     assert ask([gone, here], {}) == [here]
     next(here.folder.glob("part-00000*")).unlink()
-    with pytest.raises(StoreError, match="not stored, and not asked for: 2 calls, n P over ch"):
+    with pytest.raises(StoreError, match="not stored, and not asked for: n P over ch"):
         ask([gone, here], {})
 
 

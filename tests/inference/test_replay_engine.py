@@ -231,8 +231,8 @@ GOOD = "system_prompt\tuser_input\tresponse\n"
         ("a.json", '{"k": {"answer": "A"}}', "a.json, key 'k': found {'answer': 'A'}, expected"),
         ("a.json", '{"k": {"prompt": "p", "answer": 4}}', "found answer 4, expected a text"),
         ("a.json", '{"k": {"prompt": "p"}}', "holds no recording"),
-        ("a.txt", "85", "no recordings at .*a.txt; expected a .tsv, .csv, .json or .eval"),
-        (".a.csv", "prompt,response\n", "there are no recordings at"),
+        ("a.txt", "85", "a.txt holds no recordings; expected a .tsv, .csv, .json or .eval"),
+        (".a.csv", "prompt,response\n", "holds no recordings; expected"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, sentence):
@@ -249,7 +249,7 @@ def test_a_pattern_chooses_among_the_files_of_a_folder(tmp_path):
         table(tmp_path / f"{name}.csv", [(name[-2:], name)])
     engine = ReplayEngine(tmp_path / "GPT-4-*", "m")
     assert texts(engine, [chat("ID"), chat("OT")]) == ["GPT-4-ID", "GPT-4-COT"]
-    with pytest.raises(EngineError, match="there are no recordings at"):
+    with pytest.raises(EngineError, match="holds no recordings; expected"):
         ReplayEngine(tmp_path / "Llama-*", "m")
 
 
@@ -283,7 +283,7 @@ def test_recordings_are_not_asked_over_choices(tmp_path):
 
 def test_what_cannot_start_says_so(tmp_path):
     for place in (tmp_path / "nothing", tmp_path / "nothing.tsv", tmp_path):
-        with pytest.raises(EngineError, match="there are no recordings at"):
+        with pytest.raises(EngineError, match="holds no recordings; expected"):
             ReplayEngine(place, "m")
 
 

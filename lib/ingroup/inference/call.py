@@ -182,7 +182,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                 fill(call.design, engine, store, call.sampling, call.title)
     if absent:
         titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
-        told = f"not stored, and not asked for: {len(absent)} calls, {titles}"
+        told = f"not stored, and not asked for: {titles}"
         if len(absent) == len(calls):
             raise StoreError(told)
         print(told, file=sys.stderr)

@@ -170,7 +170,7 @@ def _find(place: Path) -> list[Path]:
         )
     if not files or not files[0].is_file():
         expected = "a .tsv, .csv, .json or .eval file, or a folder of them"
-        raise EngineError(f"there are no recordings at {place}; expected {expected}")
+        raise EngineError(f"{place} holds no recordings; expected {expected}")
     return files
 
 
