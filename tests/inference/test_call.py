@@ -165,7 +165,7 @@ def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):
     shard = next(folder.glob("part-00000*"))
     shard.write_bytes(shard.read_bytes()[:-1])
     capsys.readouterr()
-    with pytest.raises(StoreError, match="not stored, and not asked for: 1 calls"):
+    with pytest.raises(StoreError, match="not stored, and not asked for: m over choices"):
         ask([called(plan, engine="stored")], {})
     assert capsys.readouterr().err == f"{shard} is damaged\n"
 
@@ -185,6 +185,9 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     next(here.folder.glob("part-00000*")).unlink()
     with pytest.raises(StoreError, match="not stored, and not asked for: n P over ch"):
         ask([gone, here], {})
+    five = [called(plan, f"m{number}", engine="stored") for number in range(5)]
+    with pytest.raises(StoreError, match="m0 over choices; m1 .*; m2 over choices and 2 more$"):
+        ask(five, {})
 
 
 def test_one_that_was_asked_over_choices_is_analysed_by_that(plan):

@@ -181,7 +181,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                 store = open_store(call.folder, call.design, engine, call.sampling)
                 fill(call.design, engine, store, call.sampling, call.title)
     if absent:
-        titles = "; ".join(call.title for call in absent[:3]) + ("; ..." if absent[3:] else "")
+        named, more = "; ".join(call.title for call in absent[:3]), len(absent) - 3
+        titles = named + f" and {more} more" * (more > 0)
         told = f"not stored, and not asked for: {titles}"
         if len(absent) == len(calls):
             raise StoreError(told)
