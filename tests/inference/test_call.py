@@ -186,7 +186,7 @@ def test_what_is_only_stored_is_left_out_where_it_is_not_here(plan, capsys):
     with pytest.raises(StoreError, match="not stored, and not asked for: n P over ch"):
         ask([gone, here], {})
     five = [called(plan, f"m{number}", engine="stored") for number in range(5)]
-    with pytest.raises(StoreError, match="m0 over choices; m1 .*; m2 over choices and 2 more$"):
+    with pytest.raises(StoreError, match=r"m0 over choices; m1 .*; m2 over choices and 2 more$"):
         ask(five, {})
 
 

@@ -36,7 +36,8 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
         if never := np.count_nonzero(missing.all(axis=2)):
             cells = f"{never} of {missing[..., 0].size} cells have no rating of any event"
             raise ValueError(f"{cells}: ask or record them, or name other CATEGORIES")
-        raise ValueError(f"every one of the {lost.size} events is lost listwise: use 'pairwise'")
+        lacking = f"every one of the {lost.size} events lacks an answer"
+        raise ValueError(f"{lacking}; EXCLUSION=pairwise leaves out single answers")
     return values[:, :, ~lost]
 
 
