@@ -55,8 +55,8 @@ NOTEBOOKS := $(patsubst notebooks/%.ipynb,%,$(wildcard notebooks/[0-9]*.ipynb))
 NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
-THERE     := $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt))))
-$(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(strip $(THERE)),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
+THERE     := $(strip $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt)))))
+$(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(THERE),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
 STUDIES   := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
 FIRST     := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
 STUDIED   := $(if $(STUDY),$(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(FIRST))
@@ -157,7 +157,7 @@ $(if $(ONLY),$(foreach v,$(DRAWN),$(eval export FIGURE_$(v) = $$($(v))))$(foreac
 figures: $(foreach n,$(patsubst $(DONE)/%.txt,redraw_%,$(wildcard $(DONE)/[0-9]*_*.txt)),$(if $(ONLY),$(if $(strip $(foreach f,$(ONLY),$(findstring $(firstword $(subst /, ,$(f))),$(n)))),$(n)),$(n)))  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name> MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done; of all studies, or STUDY=10
-	@$(PY) -m ingroup.commands.plan $(STUDIED) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) --shared
+	@$(PY) -m ingroup.commands.plan $(STUDIED) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) $(if $(STUDY),,--shared)
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
 	@$(RUN_PY) -m ingroup.commands.run --ask $(if $(STUDY),$(STUDIED),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
 view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
@@ -172,7 +172,7 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
 # ---- work --------------------------------------------------------------------------------------
-test: $(READY)  ## the tests, about four minutes on two free cores
+test: $(READY)  ## the tests, four to six minutes on two cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VIEW)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
@@ -188,7 +188,7 @@ check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/
 	@$(PY) bench/bench.py $(VLLM)/bin/python
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
-bench-gpu: $(RUN_READY)  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
+bench-gpu: $(if $(shell command -v nvidia-smi 2>/dev/null),$(RUN_READY),$(READY))  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
 calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated (minutes)
 bench-scale bench-gpu calibration:
 	@$(<D)/bin/python bench/$(@:bench-%=%).py

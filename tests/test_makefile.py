@@ -231,6 +231,14 @@ def fresh(tmp_path):
     return tmp_path
 
 
+def test_what_ran_and_of_one_study_what_it_takes(fresh, done):
+    assert "no run is there yet: make all\n" in make(fresh, "runs").stdout
+    shared = {
+        study: "--shared" in make(done, "-n", "plan", study).stdout for study in ("STUDY=10", "A=1")
+    }
+    assert shared == {"STUDY=10": False, "A=1": True}
+
+
 @pytest.mark.parametrize("goal", ["10", "all", "plan"])
 def test_a_wrong_name_makes_no_environment(fresh, goal):
     said = []

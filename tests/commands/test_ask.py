@@ -26,9 +26,18 @@ def engines(tmp_path, only_real_recordings, monkeypatch):
 def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert run.main(GIVEN) == 0
     assert engines == [("transformers", "calibrant")]
-    assert capsys.readouterr().out == "3 calls, 948 prompts are answered and stored\n"
+    assert capsys.readouterr().out == "948 of 948 prompts are answered and stored, 0 failed\n"
     stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
     assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
+
+
+def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
+    def make(*_, **__):
+        return Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
+
+    monkeypatch.setattr(call, "make_engine", make)
+    assert run.main(GIVEN) == 0
+    assert capsys.readouterr().out == "848 of 948 prompts are answered and stored, 100 failed\n"
 
 
 def test_a_mistake_is_one_sentence(engines, capsys):

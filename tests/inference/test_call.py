@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from shutil import copy
 
 import pytest
 
@@ -9,6 +10,7 @@ from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
 from toy import Toy, numbers, run
 
+MODELS = paths.MODELS  # the real ones
 CHOICES = Sampling(choices=("0", "1"))
 CHOSEN = Reply("1", "stop", 10, 4, 1, probabilities=(0.25, 0.75), mass=(0.5,))
 
@@ -23,6 +25,8 @@ def roots(tmp_path, monkeypatch):
     """Responses and recordings of the test's own, and no engine: what makes one fails."""
     for name in ("RESPONSES", "RECORDINGS", "MODELS", "MADE"):
         monkeypatch.setattr(paths, name, tmp_path / name)
+    (tmp_path / "MODELS").mkdir()
+    copy(MODELS / "models.csv", tmp_path / "MODELS")
 
     def fail(name, model, **options):
         raise AssertionError(f"an engine {name} was made of {model}")
@@ -158,6 +162,15 @@ def test_a_model_that_was_trained_anew_is_refused(plan):
     paths.MADE.mkdir()
     folder.rename(paths.MADE / "m")
     assert ask([one], {}) == [one]  # weights that were made here need not be those that answered
+
+
+def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
+    folder = answered(called(plan), paths.RESPONSES, "vllm")
+    folder.parent.rename(folder.parent.with_name("other@vllm"))
+    with pytest.raises(StoreError, match="not stored, and not asked for: other over choices"):
+        ask([called(plan, "other", "stored")], {})
+    said = "other@vllm/P0+choices/manifest.json differs in model from what is asked\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):

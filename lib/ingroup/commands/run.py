@@ -18,7 +18,7 @@ from typing import Any
 
 from ingroup import paths
 from ingroup.commands.parameters import calls_of, command_line, defaults, parameters_of
-from ingroup.inference import EngineError, StoreError, ask, kept
+from ingroup.inference import EngineError, StoreError, ask, kept, stored
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -110,8 +110,10 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     if not all(call.settled for call in calls):  # texts that come first
         ask([call for call in calls if call.settled], parameters)
         calls = calls_of(notebook, parameters)
-    sizes = [len(call.design) for call in ask(calls, parameters)]
-    return f"{len(sizes)} calls, {sum(sizes):,} prompts are answered and stored"
+    done = ask(calls, parameters)
+    trials = sum(len(call.design) for call in done)
+    failed = sum(len(stored(call).state()[1]) for call in done)
+    return f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
 
 
 def _stop(*_: Any) -> None:

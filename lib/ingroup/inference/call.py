@@ -182,8 +182,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                 fill(call.design, engine, store, call.sampling, call.title)
     if absent:
         named, more = "; ".join(call.title for call in absent[:3]), len(absent) - 3
-        titles = named + f" and {more} more" * (more > 0)
-        told = f"not stored, and not asked for: {titles}"
+        told = f"not stored, and not asked for: {named}" + f" and {more} more" * (more > 0)
         if len(absent) == len(calls):
             raise StoreError(told)
         print(told, file=sys.stderr)
@@ -206,8 +205,13 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     folder, recorded = models.folder(call.model), paths.RECORDINGS in file.parents
     if folder and (not recorded or paths.MODELS in folder.parents):
         known["revision"] = revision(folder)  # it may have been trained anew
-    if call.engine == STORED and any(there.get(k) != v for k, v in (asked | known).items()):
-        return False
+    if call.engine == STORED:
+        names = call.model, there.get("model", call.model)
+        one, other = (models.find(name) or Path(name).name for name in names)
+        differ = [k for k, v in (asked | known).items() if there.get(k) != v]
+        if differ := ["model"] * (one != other) + differ:
+            print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
+            return False
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known)
     missing, failed, damaged = store.state()

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from threading import Thread
@@ -131,7 +132,8 @@ def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[l
     shared = 0
     for place in sorted(range(len(prompts)), key=prompts.__getitem__):
         alone = len(prompts[place]) - 1
-        common = min(shared, alone, _common(prompts[place], prompts[batch[0]]) if batch else 0)
+        begin = os.path.commonprefix([prompts[i] for i in (place, *batch[:1])])  # noqa: RUF071 (ids)
+        common = min(shared, alone, len(begin))
         ends = len(batch) >= least and len(batch) * (shared - common) > common
         if len(batch) == size or ends:
             yield batch, shared
@@ -140,12 +142,6 @@ def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[l
         batch.append(place)
     if batch:
         yield batch, shared
-
-
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    """Length of the common prefix."""
-    shorter = min(len(a), len(b))
-    return next((i for i in range(shorter) if a[i] != b[i]), shorter)
 
 
 def tokens(

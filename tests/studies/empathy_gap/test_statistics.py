@@ -49,9 +49,7 @@ def test_exclusion_equals_a_loop_over_events(values):
 
 
 def test_what_leaves_no_event_is_an_error():
-    with pytest.raises(
-        ValueError, match="every one of the 3 events lacks an answer; EXCLUSION=pairw"
-    ):
+    with pytest.raises(ValueError, match="all 3 events lack an answer: EXCLUSION=pairw"):
         exclude(VALUES)
     never = VALUES.copy()
     never[0, 1] = NAN

@@ -36,8 +36,7 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
         if never := np.count_nonzero(missing.all(axis=2)):
             cells = f"{never} of {missing[..., 0].size} cells have no rating of any event"
             raise ValueError(f"{cells}: ask or record them, or name other CATEGORIES")
-        lacking = f"every one of the {lost.size} events lacks an answer"
-        raise ValueError(f"{lacking}; EXCLUSION=pairwise leaves out single answers")
+        raise ValueError(f"all {lost.size} events lack an answer: EXCLUSION=pairwise keeps others")
     return values[:, :, ~lost]
 
 
