@@ -112,9 +112,8 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
     rounding = tolerance(printed)
     table["tolerance"] = rounding + np.asarray(spread, dtype=float)
     near = [table["difference"].abs() <= t + FLOAT_ERROR for t in (rounding, table["tolerance"])]
-    table["verdict"] = np.select(
-        near, ["agrees within rounding", "agrees within chance"], "differs"
-    )
+    said = ["agrees within rounding", "agrees within chance"]
+    table["verdict"] = np.select(near, said, "differs")
     table.loc[table["difference"].isna(), "verdict"] = "nothing to compare"
     return table
 
