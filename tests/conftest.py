@@ -5,6 +5,7 @@ import sys
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -16,6 +17,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 if "PYTEST_XDIST_WORKER" not in os.environ and not any("check_" in a for a in sys.argv):
     OWN = tempfile.TemporaryDirectory(prefix="ingroup-")  # goes with this process
     os.environ.setdefault("INGROUP_BUILD", OWN.name)
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 # A worker takes a file at a time, in order: the long ones first, so that both end together.
 LONG = ("test_notebooks", "test_audit", "test_planted")

@@ -296,7 +296,7 @@ def test_every_check_can_fail(findings, tmp_path):
 
 
 @given(st.floats(-90, 90), st.floats(-90, 90), st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_rounding_alone_never_contradicts(a, b, digits):
     """A difference printed from exact terms against the printed terms."""
     half = 0.5 * 10.0**-digits

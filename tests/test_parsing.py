@@ -128,7 +128,7 @@ def test_bare_numbers_read_the_same_under_both_rules():
             assert parse_rating(f"{number}", 0, 100, rule) == (number, OK)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(REPLIES, SCALES)
 @example("1e400", (0, 100))
 @example("0/0", (0, 100))
@@ -142,7 +142,7 @@ def test_sound_gives_a_value_in_range_or_a_reason_whatever_the_text(text, scale)
         assert math.isnan(value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(categories=["L", "P", "Zs"]), max_size=30), st.integers(0, 100))
 def test_sound_takes_no_number_that_the_text_does_not_hold(noise, number):
     """Words around one bare number may hide it, but never turn it into another."""
@@ -150,7 +150,7 @@ def test_sound_takes_no_number_that_the_text_does_not_hold(noise, number):
     assert status != OK or value == number
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(REPLIES)
 @example("9" * 5000)
 @example("I'm not rating")

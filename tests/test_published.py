@@ -80,7 +80,7 @@ def test_tolerance_follows_the_last_digit():
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_rounded_number_agrees_with_itself(value, digits):
     printed = pd.Series([f"{value:.{digits}f}"])
     assert published.compare(printed, value)["verdict"].iloc[0] == "agrees within rounding"

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax
 
@@ -63,7 +63,6 @@ answers = st.lists(
 end_tokens = st.lists(st.integers(4, 6), min_size=1, max_size=3)
 
 
-@settings(deadline=None)
 @given(answers, end_tokens, st.integers(0, 2**32 - 1))
 def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
     rng = np.random.default_rng(seed)

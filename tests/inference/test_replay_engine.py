@@ -110,7 +110,7 @@ def test_giebench_results(tmp_path):
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 
 
-@rules(max_examples=20, deadline=None)
+@rules(max_examples=20)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT)))
 @example([("You are a person.\n", '"It was \tbad"\n', text) for text in QUIRKS])
 def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):

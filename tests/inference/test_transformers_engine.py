@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from scipy import stats
@@ -363,7 +363,6 @@ def test_a_trial_has_a_seed_of_its_own():
 prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(prompts, st.integers(1, 9), st.integers(1, 9))
 def test_batches_hold_every_prompt_once_and_what_they_say_is_shared(prompts, size, least):
     seen = []

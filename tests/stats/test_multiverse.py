@@ -13,7 +13,7 @@ from ingroup.stats.paired import adjust
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_as_many_paths_as_the_product_of_the_options(sizes):
     choices = {f"choice {k}": list(range(size)) for k, size in enumerate(sizes)}

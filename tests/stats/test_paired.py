@@ -164,7 +164,7 @@ def test_adjust_by_hand():
     assert np.isnan(adjust([np.nan, np.nan], "holm")).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from([0, 1e-9, 0.01, 0.02, 0.3, 1]), min_size=1))
 def test_adjust_against_statsmodels(pvalues):
     with patch("gc.collect"):  # theirs collects garbage at every call, half a second each

@@ -46,7 +46,7 @@ def null_variance(matrix, same):
     return float((row + column + interaction / (len(matrix) - 1)) / (len(matrix) - 1))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32), st.lists(st.sampled_from("abc"), min_size=2, max_size=4), st.floats(0, 1)
 )
@@ -134,7 +134,7 @@ def test_null_interval_is_of_the_null():
     assert high < result.statistic
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.floats(-50, 50), st.floats(0.01, 100))
 def test_shift_and_scale_leave_the_pvalue(seed, shift, scale):
     matrix, same = random_matrix(18, seed), same_group(RACE)

@@ -190,7 +190,7 @@ def test_brittleness_between_groups_against_scipy(phrasings, ddof):
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(answers, st.integers(-40, 40), st.permutations(range(5)), st.permutations(range(3)))
 def test_shift_swap_and_order(ratings, shift, scenarios, wordings):
     control, group = ratings

@@ -37,7 +37,7 @@ def test_the_rule_and_the_scale_reach_the_parser():
     np.testing.assert_array_equal(one_row(texts, 10, rule="released").values.ravel(), [0, 85, 8])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_block_equals_a_loop_over_its_rows(data):
     """Any trials absent, in parts of any size and order, each with categories of its own."""

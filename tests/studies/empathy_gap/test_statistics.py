@@ -29,7 +29,7 @@ NAN = np.nan
 VALUES = np.array([[[10, 20, 30], [40, NAN, 60]], [[NAN, 80, 90], [100, NAN, NAN]]])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     hnp.arrays(
         float,
@@ -71,7 +71,7 @@ def test_cell_means_by_hand():
         cell_means(VALUES[:, :, :1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(float, (3, 4), elements=st.integers(0, 10_000).map(lambda n: n / 100)))
 def test_zscore_equals_the_formula(matrix):
     assume(np.ptp(matrix) > 0)

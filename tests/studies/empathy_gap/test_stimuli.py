@@ -187,7 +187,7 @@ def uneven(folder: Path, sizes: dict[str, int]) -> str:
     return write(folder / "events.tsv", *lines)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_sample_is_balanced_and_keeps_the_order(tmp_path_factory, data):
     sizes = data.draw(st.dictionaries(st.sampled_from(EMOTIONS), st.integers(1, 7), min_size=1))

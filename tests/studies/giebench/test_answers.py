@@ -123,7 +123,7 @@ def test_quirks_of_the_released_code(gap):
         assert parse_verdict(text, "released") == (expected, OK), text
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(TEXTS)
 @example("[[A]] [[[B]]] [[A]]")
 @example("[[[[A]]]] [[B]] [[A]]")
@@ -152,7 +152,7 @@ def slow_released(text):
     return ""
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS)
 @example("\ud800[[A]]")
 @example("[[ﷺ]]")
@@ -166,14 +166,14 @@ def test_sound_gives_a_letter_that_stands_in_the_text_or_a_reason(text):
         assert letter == ""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.sampled_from("ABCD"))
 def test_a_last_sentence_decides(text, letter):
     """Whatever came before."""
     assert parse_verdict(f"{text}.\nMy verdict is this one.\n[[{letter}]]") == (letter, OK)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.characters(exclude_characters="[]", exclude_categories=["Cs"]), max_size=20))
 def test_both_rules_read_a_single_verdict_the_same(noise):
     text = f"{noise} [[C]] is best. {noise}"

@@ -163,7 +163,7 @@ SIGNS = st.sampled_from(['"', "user", "assistant", ":", "{", "}", "\\", "\n", "?
 PIECES = st.lists(SIGNS | st.text(st.characters(), max_size=5), max_size=30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(PIECES.map("".join))
 def test_no_text_raises_and_what_is_found_can_be_written(text):
     topics, missing = parse_topics(text)

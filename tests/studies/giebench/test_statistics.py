@@ -160,7 +160,7 @@ def test_holm_over_categories():
     holds(table, p=[*p, stats.binomtest(23, 27).pvalue], p_holm=[2 * p[0], 3 * p[1], 1, np.nan])
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.lists(st.tuples(*[st.integers(0, 8)] * 4).filter(any), min_size=1, max_size=3))
 def test_gains_and_losses_are_the_change(categories):
     answers = pd.concat([counted(("Raw", "COT"), *c, f"c{k}") for k, c in enumerate(categories)])
@@ -249,7 +249,7 @@ def test_consistency_by_hand():
     assert table["consistent"].tolist() == [0, 0]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.data(), st.sampled_from("ABCD"), st.integers(1, 6))
 def test_extreme_judges_under_rotation(data, letter, items):
     # One that always says the same letter: a quarter right, all at one position, never consistent.

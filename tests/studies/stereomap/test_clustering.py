@@ -68,7 +68,7 @@ def test_clusters_have_the_numbers_of_the_groups_that_the_paper_names_them_by():
     assert result.centroids["anchor"].tolist() == ["Homeless", "", "", "Elderly"]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.integers(0, 1000), st.permutations(range(12)))
 def test_order_of_groups_changes_no_label(seed, order):
     means = maps(np.random.default_rng(seed).uniform(1, 5, (12, 2)))

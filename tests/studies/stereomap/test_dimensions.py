@@ -73,7 +73,7 @@ def test_a_cluster_is_the_mean_of_its_groups(toy):
     assert even.n.tolist() == [4] * 3 + [2] * 3
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from([*WORDS, "no"])), max_size=20))
 def test_scores_against_plain_loops(toy, rows):
     given = {g: [k for h, k in rows if h == g] for g, _ in rows}

@@ -42,7 +42,7 @@ def test_variation_by_hand():
     assert table["group_max"].tolist() == ["a", "b"]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.integers(1, 9))
 def test_variation_against_scipy_and_without_unit(values, factor):
     scores = pd.DataFrame({"group": "a", "round": 1, "x": values, "y": np.multiply(values, factor)})
@@ -84,7 +84,7 @@ words = st.lists(st.sampled_from(list("abcde.")), min_size=1, max_size=9)
 corpora = st.lists(words.map(" ".join), min_size=2, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corpora, st.integers(1, 5))
 def test_self_bleu_against_sacrebleu(texts, order):
     options = {"smooth_method": "floor", "smooth_value": 0.1, "max_ngram_order": order}
@@ -109,7 +109,7 @@ def test_entropy_by_hand():
     assert ngram_entropy(["so, so"], 1) == pytest.approx(log2(3) - 2 / 3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(corpora, st.integers(1, 2))
 def test_entropy_against_scipy(texts, n):
     split = [text.split() for text in texts]

@@ -114,7 +114,7 @@ def test_no_text_becomes_a_formula(text, cell):
     assert harmless(text) == cell
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text(alphabet=st.sampled_from("=+-@\t\r\n \"',;|aé1\x00"), max_size=12))
 def test_no_cell_begins_with_a_sign_however_a_spreadsheet_cuts(text):
     table = replies(("a",), ("p",), 1).assign(reply=text, keywords=text)
@@ -294,7 +294,7 @@ def test_a_unit_with_more_marks_weighs_more():
     assert alpha == pytest.approx(0)  # (2/5 of 1/2) by 1/5, the variance of 1, 0, 1, 1, 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(2, 9), st.integers(2, 5), st.integers(0, 2**32 - 1))
 def test_alpha_of_a_full_table_is_kappa_but_for_the_size(units, raters, seed):
     marks = np.random.default_rng(seed).choice([0, 1], (units, raters))

@@ -221,7 +221,7 @@ def test_no_list(text):
     assert parse_keywords(text, 3) == ((), (), REFUSED if refuses else UNPARSABLE)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, st.integers(1, 6))
 @example("1. \ud800\n2. a", 1)
 def test_any_text_gives_keywords_that_stand_in_it_or_none(text, n):
@@ -239,7 +239,7 @@ WORDS = ["caring", "kind", "risk taker", "hard-working", "old", "well off", "bra
 NAMES = st.lists(st.sampled_from(WORDS), min_size=3, max_size=6, unique=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     NAMES, st.sampled_from(["{}. {}: as is", "{}) **{}** - as is", "{}. {}\nas is said of many"])
 )

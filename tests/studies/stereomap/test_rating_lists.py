@@ -232,7 +232,7 @@ def test_statuses_and_another_scale():
     assert reads(parse_ratings(text, WORDS, 0, 10)) == [8, 0, OUTSIDE]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, WORD_LIST)
 @example("Friendly: \ud800 4", ["Friendly"])
 def test_any_text_gives_a_value_on_the_scale_or_a_reason(text, words):
@@ -250,7 +250,7 @@ def test_any_text_gives_a_value_on_the_scale_or_a_reason(text, words):
 NUMBERS = st.integers(4, 20).map(lambda quarter: quarter / 4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(NUMBERS, min_size=3, max_size=3),
     st.sampled_from(["{}: {:g}", "- **{}:** {:g}/5", "| {} | {:g} |", "{} ({:g} out of 5)"]),
