@@ -91,16 +91,16 @@ def claims(
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; the groups of a category are a family."""
+    calls = _calls(parameters, model)
 
     def read(category, run, parsing):
-        calls = _calls(parameters, model, run)
-        found = {call.labels["category"]: cubes(load(call, parsing)) for call in calls}
+        found = {c.labels["category"]: cubes(load(c, parsing)) for c in calls if c.round == run}
         every = [part[stimuli.CONTROL] for part in found.values()]
         own = found[category]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
 
     runs: dict[str, list[int]] = {}
-    for call in (calls := _calls(parameters, model)):
+    for call in calls:
         runs.setdefault(call.labels["category"], []).append(call.labels["run"])
     tables = []
     for category, numbers in runs.items():
