@@ -248,6 +248,11 @@ def test_numbers_are_counted_by_verdict_and_where_few_are_alike_with_their_rows(
         "printed: 5 of 6 agrees, 1 of 6 differs (printed_versus_here.csv, line 6)"
     ]
     assert report.counted(tmp_path / "nowhere") == []
+    for pipeline in ("exact", "2 of 3"):  # where it is, what is not as planted is the model's
+        planted = pd.DataFrame({"pipeline": ["exact", pipeline], "verdict": "not as planted"})
+        planted.to_csv(tmp_path / "planted_versus_here.csv", index=False)
+        told = "planted: 2 of 2 not as planted" + ", the pipeline is exact" * (pipeline == "exact")
+        assert told in report.counted(tmp_path)
 
 
 def test_a_page_is_listed_with_what_its_run_counted(project):

@@ -80,11 +80,12 @@ def counted(folder: Path) -> list[str]:
     found = []
     for kind, name in VERSUS.items():
         if (folder / f"{name}.csv").exists():
-            said, parts = verdicts(read_table(folder, name)), []
+            said, parts = verdicts(table := read_table(folder, name)), []
             for verdict, rows in said[said != ""].groupby(said, sort=False):
                 lines = ", ".join(str(row + 2) for row in rows.index)  # under the header, from 1
                 few = f" ({name}.csv, line {lines})" if len(rows) <= 3 < len(said) else ""
                 parts.append(f"{len(rows)} of {len(said)} {verdict}{few}")
+            parts += ["the pipeline is exact"] * ({*table.get("pipeline", ())} == {"exact"})
             found.append(f"{kind}: {', '.join(parts)}")
     return found
 

@@ -153,12 +153,11 @@ def kept(calls: Iterable[Call]) -> int:
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
-    One engine a model, with the options that the notebook's ``parameters`` name, closed when its
-    calls are done; none is made where nothing is missing. Returns the calls that are answered:
-    those of the engine "stored" whose answers are not here, and rounds of which recordings hold
-    nothing, are left out, and named in a line. EngineError where an engine cannot start or gives
-    up; the stores keep what they have. StoreError where all are left out, a store answers something
-    else or cannot be written; ValueError where a call is not settled.
+    One engine a model, where something is missing, with the options that the ``parameters`` name.
+    Returns the answered calls: those of the engine "stored" that are not here, and rounds without
+    recordings, are left out and named. EngineError where an engine cannot start or gives up; the
+    stores keep what they have. StoreError where all are left out, a store answers something else or
+    cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
