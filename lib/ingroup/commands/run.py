@@ -23,8 +23,8 @@ from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
 KERNEL = {"kernel_name": "python3", "cwd": str(paths.ROOT), "progress_bar": False}
-KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"]}
-KERNEL |= {"start_timeout": 600}  # seconds; a busy machine may need many
+# In seconds; a busy machine may need many.
+KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"], "start_timeout": 600}
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 
 
@@ -143,10 +143,9 @@ def main(arguments: list[str] | None = None) -> int:
                 raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
         else:
             parameters = parameters_of(notebook, options)
-        if options.check:
-            return 0
         if options.ask:
             print(answer(notebook, parameters))
+        if options.ask or options.check:
             return 0
         target = execute(notebook, parameters, progress, options.redraw)
     except (InputError, EngineError, StoreError) as error:

@@ -5,6 +5,7 @@ sends back the replies. Whoever asked writes them: the machines need no common d
 one writer. Every machine needs this project in the same version, and the model.
 """
 
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -143,6 +144,7 @@ def _one_line(text: object) -> str:
 def _connect(address: str) -> tuple[ModuleType, bool]:
     """Ray, connected, and whether it was not before; a connection that is there is used."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at the import
+    logging.getLogger("ray.widgets").setLevel("ERROR")  # it misses a package that nothing needs
     try:
         import ray
     except ImportError as error:
