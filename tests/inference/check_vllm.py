@@ -176,6 +176,7 @@ def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
 
 
 def test_close_frees_and_a_closed_engine_loads_again(engine, chats):
+    engine.close()  # for an empty cache
     before = engine.answer(chats[:2], GREEDY)
     llm = weakref.ref(engine.llm)
     memory = psutil.Process().memory_info().rss
