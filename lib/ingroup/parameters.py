@@ -37,7 +37,10 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
     """The check that a function takes a value; what it raises says what is wrong."""
 
     def check(value: Any) -> Any:
-        load(value)
+        try:
+            load(value)
+        except EngineError as error:
+            raise InputError(str(error)) from error
         return value
 
     return AfterValidator(check)
@@ -65,7 +68,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     GPUS: Count
     ENGINE_WORKERS: Count
     RAY_ADDRESS: str
-    BASE_URL: str
+    BASE_URL: Annotated[str, readable(lambda url: url and address(url))]
     IN_FLIGHT: Count
     PRICE_IN: Price
     PRICE_OUT: Price
@@ -119,8 +122,3 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if recorded[1:]:
             listed = ", ".join(recorded)
             raise InputError(f"recordings have the answers of one model, found {listed}")
-        if self.BASE_URL:
-            try:
-                address(self.BASE_URL)
-            except EngineError as error:
-                raise InputError(f"BASE_URL: {error}") from error

@@ -40,6 +40,17 @@ def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
     assert capsys.readouterr().out == "848 of 948 prompts are answered and stored, 100 failed\n"
 
 
+@pytest.mark.parametrize("more", [["--ask"], []])
+def test_a_missing_key_is_said_before_anything_is_made(more, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(run, "execute", None)  # no kernel is started
+    given = ["10_empathy_gap", "--set", "MODELS=some@openai", *more]
+    assert run.main(given) == 2
+    assert capsys.readouterr().err.startswith("api.openai.com needs a key: set OPENAI_API_KEY")
+    assert run.main([*given, "--check"]) == 0  # the parameters are right
+
+
 def test_a_mistake_is_one_sentence(engines, capsys):
     assert run.main([*GIVEN, "--set", "ORDER=any"]) == 2
     assert capsys.readouterr().err == "ORDER 'any' is unknown; expected given or rotate\n"

@@ -16,14 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, command_line, defaults, parameters_of
-from ingroup.inference import EngineError, StoreError, ask, kept, stored
+from ingroup.inference import EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
 KERNEL = {"kernel_name": "python3", "cwd": str(paths.ROOT), "progress_bar": False}
-# In seconds; a busy machine may need many.
 KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"], "start_timeout": 600}
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
 
@@ -143,9 +142,15 @@ def main(arguments: list[str] | None = None) -> int:
                 raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
         else:
             parameters = parameters_of(notebook, options)
+        if options.check:
+            return 0
+        # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.
+        asked = () if options.redraw or "RATING" not in parameters else models.asked(parameters)
+        for model in (one for one in asked if one.engine == "openai"):
+            if not any(paths.RESPONSES.glob("*/*/*@openai")):
+                make_engine("openai", model.name, base_url=parameters["BASE_URL"]).close()
         if options.ask:
             print(answer(notebook, parameters))
-        if options.ask or options.check:
             return 0
         target = execute(notebook, parameters, progress, options.redraw)
     except (InputError, EngineError, StoreError) as error:

@@ -70,9 +70,8 @@ def evaluate(
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected"]
     table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
-    return table.assign(
-        stands=significant & (table.estimate > 0), reversed=significant & (table.estimate < 0)
-    )
+    above, below = table.estimate > 0, table.estimate < 0
+    return table.assign(stands=significant & above, reversed=significant & below)
 
 
 def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
@@ -80,9 +79,8 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
 
     Index `by`; numbers of paths, percent that stand or are reversed, and of the estimates.
     """
-    numbers = table.assign(
-        undefined=table.p.isna(), stands=100.0 * table.stands, reversed=100.0 * table.reversed
-    )
+    numbers = table.assign(undefined=table.p.isna(), stands=100.0 * table.stands)
+    numbers["reversed"] = 100.0 * table.reversed
     return numbers.groupby(list(by), sort=False).agg(
         paths=("stands", "size"), undefined=("undefined", "sum"),
         stands=("stands", "mean"), reversed=("reversed", "mean"),

@@ -85,9 +85,8 @@ def permutation_test(
     own = int(math.factorial(len(matrix)) ** len(permuted) > n_resamples)  # else it is among them
     # SciPy doubles the smaller tail, which is no p of |delta| where the null is skewed.
     extreme = np.count_nonzero(np.abs(null) >= abs(observed) - 1e-12 * np.abs(centred).max())
-    return PermutationTest(
-        observed, (extreme + own) / (len(null) + own), null, 1 / (len(null) + own)
-    )
+    taken = len(null) + own
+    return PermutationTest(observed, (extreme + own) / taken, null, 1 / taken)
 
 
 def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

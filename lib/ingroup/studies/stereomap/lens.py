@@ -136,6 +136,5 @@ def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
     asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}.items()
     calls = (call for call in design.calls(parameters) if asked <= call.labels.items())
-    return rating_table(
-        pd.concat(load(call, parameters["PARSING"]) for call in rated_by(model, calls))
-    )
+    tables = (load(call, parameters["PARSING"]) for call in rated_by(model, calls))
+    return rating_table(pd.concat(tables))
