@@ -18,14 +18,8 @@ LAST = ["00_map", "60_synthesis"]  # read all studies
 def done(tmp_path_factory):
     """The project's files, empty, in which everything has just run."""
     root = tmp_path_factory.mktemp("made")
-    for folder in (
-        "lib",
-        "data/stimuli",
-        "data/published",
-        "data/sample",
-        "data/models",
-        "notebooks",
-    ):
+    data = (f"data/{name}" for name in ("stimuli", "published", "sample", "models"))
+    for folder in ("lib", "notebooks", *data):
         for file in (paths.ROOT / folder).rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
                 place = root / file.relative_to(paths.ROOT)
