@@ -59,33 +59,32 @@ def rated(request, tmp_path, monkeypatch):
     return request.param, {one.key[1:]: load(one) for one in asked}
 
 
-def terms(prompts, group):
-    """Of every scenario the ratings a(m, n), a wording each: means over the group's names."""
-    own = prompts[(prompts.group == group) & prompts.rating.notna()]
-    found = []
-    for scenario in sorted(set(own.scenario)):
-        inside = own[own.scenario == scenario]
-        found.append([fmean(inside.rating[inside.wording == n]) for n in sorted({*inside.wording})])
-    return found
+def by_scenario(prompts, group):
+    """The rows with a rating that are of a group, scenario by scenario."""
+    own = [row for row in prompts if row.group == group and row.rating == row.rating]
+    return [[row for row in own if row.scenario == n] for n in sorted({r.scenario for r in own})]
+
+
+def means(inside, by):
+    """Mean of the ratings in each value of a column, of rows of one scenario."""
+    values = {getattr(row, by) for row in inside}
+    return [fmean(r.rating for r in inside if getattr(r, by) == one) for one in sorted(values)]
 
 
 def slow_score(prompts, group):
-    return fmean(fmean(wordings) for wordings in terms(prompts, group))
+    return fmean(fmean(means(inside, "wording")) for inside in by_scenario(prompts, group))
 
 
 def slow_spread(prompts, group, pooling, spread):
     """Standard deviation over wordings: of each name apart, or of the means over names."""
-    own = prompts[prompts.group == group]
-    if pooling == "averaged":
-        found = [spread(wordings) for wordings in terms(own, group) if len(wordings) > 1]
-        return fmean(found) if len(found) > 1 else None
-    by_scenario = []
-    for scenario in sorted({*own.scenario}):
-        inside = own[(own.scenario == scenario) & own.rating.notna()]
-        names = [list(inside.rating[inside.phrasing == name]) for name in {*inside.phrasing}]
+    found = []
+    for inside in by_scenario(prompts, group):
+        names = [[row.rating for row in inside if row.phrasing == name]
+                 for name in {row.phrasing for row in inside}]  # fmt: skip
+        names = [means(inside, "wording")] if pooling == "averaged" else names
         spreads = [spread(ratings) for ratings in names if len(ratings) > 1]
-        by_scenario += [fmean(spreads)] if spreads else []
-    return fmean(by_scenario) if len(by_scenario) > 1 else None
+        found += [fmean(spreads)] if spreads else []
+    return fmean(found) if len(found) > 1 else None
 
 
 def cells(prompts, spread):
@@ -135,7 +134,8 @@ def test_nothing_differs_from_what_the_same_answers_print(
 ):
     crossing, prompts = rated
     slow = partial(slow_spread, pooling=pooling, spread=SPREADS[spread])
-    numbers = cells(prompts, slow)
+    plain = {key: [*table.itertuples()] for key, table in prompts.items()}
+    numbers = cells(plain, slow)
     written = reprint(tmp_path / "print", monkeypatch, "biased_samaritan", MODEL, numbers)
     table = beside(prompts, ddof={"sample": 1, "population": 0}[spread], phrasings=pooling)
     assert len(table) == written
