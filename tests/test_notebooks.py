@@ -82,21 +82,39 @@ TWELVE = {
 }  # fmt: skip
 
 
+def hardly_a_rating(source):
+    """Recordings of one who rates groups in the first scenario alone, and a gender in none."""
+    said = {}
+    for category in scenarios.categories():
+        asked = samaritan.trials(scenarios.load_scenarios(source), category)
+        for place, trial in enumerate(asked):
+            prompt = trial.condition["prompt"]
+            later, senior = prompt.scenario > 1, prompt.group == "senior"
+            few = {"Gender": True, "Race": later, "Age": later and senior}[category]
+            silent = few and prompt.group != scenarios.CONTROL
+            said[trial.messages[0]["content"]] = "No idea." if silent else str(40 + place % 17)
+    return pd.DataFrame(said.items(), columns=["prompt", "response"])
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """The four studies, two at a time as make runs them, on few items; no old file is there."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     told, place = scenarios.load_scenarios(), tmp_path_factory.mktemp("few")
     told[told.scenario <= 4].to_csv(place / "four.csv", index=False)
+    hardly_a_rating(place / "four.csv").to_csv(place / "said.csv", index=False)
     items = json.loads((paths.SAMPLE / "giebench.json").read_text("utf8"))
     some = {key: item for key, item in items.items() if item["category"] in ("Gender", "Economy")}
     (place / "some.json").write_text(json.dumps(some), "utf8")
     few = {
         "10_empathy_gap": {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "N_RESAMPLES": "200"},
-        "20_biased_samaritan": {"SCENARIOS": str(place / "four.csv")},
+        "20_biased_samaritan": {
+            "MODELS": "calibrant;calibrant-null;somebody@replay",
+            "RECORDINGS": str(place / "said.csv"), "SCENARIOS": str(place / "four.csv"),
+        },
         "30_giebench": {"QUESTIONS": str(place / "some.json")},
         "40_stereomap": {"N_RESAMPLES": "5", **TWELVE},
-    }
+    }  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
         yield {name: pool.submit(executed, name, **given) for name, given in few.items()}
 
@@ -150,8 +168,8 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     assert names | {"planted_versus_here"} <= figures_of("biased_samaritan")
     tables = FOLDER / "tables" / "biased_samaritan"
     counts = pd.read_csv(tables / "responses.csv").groupby(["model", "run"]).sum(numeric_only=True)
-    assert counts.sum(axis=1).tolist() == [4 * 4 * (11 + 8 + 8)] * 3
-    assert len(pd.read_csv(tables / "table01_02_03_bias.csv")) == 12 * 3
+    assert counts.sum(axis=1).tolist() == [4 * 4 * (11 + 8 + 8)] * 4
+    assert len(pd.read_csv(tables / "table01_02_03_bias.csv")) == 12 * 3 + 3
     assert len(pd.read_csv(tables / "table12_13_14_repeatability.csv")) == 12 + 3
     bias = pd.read_csv(tables / "table01_02_03_bias.csv").query("model == 'calibrant' and run == 1")
     beside = pd.read_csv(tables / "bias_beside_brittleness.csv")
@@ -161,37 +179,17 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     assert [group for group in bias.group if f" {group} " in shown] == asked.tolist()
 
 
-def test_a_model_with_hardly_a_rating_is_named_and_left_out(tmp_path):
-    """Two scenarios: one rating of seniors and of every race, none of a gender."""
-    told = scenarios.load_scenarios()
-    told[told.scenario <= 2].to_csv(tmp_path / "two.csv", index=False)
-    said = {}
-    for category in scenarios.categories():
-        asked = samaritan.trials(scenarios.load_scenarios(tmp_path / "two.csv"), category)
-        for place, trial in enumerate(asked):
-            prompt, second = trial.condition["prompt"], trial.condition["prompt"].scenario == 2
-            few = {"Gender": True, "Race": second, "Age": second and prompt.group == "senior"}
-            silent = few[category] and prompt.group != scenarios.CONTROL
-            said[trial.messages[0]["content"]] = "No idea." if silent else str(40 + place % 17)
-    recorded = pd.DataFrame(said.items(), columns=["prompt", "response"])
-    recorded.to_csv(tmp_path / "said.csv", index=False)
-    given = {"MODELS": "somebody@replay", "RECORDINGS": str(tmp_path / "said.csv")}
-    given |= {"SCENARIOS": str(tmp_path / "two.csv"), "RUNS": "1", "POOLING": "averaged"}
-    asked = parameters.merged("20_biased_samaritan", "demo", given, run="few")
-    target = run.execute("20_biased_samaritan", asked, run.Progress("20", alone=False))
-    texts = [
-        "".join(output.get("text", []))
-        for cell in json.loads(target.read_text("utf8"))["cells"]
-        for output in cell.get("outputs", [])
-    ]
-    few = "\n".join(texts)
-    assert "somebody, 1, Age: senior is left out, 1 scenario(s) with what is compared, exp" in few
-    assert "somebody, 1, Race: white is left out, 1 scenario(s)" in few
-    assert "somebody, 1, Gender: male is left out, 0 scenario(s)" in few
-    bias = pd.read_csv(
-        paths.BUILD / "runs" / "few" / "tables" / "biased_samaritan" / "table01_02_03_bias.csv"
-    )
-    assert set(bias.category) == {"Age"}
+def test_a_model_with_hardly_a_rating_is_named_and_left_out(ran):
+    """One scenario with a rating of seniors and of every race, none with one of a gender."""
+    ran["20_biased_samaritan"].result()
+    copy = nbformat.read(paths.executed("20_biased_samaritan", "test"), as_version=4)
+    told = "\n".join(o.get("text", "") for c in copy.cells for o in c.get("outputs", ()))
+    assert "somebody, 1, Age: senior is left out, 1 scenario(s) with what is compared, exp" in told
+    assert "somebody, 1, Race: white is left out, 1 scenario(s)" in told
+    assert "somebody, 1, Gender: male is left out, 0 scenario(s)" in told
+    tables = FOLDER / "tables" / "biased_samaritan"
+    bias = pd.read_csv(tables / "table01_02_03_bias.csv").query("model == 'somebody'")
+    assert bias.category.tolist() == ["Age"] * 3
     assert set(bias.group) == {"teenager", "young_adult", "middle_aged"}
 
 
