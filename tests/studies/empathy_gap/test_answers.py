@@ -14,27 +14,23 @@ from ingroup.parsing import parse_rating
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.answers import STATUSES, from_parts, load
 from ingroup.studies.empathy_gap.design import trials
+from toy import Toy
 
 NAN = np.nan
 
 
-def table(texts, trial=None, failed=()):
+def table(texts, trial, failed=()):
     """Responses in the order of `texts`; the positions in `failed` are calls that failed."""
     reason = ["failed" if i in failed else "stop" for i in range(len(texts))]
-    trial = range(len(texts)) if trial is None else trial
     told = pd.DataFrame({"trial": list(trial), "text": texts, "finish_reason": reason})
     return told.astype({"trial": int})
 
 
-def one_row(texts, high=100, failed=(), rule="sound"):
-    """The ratings of one perceiver and experiencer."""
-    return from_parts([table(texts, None, failed)], (1, 1, len(texts)), 0, high, rule)
-
-
 def test_the_rule_and_the_scale_reach_the_parser():
-    texts = ["on a scale of 0 to 10, 8", "85", "8.5"]
-    np.testing.assert_array_equal(one_row(texts, 10).values.ravel(), [8, NAN, 8.5])
-    np.testing.assert_array_equal(one_row(texts, 10, rule="released").values.ravel(), [0, 85, 8])
+    told = table(["on a scale of 0 to 10, 8", "85", "8.5"], range(3))
+    for rule, expected in (("sound", [8, NAN, 8.5]), ("released", [0, 85, 8])):
+        found = from_parts([told], (1, 1, 3), 0, 10, rule)
+        np.testing.assert_array_equal(found.values.ravel(), expected)
 
 
 @settings(max_examples=40)
@@ -79,31 +75,6 @@ def test_a_text_of_many_parts_is_read_once(monkeypatch):
 # --- over choices
 
 
-class Over:
-    """Answers with distributions over the numbers of a scale: a dict of number to probability."""
-
-    asks_again = False
-
-    def __init__(self, distributions):
-        self.left = iter(distributions)
-
-    def answer(self, conversations, sampling):
-        return [self._reply(sampling.choices, next(self.left)) for _ in conversations]
-
-    def _reply(self, choices, told):
-        if told is None:
-            return Reply(None, "failed", error="no net")
-        p = [told.get(int(choice), 0.0) for choice in choices]
-        text = choices[int(np.argmax(p))]
-        return Reply(text, "stop", probabilities=p, mass=(0.25,))
-
-    def identity(self):
-        return {"engine": "over", "model": "none"}
-
-    def close(self):
-        pass
-
-
 def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, monkeypatch):
     """Halves and quarters, which the store keeps exactly; a failed call has no rating."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
@@ -111,7 +82,14 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, mo
     events = stimuli.load_events("sample", 2)
     design = trials(events, ["P0,S1,T0"], ["Religion"])
     told = [{0: 0.5, 10: 0.5}, {7: 0.75, 3: 0.25}, None] + [{4: 1.0}] * (len(design) - 3)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Over(told))
+
+    def say(chat, again, number):
+        if told[number] is None:
+            return None
+        p = [told[number].get(choice, 0.0) for choice in range(11)]
+        return Reply(str(np.argmax(p)), "stop", probabilities=p, mass=(0.25,))
+
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Toy(say))
     sampling = Sampling(choices=tuple(map(str, range(11))))
     labels = {"setting": "P0,S1,T0", "category": "Religion"}
     one = Call("empathy_gap", "s", "m", "vllm", "x", design, sampling, labels)

@@ -130,11 +130,9 @@ def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_
 
 
 def test_only_the_categories_that_are_named_are_asked():
-    asked = calls(GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": ["P1,S0,T0", "P0,S0,T0"]})
-    assert [(call.labels["setting"], call.labels["category"]) for call in asked] == [
-        ("P1,S0,T0", "Religion"),
-        ("P0,S0,T0", "Religion"),
-    ]
+    settings = ["P1,S0,T0", "P0,S0,T0"]
+    asked = calls(GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": settings})
+    assert [call.key for call in asked] == [("org/one", name, "Religion") for name in settings]
     assert {call.design.blocks[0].labels["category"] for call in asked} == {"Religion"}
 
 

@@ -1,19 +1,19 @@
 """The first study as a lens: empathy by hand, the options of a path against the direct call."""
 
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from ingroup.stats import multiverse
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, lens, stimuli
 from ingroup.studies.empathy_gap import statistics as ratings
 
 EYE = np.eye(4, dtype=bool)
-GAP_CHOICES = ("exclusion", "rounding", "unit")
 GAP = {"exclusion": "listwise", "rounding": "none", "matrix": "with a person", "unit": "identities"}
 
 
@@ -122,8 +122,8 @@ def test_paths_on_equal_ratings_draw_one_bootstrap(monkeypatch):
 
     monkeypatch.setattr(lens, "bootstrap_interval", counted)
     lens._drawn.cache_clear()
-    for exclusion, rounding, unit in product(*map(lens.CHOICES.get, GAP_CHOICES)):
-        path = {"exclusion": exclusion, "rounding": rounding, "unit": unit}
+    choices = {name: lens.CHOICES[name] for name in ("exclusion", "rounding", "unit")}
+    for path in multiverse.paths(choices):
         lens.gap(values, EYE, **GAP | path, n_resamples=20, seed=1)
     assert len(drawn) == 1
 

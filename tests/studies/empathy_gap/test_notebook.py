@@ -14,6 +14,7 @@ from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
 
 DEFAULT = "P0,S0,T0"
+KEY = ["model", "setting", "category"]
 
 
 def test_the_notebook_counts_delta_anew_from_what_was_said():
@@ -46,8 +47,7 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
 
     def by_key(rows):
-        index = pd.MultiIndex.from_tuples(list(rows), names=["model", "setting", "category"])
-        return pd.DataFrame(list(rows.values()), index).reset_index()
+        return pd.DataFrame.from_dict(rows, "index").rename_axis(KEY).reset_index()
 
     def table(some):
         own = {key: ratings[key] for key in some}
@@ -56,7 +56,7 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
             "same": {"a": np.eye(4, dtype=bool)}, "EXCLUSION": "listwise", "N_RESAMPLES": 9,
             "SEED": 0, "ratings": own, "spread": pd.DataFrame({"std": [1.0] * len(own)}),
         })  # fmt: skip
-        return drawing.__globals__["table02"].set_index(["model", "setting", "category"])
+        return drawing.__globals__["table02"].set_index(KEY)
 
     whole, alone = table(keys), table(keys[1:2])
     own = ["delta", "low", "high", "null_low", "null_high", "p_two_sided", "p_groups"]

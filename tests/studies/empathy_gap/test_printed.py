@@ -1,7 +1,7 @@
 """Printed beside here: of identical answers nothing differs, however the authors computed it."""
 
-import random
 from statistics import mean, pstdev
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -30,10 +30,7 @@ def authors(values, same):
     n, events = len(values), values.shape[2]
 
     def matrix(first):
-        kept = [
-            k for k in range(events)
-            if not any(np.isnan(values[i, j, k]) for i in range(first, n) for j in range(first, n))
-        ]  # fmt: skip
+        kept = [k for k in range(events) if not np.isnan(values[first:, first:, k]).any()]
         cells = [
             [round(mean(values[i, j, k] for k in kept), 2) for j in range(first, n)]
             for i in range(first, n)
@@ -45,11 +42,9 @@ def authors(values, same):
 
     z, centre, width, refused = matrix(0)
     named = matrix(1)[0]
-    shuffle, gaps = random.Random(7).shuffle, []
-    rows, columns = list(range(n - 1)), list(range(n - 1))
+    shuffled, gaps = np.random.default_rng(7).permutation, []
     for _ in range(10_000):
-        shuffle(rows), shuffle(columns)
-        arranged = named[np.ix_(rows, columns)]
+        arranged = named[np.ix_(shuffled(n - 1), shuffled(n - 1))]
         gaps.append(arranged[same].mean() - arranged[~same].mean())
     low, high = np.percentile(gaps, [2.5, 97.5])
     delta = named[same].mean() - named[~same].mean()
@@ -86,23 +81,18 @@ def versus(monkeypatch, tmp_path):
     reprint(tmp_path / "published", monkeypatch, "empathy_gap", PRINTED, numbers)
 
     def by_key(found):
-        index = pd.MultiIndex.from_tuples(list(found), names=KEY)
-        return pd.DataFrame(list(found.values()), index).reset_index()
-
-    class Out:
-        def write(self, table, name, index=False):
-            self.table = table
-            return table
+        return pd.DataFrame.from_dict(found, "index").rename_axis(KEY).reset_index()
 
     cells = pd.concat(cells, names=KEY).reset_index(KEY)
     names = {"KEY": KEY, "pd": pd, "published": published, "display": lambda *_: None}
-    names |= {"table02": by_key(gaps), "table06": by_key(lost), "out": Out()}
+    names |= {"table02": by_key(gaps), "table06": by_key(lost)}
+    names["out"] = SimpleNamespace(write=lambda table, *_, **__: table)
     names["by_block"] = cells.groupby(KEY)
     notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
     for start in ("def spread_of(", "numbers = table02.merge("):
         (cell,) = [cell.source for cell in notebook.cells if cell.source.startswith(start)]
         exec(cell, names)
-    return names["out"].table
+    return names["versus"]
 
 
 def test_identical_answers_never_differ(versus):
