@@ -211,21 +211,12 @@ def test_the_unspecified_identity_counts_in_the_spread_alone():
     assert result.low < result.statistic < result.high
 
 
-def same_values_in_other_order():
-    """Cells with equal means, up to the rounding of their sums."""
-    values = np.tile(seeded(8).random(50) * 100, (16, 1))
-    return seeded(9).permuted(values, axis=1).reshape(4, 4, 50)
-
-
-def without(row, column):
-    ratings = some_ratings()
-    ratings[row, column] = np.nan
-    return ratings
-
-
-def each_cell_in_another_event():
-    """No draw of few is likely to have a rating in all cells."""
-    return np.where(np.eye(16, dtype=bool), np.arange(16.0), np.nan).reshape(4, 4, 16)
+# The same values in another order have equal means, up to the rounding of their sums.
+SHUFFLED = seeded(9).permuted(np.tile(seeded(8).random(50) * 100, (16, 1)), axis=1)
+LACKING = some_ratings()
+LACKING[2, 3] = np.nan
+# Each cell in another event: no draw of few is likely to have a rating in all cells.
+APART = np.where(np.eye(16, dtype=bool), np.arange(16.0), np.nan)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +224,10 @@ def each_cell_in_another_event():
     [
         (some_ratings(events=1), r"shape \(4, 4, 1\), expected at least 2 events"),
         (np.full((4, 4, 9), 0.1), "all cells have the same mean"),
-        (same_values_in_other_order(), "all cells have the same mean"),
+        (SHUFFLED.reshape(4, 4, 50), "all cells have the same mean"),
         (np.full((4, 4, 9), np.nan), "row 0, column 0 has no rating in any of 9 events"),
-        (without(2, 3), "row 2, column 3 has no rating"),
-        (each_cell_in_another_event(), "none of 5 draws"),
+        (LACKING, "row 2, column 3 has no rating"),
+        (APART.reshape(4, 4, 16), "none of 5 draws"),
     ],
 )
 @pytest.mark.filterwarnings("error")

@@ -1,15 +1,13 @@
-"""Paths, corrections and shares."""
+"""Paths and shares; test_paired holds the corrections."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.multitest import multipletests
 
 from ingroup.stats import multiverse
 from ingroup.stats.multiverse import Result
-from ingroup.stats.paired import adjust
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 
 
@@ -21,16 +19,6 @@ def test_as_many_paths_as_the_product_of_the_options(sizes):
     assert len(found) == np.prod(sizes)
     assert len({tuple(path.items()) for path in found}) == len(found)
     assert all(list(path) == list(choices) for path in found)
-
-
-def test_corrections_are_those_of_statsmodels():
-    p = np.random.default_rng(0).uniform(size=12) ** 3
-    with_gap = np.insert(p, 4, np.nan)
-    for method, theirs in zip(multiverse.CORRECTIONS[1:], ("b", "h", "fdr_bh"), strict=True):
-        wanted = np.insert(multipletests(p, method=theirs)[1], 4, np.nan)
-        np.testing.assert_allclose(adjust(with_gap, method.lower()), wanted)
-        assert np.isnan(adjust([np.nan], method.lower())).all()
-    np.testing.assert_array_equal(adjust(with_gap, "none"), with_gap)
 
 
 def test_one_path_is_the_direct_call():

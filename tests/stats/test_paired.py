@@ -155,13 +155,19 @@ def test_what_cannot_be_paired_is_refused(ratings, message):
 
 
 # Holm by hand: 0.01 x 3, then 0.02 x 2, then 0.04 x 1 (not below its predecessor).
+# Benjamini and Hochberg: 0.04 x 3/3, then 0.02 x 3/2, then 0.01 x 3/1 (not above).
 def test_adjust_by_hand():
     pvalues = np.array([[0.02, np.nan], [0.04, 0.01]])
     kept = pvalues.copy()
-    np.testing.assert_allclose(adjust(pvalues, "bonferroni"), [[0.06, np.nan], [0.12, 0.03]])
-    np.testing.assert_allclose(adjust(pvalues, "holm"), [[0.04, np.nan], [0.04, 0.03]])
+    for method, expected in {
+        "bonferroni": [[0.06, np.nan], [0.12, 0.03]],
+        "holm": [[0.04, np.nan], [0.04, 0.03]],
+        "benjamini-hochberg": [[0.03, np.nan], [0.04, 0.03]],
+    }.items():
+        np.testing.assert_allclose(adjust(pvalues, method), expected)
+        assert np.isnan(adjust([np.nan, np.nan], method)).all()
+    np.testing.assert_array_equal(adjust(pvalues, "none"), kept)
     np.testing.assert_array_equal(kept, pvalues)
-    assert np.isnan(adjust([np.nan, np.nan], "holm")).all()
 
 
 @settings(max_examples=30)
@@ -171,6 +177,8 @@ def test_adjust_against_statsmodels(pvalues):
         for method in ("bonferroni", "holm"):
             theirs = multipletests(pvalues, method=method)[1]
             np.testing.assert_array_equal(adjust([*pvalues, np.nan], method), [*theirs, np.nan])
+        theirs = multipletests(pvalues, method="fdr_bh")[1]
+        np.testing.assert_allclose(adjust(pvalues, "benjamini-hochberg"), theirs)
 
 
 @pytest.mark.parametrize("seed", range(4))
