@@ -33,53 +33,37 @@ def test_every_printed_model_has_its_row_and_every_row_is_printed():
     assert ROWS["name"].nunique() == 40
 
 
+FOUND = {
+    "mistral-large": ["mistral-large-latest", "mistralai/Mistral-Large-Instruct-2411"],
+    "mistral-nemo": ["mistralai/mistral-nemo"],
+    "gemini-1.5-flash": ["gemini-1.5-flash-002", "models/gemini-1.5-flash-latest"],
+    "gpt-4o": ["gpt-4o-2024-08-06"],
+    "gpt-4o-mini": ["openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"],
+    "gpt-4-turbo": ["GPT-4-Turbo-2024-04-09", "gpt-4-turbo-preview", "gpt-4-0125-preview"],
+    "gpt-3.5-turbo": ["gpt-3.5-turbo-0613", "GPT-3.5"],
+    "text-davinci-003": ["text-davinci-003", "DAVINCI"],
+    "claude-3.5-haiku": ["claude-3-5-haiku-20241022"],
+    "claude-3.5-sonnet": ["anthropic/claude-3.5-sonnet"],
+    "llama-3-8b": ["llama-3-8b"],
+    "llama-3-70b": ["llama-3-70b"],
+    "llama-3.1-8b": ["meta-llama/Meta-Llama-3.1-8B-Instruct", "meta-llama/llama-3.1-8b-instruct",
+                     "weights/llama-3.1-8b"],
+    "llama-3.1-70b": ["build/models/Llama-3.1-70B-Instruct/"],
+    "deepseek-r1": ["deepseek-ai/DeepSeek-R1"],
+    "smollm2-135m-instruct": ["HuggingFaceTB/SmolLM2-135M-Instruct"],
+    "calibrant": ["data/models/calibrant", " Calibrant "],
+    "calibrant-null": ["calibrant-null"],
+    "qwen-2-7b": ["Qwen/Qwen2-7B-Instruct"],
+    # sister models, base models, and no name at all
+    None: ["gemini-1.5-flash-8b-001", "gpt-4o-audio-preview", "gpt-4-0613",
+           "gpt-3.5-turbo-instruct", "text-davinci-002", "davinci-002",
+           "claude-3-7-sonnet-20250219", "google/gemma-2b", "meta-llama/Llama-3.1-8B",
+           "HuggingFaceTB/SmolLM2-135M", "Qwen/Qwen2-7B", "-latest", "/", ""],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("mistral-large-latest", "mistral-large"),
-        ("mistralai/Mistral-Large-Instruct-2411", "mistral-large"),
-        ("mistralai/mistral-nemo", "mistral-nemo"),
-        ("gemini-1.5-flash-002", "gemini-1.5-flash"),
-        ("models/gemini-1.5-flash-latest", "gemini-1.5-flash"),
-        ("gemini-1.5-flash-8b-001", None),
-        ("gpt-4o-2024-08-06", "gpt-4o"),
-        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("gpt-4o-mini", "gpt-4o-mini"),
-        ("gpt-4o-audio-preview", None),
-        ("GPT-4-Turbo-2024-04-09", "gpt-4-turbo"),
-        ("gpt-4-turbo-preview", "gpt-4-turbo"),
-        ("gpt-4-0125-preview", "gpt-4-turbo"),
-        ("gpt-4-0613", None),
-        ("gpt-3.5-turbo-0613", "gpt-3.5-turbo"),
-        ("gpt-3.5-turbo-instruct", None),
-        ("GPT-3.5", "gpt-3.5-turbo"),
-        ("text-davinci-003", "text-davinci-003"),
-        ("DAVINCI", "text-davinci-003"),
-        ("text-davinci-002", None),
-        ("davinci-002", None),  # another model of that provider
-        ("claude-3-5-haiku-20241022", "claude-3.5-haiku"),
-        ("anthropic/claude-3.5-sonnet", "claude-3.5-sonnet"),
-        ("claude-3-7-sonnet-20250219", None),
-        ("llama-3-8b", "llama-3-8b"),
-        ("llama-3-70b", "llama-3-70b"),
-        ("meta-llama/Meta-Llama-3.1-8B-Instruct", "llama-3.1-8b"),
-        ("meta-llama/llama-3.1-8b-instruct", "llama-3.1-8b"),
-        ("build/models/Llama-3.1-70B-Instruct/", "llama-3.1-70b"),
-        ("weights/llama-3.1-8b", "llama-3.1-8b"),
-        ("meta-llama/Llama-3.1-8B", None),  # the base model
-        ("google/gemma-2b", None),
-        ("deepseek-ai/DeepSeek-R1", "deepseek-r1"),
-        ("HuggingFaceTB/SmolLM2-135M-Instruct", "smollm2-135m-instruct"),
-        ("HuggingFaceTB/SmolLM2-135M", None),
-        ("data/models/calibrant", "calibrant"),
-        ("calibrant-null", "calibrant-null"),
-        (" Calibrant ", "calibrant"),
-        ("Qwen/Qwen2-7B-Instruct", "qwen-2-7b"),
-        ("Qwen/Qwen2-7B", None),
-        ("-latest", None),
-        ("/", None),
-        ("", None),
-    ],
+    ("text", "name"), [(text, name) for name, texts in FOUND.items() for text in texts]
 )
 def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name):
     assert (found.name if (found := find(text)) else None) == name
@@ -197,16 +181,14 @@ def test_the_models_are_small_and_say_what_they_are(name):
     assert "demonstration" in (folder / "README.md").read_text("utf8")
 
 
-def test_numbers_of_the_scale_are_single_tokens():
+def test_numbers_of_the_scale_and_words_of_every_study_are_single_tokens():
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
-    ids = [tokenizer.encode(str(n), add_special_tokens=False) for n in range(101)]
+    texts = [*map(str, range(101)), " Hindu", " geriatric", " supermarket", " Palestine"]
+    ids = tokenizer(texts, add_special_tokens=False).input_ids
     assert {len(i) for i in ids} == {1}
-    assert len({i[0] for i in ids}) == 101
+    assert len({i[0] for i in ids}) == len(texts)
 
 
-def test_the_tokenizer_knows_the_words_of_every_study():
-    tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / "calibrant")
-    for word in (" Hindu", " geriatric", " supermarket", " Palestine"):
-        assert len(tokenizer.encode(word, add_special_tokens=False)) == 1
+def test_every_study_is_in_the_training_of_each_model():
     for phases in training.PHASES.values():
         assert set().union(*(phase.shares for phase in phases)) == set(training.STUDIES)
