@@ -20,10 +20,9 @@ from ingroup.tables import InputError
 MODEL = corpora.INSTRUMENTS["all-MiniLM-L6-v2"]
 FILES = MODEL["files"]
 NARRATIVES = list(pd.read_csv(paths.SAMPLE / "narratives.tsv", sep="\t").generated_text)
-FORMS = pd.read_csv(paths.STIMULI / "stereomap" / "groups.csv")[
-    ["group", "extended", "original", "people"]
-]
-NAMES = [*dict.fromkeys(FORMS.stack().dropna())]
+FORMS = ["group", "extended", "original", "people"]
+GROUPS = pd.read_csv(paths.STIMULI / "stereomap" / "groups.csv")
+NAMES = [*dict.fromkeys(GROUPS[FORMS].stack().dropna())]
 
 
 class Letters(BaseEmbedder):

@@ -30,9 +30,8 @@ def test_every_table_has_its_rows_and_none_is_left_out(study):
 
 
 def test_numbers_come_with_their_printed_text_and_their_type():
-    table = (
-        published.load("empathy_gap", 8).set_index(["category", "prompt_setting"]).loc["Religion"]
-    )
+    table = published.load("empathy_gap", 8).query("category == 'Religion'")
+    table = table.set_index("prompt_setting")
     assert table.loc["P0,S1,T0", ["std", "std_printed"]].tolist() == [0.094, "0.094"]
     assert table.loc["P0,S0,T2", ["std", "std_printed"]].tolist() == [0.9, "0.9"]
     assert published.load("stereomap", 15)["coverage_pct_printed"].iloc[0] == "65.40"
@@ -190,9 +189,7 @@ def test_a_numbered_table_as_latex_by_hand():
         r"\end{tabular}",
         r"\end{table}",
     ]
-    said = pd.DataFrame(
-        [("m", "Men", "a & b\n\n\\input{x} 5%")], columns=["model", "group", "text"]
-    )
+    said = pd.DataFrame({"model": ["m"], "group": "Men", "text": "a & b\n\n\\input{x} 5%"})
     text = published.latex(said, "stereomap", "table11_reasons")
     assert r"m & Men & a \& b \textbackslash input\{x\} 5\% \\" in text
     assert published.latex(said, "stereomap", "replies") == ""

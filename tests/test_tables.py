@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from ingroup.tables import InputError, decoded, read_json, read_table, wrong
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
-    file = tmp_path / "a.csv"
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "a.txt"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(file):
     for encoding in ("utf-8", "utf-8-sig"):
         file.write_bytes("ä,\r\nb".encode(encoding))
         assert decoded(file) == "ä,\r\nb"
@@ -29,8 +33,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
             decoded(tmp_path / name)
 
 
-def test_a_row_has_the_number_of_the_line_on_which_it_begins(tmp_path):
-    file = tmp_path / "a.csv"
+def test_a_row_has_the_number_of_the_line_on_which_it_begins(file):
     file.write_bytes(b'\nname,text\r\na,"two\nlines"\n\nb,\r\nc,"said ""no"", then"\n')
     table = read_table(file, ["text"])
     assert table.index.tolist() == [3, 6, 7]
@@ -52,8 +55,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("content", WRONG, ids=repr)
-def test_a_table_that_is_wrong_is_one_sentence(tmp_path, content):
-    file = tmp_path / "a.csv"
+def test_a_table_that_is_wrong_is_one_sentence(file, content):
     file.write_text(content, "utf8", newline="")
     with pytest.raises(InputError) as caught:
         read_table(file, ["a", "b"])
@@ -61,9 +63,8 @@ def test_a_table_that_is_wrong_is_one_sentence(tmp_path, content):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_lone_carriage_return_is_part_of_a_text(tmp_path, end):
+def test_a_lone_carriage_return_is_part_of_a_text(file, end):
     """As pandas writes it, without quotes; between quotes; several; and one at the very end."""
-    file = tmp_path / "a.tsv"
     lines = ["name\ttext", "a\tone\rtwo", 'b\t"three\r\rfour"', "c\r\tfive", "d\tsix\r"]
     file.write_bytes(end.join(lines).encode())
     table = read_table(file, (), "\t")
@@ -72,20 +73,17 @@ def test_a_lone_carriage_return_is_part_of_a_text(tmp_path, end):
     assert table.name.tolist() == ["a", "b", "c\r", "d"]
 
 
-def test_a_file_whose_lines_end_in_carriage_returns_is_a_table(tmp_path):
-    file = tmp_path / "a.csv"
+def test_a_file_whose_lines_end_in_carriage_returns_is_a_table(file):
     file.write_bytes(b'name,text\ra,"two\nlines"\rb,\r')
     assert read_table(file).to_numpy().tolist() == [["a", "two\nlines"], ["b", ""]]
 
 
-def test_a_number_of_5000_digits_in_json_is_a_number(tmp_path):
-    file = tmp_path / "a.json"
+def test_a_number_of_5000_digits_in_json_is_a_number(file):
     file.write_text(f'{{"a": {"9" * 4300}, "b": {"9" * 5000}, "c": -12}}', "utf8")
     assert read_json(file) == {"a": int("9" * 4300), "b": float("inf"), "c": -12}
 
 
-def test_a_cell_may_be_long(tmp_path):
-    file = tmp_path / "a.csv"
+def test_a_cell_may_be_long(file):
     file.write_text("a,b\n1," + "x" * 200_000 + "\n", "utf8")
     assert len(read_table(file).b[2]) == 200_000
 
@@ -106,8 +104,7 @@ WRONG_JSON = {
 
 
 @pytest.mark.parametrize("content", WRONG_JSON, ids=lambda text: text[:20])
-def test_json_that_is_wrong_is_one_sentence(tmp_path, content):
-    file = tmp_path / "a.json"
+def test_json_that_is_wrong_is_one_sentence(file, content):
     file.write_text(content, "utf8")
     with pytest.raises(InputError) as caught:
         read_json(file)
