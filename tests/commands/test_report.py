@@ -44,11 +44,6 @@ def page_of(name):
     return (report.build()[0] / f"{name}.html").read_text("utf8")
 
 
-def pages_of(project):
-    names = sorted(file.stem for file in (project / "build/notebooks").glob("*.ipynb"))
-    return {name: report_pages.Page(name) for name in names}
-
-
 def plain(source):
     return " ".join(re.sub(r"<[^>]+>", " ", source).split())
 
@@ -112,19 +107,9 @@ def write_claims(project):
     folder = project / "build" / "tables" / "map"
     folder.mkdir(parents=True)
     names = [
-        "model",
-        "study",
-        "name",
-        "share",
-        "against",
-        "verdict",
-        "estimate",
-        "low",
-        "high",
-        "reason",
-        "way",
-        "sentence",
-    ]
+        "model", "study", "name", "share", "against", "verdict", "estimate", "low", "high",
+        "reason", "way", "sentence",
+    ]  # fmt: skip
     table = pd.DataFrame(CLAIMS, columns=names).assign(
         place="Section 4", printed="0.58 to 1.73", figure="figure3", result="table02",
         paths=1120, source="multiverse_shares.csv, line 2",
@@ -195,22 +180,12 @@ def test_replies_behind_a_count_open_on_the_page_of_their_study(project):
     execute(project, "10_s_one", "# One")
     execute(project, "20_s_two", "# Two")
     hostile = "</pre></details><script>x</script>\x1b[0m\u202e"
-    columns = [
-        "study",
-        "model",
-        "kind",
-        "filter",
-        "notebook",
-        "trials",
-        "call",
-        "trial",
-        "excerpt",
-        "prompt",
-        "reply",
-    ]
-    about = ("s_one", "m", "refused", 'status == "refused"', "10_s_one", 2715, "m A")
-    rows = [(*about, 7, 1, "How much?", hostile), (*about, 9, 2, "And now?", "null")]
-    pd.DataFrame(rows, columns=columns).to_csv(folder / "replies.csv", index=False)
+    replies = pd.DataFrame({
+        "study": "s_one", "model": "m", "kind": "refused", "filter": 'status == "refused"',
+        "notebook": "10_s_one", "trials": 2715, "call": "m A", "trial": [7, 9], "excerpt": [1, 2],
+        "prompt": ["How much?", "And now?"], "reply": [hostile, "null"],
+    })  # fmt: skip
+    replies.to_csv(folder / "replies.csv", index=False)
     page = page_of("10_s_one")
     opened = re.findall(r'<details class="behind">.*?</details>', page, re.S)
     assert len(opened) == 1
@@ -350,7 +325,7 @@ def test_links_lead_to_pages_and_those_that_lead_nowhere_are_told(
     execute(project, "10_a", f"# A\n\n[to]({address})\n\n## Twice\n\n## Twice")
     execute(project, "20_b", "# B\n\n## Limits, and more")
     nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
-    pages = pages_of(project)
+    pages = {name: report_pages.Page(name) for name in ("10_a", "20_b")}
     assert pages["10_a"].relink(pages) == [f"10_a: {address}"] * is_lost
     href = f' href="{expected}"' if expected else ""
     assert f"<a{href}>to</a>" in pages["10_a"].notebook.cells[0].html
