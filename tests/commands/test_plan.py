@@ -22,10 +22,17 @@ from ingroup.studies.biased_samaritan import lens as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.statistics import bias
 from ingroup.studies.empathy_gap import design, stimuli
+from toy import Toy
 
 NOTEBOOK = "10_empathy_gap"
-ONE = ["SETTINGS=P0,S0,T0", "MODELS=calibrant", "CATEGORIES=Nationality"]
-ONE = [word for given in ONE for word in ("--set", given)]
+
+
+def command(**given):
+    """The command line of a plan of the first study with these parameters."""
+    return [NOTEBOOK, *(f"--set={name}={value}" for name, value in given.items())]
+
+
+ONE = command(SETTINGS="P0,S0,T0", MODELS="calibrant", CATEGORIES="Nationality")
 
 
 @pytest.fixture(scope="module")
@@ -92,30 +99,21 @@ def test_every_line_draws_its_own_trials():
 # ---- shards ------------------------------------------------------------------------------------
 
 
-class Engine:
-    """What pins the answers of transformers, without a model."""
-
-    def __init__(self, prompter):
-        self.prompter = prompter
-
-    def identity(self):
-        return {"engine": "transformers", "dtype": "float32", **self.prompter.identity()}
-
-
 @pytest.fixture
 def call(prompter, monkeypatch):
     """A call of 5,808 trials in shards of 1,000, three of which are stored."""
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
     ((call,),) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
-    store = open_store(call.folder, call.design, Engine(prompter), call.sampling, 1000)
+    pinned = Toy(None, engine="transformers", dtype="float32", **prompter.identity())
+    store = open_store(call.folder, call.design, pinned, call.sampling, 1000)
     with store.writing():
         for shard in (0, 3, 5):
             first, stop = store.bounds(shard)
             store.write(shard, [Reply("50", "stop")] * (stop - first))
     for name in (
-        *(".part-00001.parquet.9.tmp", "part-00001.parquet.damaged"),
-        *("part-00003.again-1.parquet", "part-00099.parquet"),
-    ):
+        ".part-00001.parquet.9.tmp", "part-00001.parquet.damaged", "part-00003.again-1.parquet",
+        "part-00099.parquet",
+    ):  # fmt: skip
         (call.folder / name).touch()
     return call
 
@@ -294,7 +292,7 @@ def test_the_table_is_aligned_and_whole():
 
 
 def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
-    assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert plan.main(ONE) == 0
     assert not responses.exists()
     head, first, total, empty, left, how, finds = capsys.readouterr().out.splitlines()
     assert re.match(
@@ -306,20 +304,20 @@ def test_the_command_line_prints_a_plan_and_makes_no_folder(responses, capsys):
         "5,808 prompts are to be asked: 0:00:06 at 1,000 prompts a second (an assum"
     )
     assert how.startswith("Tokens are counted on up to 40 random trials a line")
-    assert plan.main([NOTEBOOK, *ONE, "--rate", "0.5"]) == 0
+    assert plan.main([*ONE, "--rate", "0.5"]) == 0
     text = capsys.readouterr().out
     assert "5,808 prompts are to be asked: 3:13:36 at 0.5 prompts a second.\n" in text
 
 
 def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
-    assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert plan.main(ONE) == 0
     assert "\n3,000 of 5,808 prompts are to be asked: 0:00:03 at" in capsys.readouterr().out
     for shard in range(6):
         (call.folder / f"part-{shard:05d}.parquet").touch()
-    assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert plan.main(ONE) == 0
     assert "\nNothing is left to ask: all 6 shards are stored.\n" in capsys.readouterr().out
     (call.folder / "manifest.json").unlink()
-    assert plan.main([NOTEBOOK, *ONE]) == 0
+    assert plan.main(ONE) == 0
     assert f"\n{call.folder} holds shards but no manifest.json" in capsys.readouterr().out
 
 
@@ -333,8 +331,7 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 )
 def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
     given = {"MODELS": "calibrant", "CATEGORIES": "Nationality", **given}
-    pairs = [f"{name}={value}" for name, value in given.items()]
-    assert plan.main([NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]) == 0
+    assert plan.main(command(**given)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"total  +40,656  +unknown  +unknown +0 +14 +0:00:41", lines[8])
     assert lines[10].startswith("40,656 prompts are to be asked: 0:00:41 at")
@@ -367,14 +364,13 @@ def test_a_mistake_is_one_sentence(arguments, sentence, capsys):
 def test_what_cannot_be_asked_is_one_sentence(tmp_path, capsys):
     events = stimuli.load_events("sample", 12)[["emotion", "text_id", "generated_text"]]
     events.to_csv(tmp_path / "few.tsv", sep="\t", index=False)
-    pairs = f"CORPUS={tmp_path / 'few.tsv'}", "SETTINGS=P0,S0,T1", "MODELS=calibrant"
-    arguments = [NOTEBOOK, *(word for pair in pairs for word in ("--set", pair))]
-    assert plan.main(arguments) == 2
+    few = {"CORPUS": tmp_path / "few.tsv", "MODELS": "calibrant", "SETTINGS": "P0,S0,T1"}
+    assert plan.main(command(**few)) == 2
     assert "lacks the form that SETTINGS show (first_person_text)" in capsys.readouterr().err
-    assert plan.main([*arguments, "--set", "REWRITER=calibrant"]) == 2
+    few["REWRITER"] = "calibrant"
+    assert plan.main(command(**few)) == 2
     capsys.readouterr()
-    arguments[4] = "SETTINGS=P0,S0,T0;P0,S0,T2"
-    assert plan.main([*arguments, "--set", "REWRITER=calibrant"]) == 0
+    assert plan.main(command(**few | {"SETTINGS": "P0,S0,T0;P0,S0,T2"})) == 0
     said = capsys.readouterr().out
     assert re.search(r"10 calibrant rewrite +12 ", said)
     assert "P0,S0,T2 Nationality" in said
