@@ -48,10 +48,6 @@ def asked(folder, engine, turn=1, sampling=SAMPLING, plan=None):
     return call
 
 
-def chats(call):
-    return [trial.messages for trial in call.design]
-
-
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory):
     """Two rounds of one model, and their logs in one folder."""
@@ -71,10 +67,10 @@ def test_logs_that_were_written_are_replayed_word_for_word(rounds):
     engine = ReplayEngine(files[0].parent, "toy")
     for number, call in enumerate(calls, start=1):
         assert engine.turn_to(number)
-        back, kept = engine.answer(chats(call), SAMPLING), stored(call).read()
-        assert [reply.text for reply in back] == kept.text.astype(object).replace(
-            {np.nan: None}
-        ).tolist()
+        back = engine.answer([trial.messages for trial in call.design], SAMPLING)
+        kept = stored(call).read()
+        texts = kept.text.astype(object).replace({np.nan: None}).tolist()
+        assert [reply.text for reply in back] == texts
         assert [reply.finish_reason for reply in back] == kept.finish_reason.tolist()
         assert {reply.model for reply in back if reply != NO_RECORDING} == {"toy"}
     assert not engine.turn_to(3)
@@ -149,7 +145,9 @@ def test_over_choices_the_reply_is_the_distribution_and_is_not_replayed(tmp_path
         ("40_stereomap", "- Warm: x\nTrustworthy: 4", {"group", "version", "round"}, {}),
     ],
 )
-def test_every_study_has_its_factors_and_its_reading(notebook, reply, factors, scores, tmp_path):
+def test_every_study_has_its_factors_and_its_reading(
+    notebook, reply, factors, scores, tmp_path, only_real_recordings
+):
     small = {"MODELS": "calibrant", "RUNS": "1", "ROUNDS": "1", "MISMATCH": "false"}
     call = calls_of(notebook, merged(notebook, "demo", small, shared=True))[0]
     call = replace(call, root=tmp_path)
@@ -166,15 +164,12 @@ def test_every_study_has_its_factors_and_its_reading(notebook, reply, factors, s
 
 def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path):
     """An input may be a text; a system turn may come from a solver; a sample may have failed."""
+    prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How warm?"}]
 
     def sample(number, text, epoch=1, **more):
         said = {"role": "assistant", "content": text}
-        turns = [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "How warm?"},
-        ]
         output = {"model": "them", "choices": [{"message": said, "stop_reason": "stop"}]}
-        about = {"input": "How warm?", "target": "", "messages": [*turns, said], "output": output}
+        about = {"input": "How warm?", "target": "", "messages": [*prompt, said], "output": output}
         return EvalSample(id=number, epoch=epoch, **{**about, **more})
 
     failed = {"output": {"model": "them", "error": "no net"}, "messages": []}
@@ -183,7 +178,6 @@ def test_logs_of_others_are_replayed_by_epoch_and_what_is_none_is_said(tmp_path)
     log = EvalLog(status="success", eval={**spec, "config": {}}, samples=samples)
     write_eval_log(log, tmp_path / "x.eval")
     engine = ReplayEngine(tmp_path / "x.eval", "them")
-    prompt = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How warm?"}]
     assert [reply.text for reply in engine.answer([prompt], SAMPLING)] == ["5"]
     assert engine.turn_to(2)
     assert [reply.text for reply in engine.answer([prompt, prompt[1:]], SAMPLING)] == ["4", None]
