@@ -27,6 +27,7 @@ from ingroup.studies.stereomap import stimuli
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+OPENED = "[...document.querySelectorAll('details.code')].map(d => d.open)"  # of all code
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 
 # What a model might write, and what must be read of it on the page, character by character.
@@ -196,18 +197,17 @@ def test_every_link_leads_to_a_place_in_the_folder(browser, default):
 def test_code_is_folded_until_asked_for(browser, default):
     name = names(default)[0]
     page = Visitor(browser, default, DESKTOP).open(name)
-    opened = "[...document.querySelectorAll('details.code')].map(d => d.open)"
-    assert set(page.evaluate(opened)) == {False}
+    assert set(page.evaluate(OPENED)) == {False}
     page.get_by_role("button", name="Show all code").click()
-    assert set(page.evaluate(opened)) == {True}
+    assert set(page.evaluate(OPENED)) == {True}
     page.reload()  # it is remembered
-    assert set(page.evaluate(opened)) == {True}
+    assert set(page.evaluate(OPENED)) == {True}
     page.get_by_role("button", name="Hide all code").click()
-    assert set(page.evaluate(opened)) == {False}
+    assert set(page.evaluate(OPENED)) == {False}
     page = Visitor(browser, default, DESKTOP).open("index.html")
     page.get_by_role("link", name="Read with all code").first.click()
     page.wait_for_url("**/*.html#code")
-    assert set(page.evaluate(opened)) == {True}
+    assert set(page.evaluate(OPENED)) == {True}
 
 
 def test_the_contents_are_a_menu_on_a_phone(browser, default):
@@ -236,9 +236,7 @@ def test_a_claim_leads_to_its_figure_its_table_and_its_code(browser, default):
         assert row.locator(".links a").count() >= 3
     table.get_by_role("link", name="code").first.click()
     page.wait_for_url("**/*code=open#Statistics")
-    assert set(
-        page.evaluate("[...document.querySelectorAll('details.code')].map(d => d.open)")
-    ) == {True}
+    assert set(page.evaluate(OPENED)) == {True}
     assert visitor.trouble == []
 
 
