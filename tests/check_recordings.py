@@ -48,15 +48,6 @@ def sample(calls):
         yield call, sorted({int(place) for place in np.linspace(0, size - 1, min(each, size))})
 
 
-def asked_again(call, trials):
-    """Stored rows and live replies of some trials."""
-    store = stored(call)
-    rows = [store.read(trial, trial + 1).iloc[0] for trial in trials]
-    engine = engine_of(call.model)
-    chats = [call.design[trial].messages for trial in trials]
-    return rows, engine.answer(chats, call.sampling)
-
-
 @cache
 def slow_model(model):
     weights = Weights(find_model(model))
@@ -83,9 +74,11 @@ def test_a_sample_is_answered_again_alike(model):
     calls = recordings(model)
     asked, ties = 0, []
     for call, trials in sample(calls):
-        rows, replies = asked_again(call, trials)
+        store, chats = stored(call), [call.design[trial].messages for trial in trials]
+        replies = engine_of(call.model).answer(chats, call.sampling)
         asked += len(trials)
-        for trial, row, reply in zip(trials, rows, replies, strict=True):
+        for trial, reply in zip(trials, replies, strict=True):
+            row = store.read(trial, trial + 1).iloc[0]
             where = f"{call.title}, trial {trial}"
             if call.over_choices:
                 assert np.abs(np.array(row.probabilities) - reply.probabilities).max() < 1e-3, where

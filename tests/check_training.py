@@ -48,11 +48,9 @@ def test_forms_of_a_narrative():
 def test_training_is_repeatable(tmp_path):
     """Once the whole chain, and once its last phase on the weights that the first left."""
     threads = torch.get_num_threads()
-    both = {"empathy_gap": 0.5, "biased_samaritan": 0.5}
-    more = {"giebench": 1.0}
     phases = [
-        training.Phase(64, False, 1.0, 0.0, both),
-        training.Phase(64, True, 1.0, 0.0, more, training.giebench.phrases),
+        training.Phase(64, False, 1.0, 0.0, {"empathy_gap": 0.5, "biased_samaritan": 0.5}),
+        training.Phase(64, True, 1.0, 0.0, {"giebench": 1.0}, training.giebench.phrases),
     ]
     try:
         training.train("calibrant", tmp_path / "a", seed=3, phases=phases)
