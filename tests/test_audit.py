@@ -75,19 +75,15 @@ HOLD = {  # how often the checks hold that hold everywhere
 }  # fmt: skip
 
 
-def cells_of(name):
-    cells = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]
-
-
 def executed_here(name, folder="", run="test-audit"):
     """What a notebook's cells define, run in this process, perhaps on another transcription.
 
     In a kernel of its own each would import everything again; `make test` runs others so.
     """
+    cells = json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf8"))["cells"]
     space = {}
     with redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
-        for cell in cells_of(name):
+        for cell in (cell for cell in cells if cell["cell_type"] == "code"):
             exec(compile("".join(cell["source"]), name, "exec"), space)
             if "parameters" in cell["metadata"].get("tags", []):
                 assert (space["RUN"], space["FOLDER"]) == ("default", "")
@@ -105,11 +101,10 @@ def audit():
 
 @pytest.fixture(scope="module")
 def tables(audit):
-    """Every table that was written, by name."""
+    """Every table that was written, by name, without the marks that keep a cell a text."""
     written = audit[0].tables.glob("*.csv")
     read = {file.stem: pd.read_csv(file, keep_default_na=False) for file in written}
-    plain = lambda cell: cell.removeprefix("'") if isinstance(cell, str) else cell  # noqa: E731
-    return {name: table.map(plain) for name, table in read.items()}
+    return {name: table.replace("^'", "", regex=True) for name, table in read.items()}
 
 
 @pytest.fixture(scope="module")
