@@ -32,10 +32,8 @@ def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
 
 
 def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
-    def make(*_, **__):
-        return Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
-
-    monkeypatch.setattr(call, "make_engine", make)
+    toy = Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: toy)
     assert run.main(GIVEN) == 0
     assert capsys.readouterr().out == "848 of 948 prompts are answered and stored, 100 failed\n"
 

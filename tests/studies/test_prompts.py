@@ -38,10 +38,9 @@ def words(text):
 
 def gap_prompts():
     told = gap.prompts()
-    parts = {name: text for name, text in told["persona"].items()}
-    parts |= {name: scale["text"] for name, scale in told["scale"].items()}
-    parts |= {name: task["text"] for name, task in told["task"].items()}
-    return parts | {"rewrite": gap.rewrite_messages("{narrative}")[0]["content"]}
+    parts = {name: part["text"] for name, part in (told["scale"] | told["task"]).items()}
+    rewrite = gap.rewrite_messages("{narrative}")[0]["content"]
+    return {**told["persona"], **parts, "rewrite": rewrite}
 
 
 def giebench_prompts():
