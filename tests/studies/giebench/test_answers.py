@@ -9,6 +9,7 @@ from ingroup import paths
 from ingroup.inference import Reply, ask, call, rated
 from ingroup.studies.giebench import answers, design, statistics, stimuli
 from ingroup.studies.giebench.answers import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
+from toy import Toy
 
 # Appendix A of the paper.
 INSTRUCTION = (
@@ -197,45 +198,29 @@ def test_long_hostile_replies_are_read_too():
 
 
 PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "", "QUESTIONS": "sample"}
-PARAMETERS |= {
-    "ORDER": "rotate",
-    "RAW": "released",
-    "WORDING": "straight",
-    "TEMPLATE": "chat",
-    "MISMATCH": True,
-}
+PARAMETERS |= {"ORDER": "rotate", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": True}
 PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 
 
-class Judge:
-    """An engine: Raw gets always A, ID the right letter, COT no verdict or a failed call.
-
-    Over choices it gives the answers, as they stand, 0.5, 0.25, 0.125 and 0.125.
-    """
-
-    asks_again = False
+class Judge(Toy):
+    """Over choices it gives the answers, as they stand, 0.5, 0.25, 0.125 and 0.125."""
 
     def answer(self, conversations, sampling):
+        if not sampling.choices:
+            return super().answer(conversations, sampling)
+        reply = Reply("[[A]]", "stop", probabilities=(0.5, 0.25, 0.125, 0.125), mass=(0.75,))
         texts = [chat[-1]["content"] for chat in conversations]
-        if sampling.choices:
-            reply = Reply("[[A]]", "stop", probabilities=(0.5, 0.25, 0.125, 0.125), mass=(0.75,))
-            return [reply if NAMED in text else Reply(None, "failed") for text in texts]
-        replies = []
-        for text in texts:
-            if NAMED not in text:
-                replies.append(Reply("[[A]]", "stop"))
-            elif CUE not in text:
-                replies.append(Reply(f"[[{RIGHT.get(text, 'B')}]]", "stop"))
-            else:
-                failed = len(replies) % 2
-                replies.append(Reply(None, "failed") if failed else Reply("All are good.", "stop"))
-        return replies
+        return [reply if NAMED in text else Reply(None, "failed") for text in texts]
 
-    def identity(self):
-        return {"engine": "judge", "model": "m"}
 
-    def close(self):
-        pass
+def freely(chat, before, asked):
+    """Raw gets always A, ID the right letter, COT no verdict or a failed call."""
+    text = chat[-1]["content"]
+    if NAMED not in text:
+        return "[[A]]"
+    if CUE not in text:
+        return f"[[{RIGHT.get(text, 'B')}]]"
+    return None if asked % 2 else "All are good."
 
 
 NAMED = "The user belongs to"
@@ -249,11 +234,11 @@ RIGHT = {
 
 @pytest.fixture
 def judged(tmp_path, monkeypatch):
-    """The calls of a run with some parameters, answered by the judge."""
+    """The calls of a run with some parameters, answered by a judge."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Judge())
 
-    def asked(**given):
+    def asked(judge, **given):
+        monkeypatch.setattr(call, "make_engine", lambda *_, **__: judge)
         return ask(design.calls(PARAMETERS | given), PARAMETERS)
 
     return asked
@@ -261,7 +246,7 @@ def judged(tmp_path, monkeypatch):
 
 def test_a_table_holds_every_trial_as_it_was_asked(judged):
     """Always A under Raw; right under ID; no verdict, or none at all, under COT."""
-    *own, _, other = (answers.load(call) for call in judged())
+    *own, _, other = (answers.load(call) for call in judged(Toy(freely)))
     table = pd.concat(own)
     assert len(table) == 3 * 4 * 79
     right = table.letter.eq(table.correct).groupby(table.prompt).mean()
@@ -275,17 +260,11 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
     assert other.told.ne(other.identity).all()
 
 
-def test_a_reply_that_ended_before_a_verdict_is_cut(tmp_path, monkeypatch):
+def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
     said = ["First, B is", "I cannot choose", "So [[B]], as", "[[A]] or [[B]] and"]
-
-    class Cut(Judge):
-        def answer(self, conversations, sampling):
-            return [Reply(said[n % 4], "length") for n in range(len(conversations))]
-
-    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Cut())
-    raw, *_ = ask(design.calls(PARAMETERS | {"ORDER": "given"})[:1], PARAMETERS)
+    cut = Toy(lambda chat, before, asked: Reply(said[asked % 4], "length"))
+    raw, *_ = judged(cut, ORDER="given", MISMATCH=False)
     table = answers.load(raw)
     reasons = ["cut", "refused", "ok", "several verdicts"]
     assert table.status.tolist() == (reasons * 20)[:79]
@@ -297,7 +276,7 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(tmp_path, monkeypatch):
 
 def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):
     """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
-    raw, own, *_ = rated(judged(RATING="expected"))
+    raw, own, *_ = rated(judged(Judge(freely), RATING="expected"))
     table = answers.load(own, "released")
     assert set(table.letter) == {"A"}
     share = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}
