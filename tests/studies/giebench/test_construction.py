@@ -66,13 +66,10 @@ def test_the_first_model_that_can_be_asked_writes():
     assert construction.writer(PARAMETERS) == ("m", "openai")
     none = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
     assert construction.writer(none) is None
-    (call,) = construction.calls(
-        PARAMETERS, "topic_generation", [{"identity": "a", "example": "b"}]
-    )
+    values = [{"identity": "a", "example": "b"}]
+    (call,) = construction.calls(PARAMETERS, "topic_generation", values)
     assert (call.model, call.engine, call.options) == ("m", "openai", {"system": "fold"})
-    assert construction.calls(none, "topic_generation", [{"identity": "a", "example": "b"}])[
-        0
-    ].design
+    assert construction.calls(none, "topic_generation", values)[0].design
 
 
 def test_the_example_of_the_dialog_prompt_is_a_dialog():
@@ -288,8 +285,8 @@ def dialogs(answer, n):
 
 
 def test_letters_are_reproducible_evenly_spread_and_right(tmp_path):
-    ready = pd.DataFrame({"topic": [f"Is {k}?" for k in range(400)]})
-    ready = ready.assign(category="Age", identity="Young People")
+    topics = [f"Is {k}?" for k in range(400)]
+    ready = pd.DataFrame({"category": "Age", "identity": "Young People", "topic": topics})
     draws = [dialogs(answer, 400) for answer in ("yes", "no", "never", "not now")]
 
     def made(seed: int) -> dict[str, dict]:
