@@ -1,5 +1,8 @@
 """Designs of GIEBench: orders, the two Raw-Prompts, other identities; and the calls of a run."""
 
+from collections import defaultdict
+from itertools import product
+
 import pandas as pd
 
 from few import Few
@@ -8,8 +11,7 @@ from ingroup.studies.giebench.design import mismatched, trials
 
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
 PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
-PARAMETERS |= {"QUESTIONS": "sample"}
-PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.0}
+PARAMETERS |= {"QUESTIONS": "sample", "ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.0}
 PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0, "WORDING": "straight", "TEMPLATE": "chat"}
 
 
@@ -49,30 +51,23 @@ def test_a_mismatch_names_the_other_identity_in_the_items_of_both():
     plan = mismatched(ITEMS, "COT", pairs)
     told = [(t.condition["asked"].question.identity, t.condition["asked"].identity) for t in plan]
     expected = {"Male": "Female", "Low Income": "Middle Income"}
-    expected |= {other: own for own, other in expected.items()}
-    assert dict(told) == expected
+    assert dict(told) == expected | {other: own for own, other in expected.items()}
     assert len(told) == 6 + 4  # six items of gender, two of each income, none of them twice
     for trial, (own, other) in zip(plan, told, strict=True):
-        text = trial.messages[0]["content"]
-        named = {i: stimuli.messages(trial.condition["asked"].question, "COT", identity=i)
-                 for i in (own, other)}  # fmt: skip
-        assert text == named[other][0]["content"] != named[own][0]["content"]
+        question = trial.condition["asked"].question
+        assert trial.messages == stimuli.messages(question, "COT", identity=other)
+        assert trial.messages != stimuli.messages(question, "COT", identity=own)
 
 
 def test_pairs_are_those_of_both_tables_with_items_on_both_sides():
-    pairs = design.pairs_of(stimuli.load_questions())
-    assert len(pairs) == 38  # 37 of Table 7, and (Young people, Older people) of Table 3
-    assert pairs.identity_tuple.tolist()[-1] == "(Young people, Older people)"
-    assert pairs.equals(stimuli.tuples())
+    assert design.pairs_of(stimuli.load_questions()).equals(stimuli.tuples())
     assert set(design.pairs_of(ITEMS).category) == {"Gender", "Economy"}
 
 
 def test_a_run_asks_both_models_the_same_and_knows_where():
     calls = design.calls(PARAMETERS)
     plans = ["Raw", "ID", "COT", "COT mismatch", "ID mismatch"]
-    assert [call.key for call in calls] == [
-        (model, plan) for model in ("some/model", "other") for plan in plans
-    ]
+    assert [call.key for call in calls] == [*product(("some/model", "other"), plans)]
     assert [len(call.design) for call in calls[:3]] == [4 * 79] * 3
     address = ("giebench", "sample-79", "some--model@vllm", "Raw-rotate")
     assert calls[0].folder.parts[-4:] == address
@@ -87,22 +82,16 @@ def test_another_wording_or_template_is_asked_apart():
     """Other prompts, or the same as plain text: stores of their own, each beside the others."""
     one = PARAMETERS | {"MODELS": ["m"], "ORDER": "given"}
     plans = ["Raw-given", "ID-given", "COT-given", "COT-mismatch", "ID-mismatch"]
-    texts = {}
-    for wording, changed in {
-        "straight": (),
-        "uncued": ("Raw",),
-        "paper": ("COT",),
-        "released": ("Raw", "COT", "ID"),
-    }.items():
+    texts = defaultdict(set)
+    changes = {"straight": (), "uncued": ("Raw",), "paper": ("COT",), "released": design.PROMPTS}
+    for wording, changed in changes.items():
         for template, system, end in (("chat", "fold", ""), ("none", "plain", "+plain")):
             calls = design.calls(one | {"WORDING": wording, "TEMPLATE": template})
             parts = [p + f"+{wording}" * p.startswith(changed) + end for p in plans]
-            assert [call.part for call in calls] == (parts if changed else [p + end for p in plans])
+            assert [call.part for call in calls] == parts
             assert {call.options["system"] for call in calls} == {system}
             for call in calls:
-                texts.setdefault(call.part.removesuffix("+plain"), set()).add(
-                    call.design.fingerprint
-                )
+                texts[call.part.removesuffix("+plain")].add(call.design.fingerprint)
     # A place has one text, and a text one place: what a wording leaves alone is not asked again.
     assert all(len(found) == 1 for found in texts.values())
     assert len(set.union(*texts.values())) == len(texts) == 5 + 1 + 2 + 5
