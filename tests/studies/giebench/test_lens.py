@@ -11,6 +11,7 @@ from ingroup import paths
 from ingroup.inference import Reply, StoreError, ask, call
 from ingroup.studies.giebench import design, lens, stimuli
 from ingroup.studies.giebench import statistics as accuracy
+from toy import Toy
 
 NAMING = {"order": "0", "silence": "wrong", "unit": "item", "shares": "paper"}
 
@@ -90,39 +91,25 @@ def test_naming_the_identity_by_category():
     assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)
 
 
-class Says:
-    """An engine: freely always B, over choices most probably C, and a call fails nowhere."""
-
-    asks_again = False
+class Says(Toy):
+    """Freely always B, over choices most probably C, and a call fails nowhere."""
 
     def answer(self, conversations, sampling):
         said = {"probabilities": (0.1, 0.2, 0.4, 0.3), "mass": (0.5,)} if sampling.choices else {}
         text = "[[C]]" if said else "[[A]] or [[B]]? [[B]]"
         return [Reply(text, "stop", **said) for _ in conversations]
 
-    def identity(self):
-        return {"engine": "says", "model": "m"}
-
-    def close(self):
-        pass
-
 
 RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
-RUN |= {
-    "ORDER": "given",
-    "WORDING": "straight",
-    "TEMPLATE": "chat",
-    "MISMATCH": False,
-    "PARSING": "sound",
-}
-RUN |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+RUN |= {"ORDER": "given", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": False}
+RUN |= {"PARSING": "sound", "TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
 
 
 @pytest.fixture
 def answered(tmp_path, monkeypatch):
     """The calls of `RUN`, of which those that are named by place are answered."""
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Says())
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Says(say=None))
     calls = design.calls(RUN)
     return lambda *places: ask([calls[place] for place in places], RUN)
 
