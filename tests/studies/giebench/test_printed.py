@@ -1,6 +1,7 @@
 """Answers that the paper could have printed, counted as its code counts: nothing differs here."""
 
 import random
+from functools import partial
 from itertools import combinations
 
 import pandas as pd
@@ -73,23 +74,16 @@ def printed_as(right):
     """What every cell of the paper's tables would be, from its category or tuple."""
     shares = {prompt: evaluated(right, prompt) for prompt in ("COT", "ID", "Raw")}
 
-    def share(table):
-        return lambda row: f"{shares[PROMPT[table]][row['category']]:.1f}"
+    def share(prompt, row):
+        return f"{shares[prompt][row['category']]:.1f}"
 
-    def delta(table):
-        return lambda row: (
-            f"{shares[PROMPT[table]][row['category']] - shares['Raw'][row['category']]:.1f}"
-        )
+    def delta(prompt, row):
+        return f"{shares[prompt][row['category']] - shares['Raw'][row['category']]:.1f}"
 
-    def only(table, first, second):
+    def only(first, second, row):
         """Items right under one prompt alone."""
-
-        def count(row):
-            inside = [i for i in ITEMS if row["category"] in (i.category, "Overall")]
-            names = {"Raw": "Raw", "after": PROMPT[table]}
-            return str(sum(right(i, names[first]) and not right(i, names[second]) for i in inside))
-
-        return count
+        inside = [i for i in ITEMS if row["category"] in (i.category, "Overall")]
+        return str(sum(right(i, first) and not right(i, second) for i in inside))
 
     def tuple_share(row):
         sides = [stimuli._identity(row[side])[1] for side in ("identity_i", "identity_j")]
@@ -102,12 +96,12 @@ def printed_as(right):
         ]
         return f"{100 * sum(told) / len(told):.1f}" if told else "0.0"
 
-    cells = {(table, "accuracy_pct"): share(table) for table in (1, 2, 6)}
+    cells = {(table, "accuracy_pct"): partial(share, PROMPT[table]) for table in (1, 2, 6)}
     cells |= {(table, "accuracy_pct"): tuple_share for table in (3, 7)}
     for table in (4, 5):
-        cells[table, "delta_pct"] = delta(table)
-        cells[table, "gained"] = only(table, "after", "Raw")
-        cells[table, "lost"] = only(table, "Raw", "after")
+        cells[table, "delta_pct"] = partial(delta, PROMPT[table])
+        cells[table, "gained"] = partial(only, PROMPT[table], "Raw")
+        cells[table, "lost"] = partial(only, "Raw", PROMPT[table])
     return cells
 
 
