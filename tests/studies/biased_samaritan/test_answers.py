@@ -9,20 +9,19 @@ from ingroup.inference import Reply, StoreError, ask, call, rated, stored, there
 from ingroup.inference.choices import agreement
 from ingroup.studies.biased_samaritan import design, lens, stimuli
 from ingroup.studies.biased_samaritan.answers import load
+from toy import Toy
 
 WHO = "somebody/else"
 TWO = (30, 70)  # the only answers with any probability
 
 
-class Chooser:
+class Chooser(Toy):
     """30 with probability 3/4; 1/2 about a senior citizen. Free text: "50", of a woman none."""
 
-    asks_again = False
-
     def answer(self, conversations, sampling):
-        return [self._reply(chat[-1]["content"], sampling) for chat in conversations]
+        return [self.of_one(chat[-1]["content"], sampling) for chat in conversations]
 
-    def _reply(self, prompt, sampling):
+    def of_one(self, prompt, sampling):
         if not sampling.choices:
             return Reply("I would rather not say." if "woman" in prompt else "30", "stop")
         if "teenager" in prompt.lower() and "wording one" in prompt:
@@ -31,12 +30,6 @@ class Chooser:
         given = dict(zip(TWO, (one, 1 - one), strict=True))
         found = [given.get(int(choice), 0.0) for choice in sampling.choices]
         return Reply("30", "stop", probabilities=found, mass=[0.25])
-
-    def identity(self):
-        return {"engine": "transformers", "model": WHO}
-
-    def close(self):
-        pass
 
 
 @pytest.fixture
@@ -50,7 +43,8 @@ def parameters(tmp_path, monkeypatch):
     file = tmp_path / "two.csv"
     pd.DataFrame(told, columns=stimuli.COLUMNS).to_csv(file, index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Chooser())
+    chooser = Chooser(say=None, engine="transformers", model=WHO)
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: chooser)
     return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "RATING": "expected", "RUNS": 2,
             "SCENARIOS": str(file), "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
             "TOP_P": -1.0, "MAX_TOKENS": 8, "SEED": 0, "ALPHA": 0.01,
