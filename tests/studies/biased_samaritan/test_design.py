@@ -45,12 +45,9 @@ def test_a_samaritan_trial_is_its_scenario_and_the_request():
 
 def test_every_call_has_its_own_seed_and_place():
     asked = calls(ASKED)
-    assert [call.key for call in asked[:4]] == [
-        ("calibrant", 1, "Race"), ("calibrant", 1, "Gender"), ("calibrant", 1, "Age"),
-        ("calibrant", 2, "Race"),
-    ]  # fmt: skip
+    runs = [("calibrant", 1), ("calibrant", 2), ("calibrant-null", 1)]
+    assert [call.key for call in asked] == [(*run, c) for run in runs for c in stimuli.categories()]
     assert [len(call.design) for call in asked[6:]] == [412 * 11, 412 * 8, 412 * 8]
-    assert asked[6].key == ("calibrant-null", 1, "Race")
     assert [call.sampling.seed for call in asked[:6]] == [3007, 4007, 5007, 6007, 7007, 8007]
     assert len({call.folder for call in asked}) == 9
     assert asked[5].folder.parts[-3:] == ("sample-103", "calibrant@transformers", "Age-full-run2")
