@@ -11,10 +11,11 @@ import pytest
 
 from cells import defined
 from ingroup import paths, published
-from ingroup.inference import Reply, ask, call
+from ingroup.inference import ask, call
 from ingroup.studies.biased_samaritan import design, statistics, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from reprint import reprint
+from toy import Toy
 
 NUMBERS = defined("20_biased_samaritan", "printed_numbers", np=np, stimuli=stimuli)
 MODEL = "gpt-4o-mini"  # printed in two runs
@@ -22,26 +23,15 @@ TABLES = {"Age": (1, 6, 10, 14), "Gender": (2, 7, 9, 13), "Race": (3, 8, 11, 12)
 SPREADS = {"sample": stdev, "population": pstdev}
 
 
-class Rater:
+def rater():
     """Any number, with or without a decimal; now and then a refusal."""
+    chance = random.Random(2)
 
-    asks_again = False
+    def say(chat, before, asked):
+        number = f"{chance.uniform(20, 90):.{chance.choice((0, 0, 1))}f}"
+        return "I cannot say." if chance.random() < 0.05 else number
 
-    def __init__(self):
-        self.chance = random.Random(2)
-
-    def answer(self, conversations, sampling):
-        numbers = [f"{self.chance.uniform(20, 90):.{self.chance.choice((0, 0, 1))}f}"
-                   for _ in conversations]  # fmt: skip
-        refused = [self.chance.random() < 0.05 for _ in conversations]
-        pairs = zip(numbers, refused, strict=True)
-        return [Reply("I cannot say." if no else number, "stop") for number, no in pairs]
-
-    def identity(self):
-        return {"engine": "rater", "model": MODEL}
-
-    def close(self):
-        pass
+    return Toy(say, engine="rater", model=MODEL)
 
 
 @pytest.fixture(params=["full", "paper"])
@@ -50,7 +40,7 @@ def rated(request, tmp_path, monkeypatch):
     told = stimuli.load_scenarios()
     told[told.scenario <= 12].to_csv(tmp_path / "twelve.csv", index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
-    monkeypatch.setattr(call, "make_engine", lambda *_, **__: Rater())
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: rater())
     parameters = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "RUNS": 2, "LATINO": False}
     parameters |= {"SCENARIOS": str(tmp_path / "twelve.csv"), "CROSSING": request.param}
     parameters |= {"TEMPERATURE": -1.0, "TOP_P": -1.0, "MAX_TOKENS": 8, "SEED": 0}
