@@ -28,20 +28,15 @@ T_2 = 4.30265  # t(0.975) for 2 degrees of freedom
 NAN = np.nan
 
 
-def some_ratings(cells=3, scenarios=20, seed=0, missing=0.0, interaction=3.0, wordings=4):
+def some_ratings(cells, scenarios=20, seed=0, missing=0.0, interaction=3.0):
     """Ratings (cell, scenario, wording): cell k is k points above cell 0, which is the control."""
     rng = np.random.default_rng(seed)
     ratings = 60 + 8 * rng.standard_normal((1, scenarios, 1)) + np.arange(cells)[:, None, None]
-    ratings = ratings + 4 * rng.standard_normal((1, scenarios, wordings))
+    ratings = ratings + 4 * rng.standard_normal((1, scenarios, 4))
     ratings = ratings + interaction * rng.standard_normal((cells, scenarios, 1))
-    ratings = ratings + 3 * rng.standard_normal((cells, scenarios, wordings))
+    ratings = ratings + 3 * rng.standard_normal((cells, scenarios, 4))
     ratings[rng.random(ratings.shape) < missing] = np.nan
     return ratings
-
-
-def named(ratings):
-    """Groups and control of `some_ratings`."""
-    return {f"group {k}": group for k, group in enumerate(ratings[1:], start=1)}, ratings[0]
 
 
 def ends(result):
@@ -165,16 +160,14 @@ def test_brittleness_between_groups_against_scipy(phrasings, ddof):
     one, other, *names = some_ratings(4)
     cells = {"control": one, "a": other, "b": np.array(names), "c": np.full_like(one, np.nan)}
     cells["c"][0] = 50
-    wide = one.mean(axis=1, keepdims=True) + 3 * (one - one.mean(axis=1, keepdims=True))
-    cells["wide"] = wide
+    cells["wide"] = 3 * one
     table = brittleness_between(cells, ddof, phrasings).set_index(["one", "other"])
     assert len(table) == 10
+    slow = {name: np.std(cells[name], axis=1, ddof=ddof) for name in ("control", "a", "wide")}
     if phrasings == "within":
-        b = np.std(names, axis=2, ddof=ddof).mean(axis=0)
+        slow["b"] = np.std(names, axis=2, ddof=ddof).mean(axis=0)
     else:
-        b = np.std(np.mean(names, axis=0), axis=1, ddof=ddof)
-    slow = {"control": np.std(one, axis=1, ddof=ddof), "a": np.std(other, axis=1, ddof=ddof)}
-    slow |= {"b": b, "wide": np.std(wide, axis=1, ddof=ddof)}
+        slow["b"] = np.std(np.mean(names, axis=0), axis=1, ddof=ddof)
     for first, second in [("control", "a"), ("control", "b"), ("a", "b"), ("b", "wide")]:
         row, test = table.loc[(first, second)], stats.ttest_rel(slow[first], slow[second])
         assert (row.p, row.n) == (pytest.approx(test.pvalue), 20)
@@ -240,7 +233,8 @@ def test_no_bias_does_not_exceed_no_brittleness():
 @pytest.mark.parametrize(("unit", "other"), [("scenario", "prompt"), ("prompt", "scenario")])
 def test_table_of_a_category(unit, other):
     # With this seed the units disagree on a group, and so do corrected and uncorrected verdicts.
-    groups, control = named(some_ratings(6, 30, seed=6, interaction=6))
+    control, *ratings = some_ratings(6, 30, seed=6, interaction=6)
+    groups = dict(zip("abcde", ratings, strict=True))
     table = bias_table(groups, control, unit, alpha=0.02)
     assert list(table.index) == list(groups)
     for name, row in table.iterrows():
