@@ -29,9 +29,7 @@ def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wo
     (block,) = trials(TOLD, "Age", "paper").blocks
     prompts = pd.DataFrame(block.factors["prompt"])
     assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
-    dealt = prompts.groupby(["phrasing", "wording"]).size()
-    assert dealt.min() >= 25
-    assert dealt.max() <= 26
+    assert prompts.groupby(["phrasing", "wording"]).size().between(25, 26).all()
 
 
 def test_a_samaritan_trial_is_its_scenario_and_the_request():
