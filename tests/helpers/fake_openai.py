@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from fault_proxy import Handler, listening
 
+JSON = {"Content-Type": "application/json"}
+
 
 class Call(NamedTuple):
     """One request: its JSON, its Authorization header, and when it came (seconds since 1970)."""
@@ -38,11 +40,16 @@ def completion(text: Any, ending: Any = "stop", **message: Any) -> dict[str, Any
     }  # fmt: skip
 
 
+def ok(body: Any):
+    """An answer for a script: a body as JSON."""
+    return 200, JSON, json.dumps(body).encode()
+
+
 def fault(status: int, message: str = "no", code: str | None = None, **headers: str):
     """An answer for a script: an error in OpenAI's form."""
     body = {"error": {"message": message, "type": "t", "param": None, "code": code}}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return status, named | {"Content-Type": "application/json"}, json.dumps(body).encode()
+    return status, named | JSON, json.dumps(body).encode()
 
 
 class FakeOpenAI:
@@ -76,8 +83,7 @@ class FakeOpenAI:
         words = sum(len(message["content"].split()) for message in messages)
         usage = {"prompt_tokens": words, "completion_tokens": 1}
         usage["prompt_tokens_details"] = {"cached_tokens": words // 2}
-        text = json.dumps(completion(text_of(messages)) | {"usage": usage})
-        return 200, {"Content-Type": "application/json"}, text.encode()
+        return ok(completion(text_of(messages)) | {"usage": usage})
 
     def _enter(self) -> None:
         with self._change:

@@ -7,7 +7,6 @@ nothing of it, so that a run starts in milliseconds.
 
 import ctypes
 import gzip
-import json
 import multiprocessing
 import os
 import random
@@ -29,7 +28,7 @@ import psutil
 import pytest
 
 import toy
-from fake_openai import FakeOpenAI, completion, fault, text_of
+from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FaultProxy
 from ingroup import paths
 from ingroup.inference import Reply, Store, StoreError, open_store
@@ -116,14 +115,17 @@ def finish(folder, engine, trials=FEW):
     return table
 
 
-def check_asked(log, trials, failures):
-    """No trial was asked more often than it failed, except those of a call that was cut off."""
-    asked = Counter(number for _, numbers in calls(log) for number in numbers)
+def check_finish(folder, engine, whole, trials=FEW):
+    """The table is whole, no file is left over, and no trial was asked more often than it failed,
+    except those of a call that was cut off."""
+    pd.testing.assert_frame_equal(finish(folder, engine, trials), whole[trials])
+    assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
+    asked = Counter(number for _, numbers in calls(engine.log) for number in numbers)
     assert set(asked) == set(range(trials))
-    last = {process: numbers for process, numbers in calls(log) if process != os.getpid()}
+    last = {process: numbers for process, numbers in calls(engine.log) if process != os.getpid()}
     in_flight = Counter(number for numbers in last.values() for number in numbers)
     for number, times in asked.items():
-        needed = 1 + (failures if number % 5 == 0 else 0)
+        needed = 1 + (engine.failures if number % 5 == 0 else 0)
         assert needed <= times <= needed + in_flight[number], f"trial {number}: {times} times"
 
 
@@ -149,10 +151,7 @@ def test_twenty_kills_change_nothing(tmp_path, whole, failures):
         # About what a shard takes.
         engine = Mortal(log, failures, draw.randint(1, 2), draw.uniform(1e-6, 0.004))
         assert died(run, folder, engine, MANY) == signal.SIGALRM, "it ended before it was killed"
-    table = finish(folder, Scribe(log, failures), MANY)
-    pd.testing.assert_frame_equal(table, whole[MANY])
-    assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
-    check_asked(log, MANY, failures)
+    check_finish(folder, Scribe(log, failures), whole, MANY)
 
 
 def run_and_die(folder, engine, function, call, after):
@@ -185,9 +184,7 @@ def test_a_kill_around_each_step_of_writing(tmp_path, whole, function, after, be
     if begun:
         run(folder, engine)
     assert died(run_and_die, folder, engine, function, call, after) == signal.SIGKILL
-    pd.testing.assert_frame_equal(finish(folder, engine), whole[FEW])
-    assert list(folder.glob(".*.tmp")) == list(folder.glob("*.damaged")) == []
-    check_asked(engine.log, FEW, failures=1)
+    check_finish(folder, engine, whole)
 
 
 class Patient(Scribe):
@@ -211,8 +208,7 @@ def test_a_second_run_is_refused_while_the_first_lives(tmp_path, whole):
         assert calls(second.log) == []
         first.kill()
         first.join()
-        table = run(folder, second)  # at once
-    pd.testing.assert_frame_equal(table, whole[FEW])
+        pd.testing.assert_frame_equal(run(folder, second), whole[FEW])  # at once
 
 
 def test_a_finished_store_is_read_while_another_run_holds_it(tmp_path):
@@ -307,8 +303,7 @@ def test_a_full_disk_keeps_what_is_whole(tmp_path, whole):
     assert sorted(file.name for file in folder.iterdir()) == [".lock", "manifest.json"] + [
         f"part-0000{shard}.parquet" for shard in range(3)
     ]
-    table = run(folder, Scribe(log))
-    pd.testing.assert_frame_equal(table, whole[FEW])
+    pd.testing.assert_frame_equal(run(folder, Scribe(log)), whole[FEW])
     asked = Counter(number for _, numbers in calls(log) for number in numbers)
     assert [number for number, times in asked.items() if times > 1] == list(range(12, 16))
 
@@ -477,12 +472,10 @@ def test_a_disk_without_room_keeps_what_is_whole(tmp_path, whole, limit):
 # --- servers
 
 
-def answer_of(call, **changes):
-    body = completion(text_of(call.request["messages"])) | {"model": "fake"}
-    return 200, {"Content-Type": "application/json"}, json.dumps(body | changes).encode()
+def other_model(call):
+    return ok(completion(text_of(call.request["messages"])) | {"model": "cheaper"})
 
 
-JSON = {"Content-Type": "application/json"}
 FAULTS = {
     "overloaded": lambda call: fault(429, "slow down", Retry_After="0.01"),
     "broken": lambda call: fault(500),
@@ -490,14 +483,14 @@ FAULTS = {
     "too early": lambda call: fault(409),
     "refused": lambda call: fault(400, "the prompt is not allowed"),
     "empty": lambda call: (200, JSON, b""),
-    "half": lambda call: (200, JSON, answer_of(call)[2][:40]),
+    "half": lambda call: (200, JSON, ok(completion("50"))[2][:40]),
     "page": lambda call: (200, {"Content-Type": "text/html"}, b"<html>log in first</html>"),
-    "error in 200": lambda call: (200, JSON, b'{"error": {"message": "provider down"}}'),
-    "no text": lambda call: (200, JSON, json.dumps(completion(None)).encode()),
+    "error in 200": lambda call: ok({"error": {"message": "provider down"}}),
+    "no text": lambda call: ok(completion(None)),
     "bomb": lambda call: (200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**7))),
     "endless": lambda call: (200, JSON, b" " * 2**21),
     "redirect": lambda call: (307, {"Location": "http://127.0.0.1:9/v1/chat/completions"}, b""),
-    "other model": lambda call: answer_of(call, model="cheaper"),
+    "other model": other_model,
     "odd charset": lambda call: (400, {"Content-Type": "text/plain; charset=undefined"}, b"x"),
 }
 LASTING = {"refused", "no text", "bomb", "endless", "redirect", "odd charset"}  # not tried again
@@ -559,11 +552,11 @@ def test_a_killed_run_costs_no_call_that_was_answered(tmp_path):
 
 def tree(folder):
     """The project, without what was built; the environment is this one."""
-    for name in ("lib", "data", "figures", "notebooks", "Makefile", "pyproject.toml"):
-        source = paths.ROOT / name
-        ignored = shutil.ignore_patterns("raw", "__pycache__")
-        copy = shutil.copytree if source.is_dir() else shutil.copy
-        copy(source, folder / name, **({"ignore": ignored} if source.is_dir() else {}))
+    unneeded = shutil.ignore_patterns("raw", "__pycache__")
+    for name in ("lib", "data", "figures", "notebooks"):
+        shutil.copytree(paths.ROOT / name, folder / name, ignore=unneeded)
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(paths.ROOT / name, folder)
     return folder
 
 
@@ -571,7 +564,7 @@ def make(folder):
     """A small run of the first study, with its own copy of everything."""
     small = ["N_EVENTS=2", "SETTINGS=P0,S0,T0", "N_RESAMPLES=50", "RUN=fire"]
     python = [f"RUN_PY={sys.executable}", "RUN_READY="]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "INGROUP_"))}
     return subprocess.Popen(
         ["make", "-C", str(folder), "10", *small, *python],
         env=environment | {"PYTHONPATH": str(folder / "lib")},

@@ -89,11 +89,12 @@ def run(folder, engine):
 
 
 def many(folder, workers=4, **how):
-    """A run on several workers, and who was asked what."""
+    """Who was asked what in a run on several workers."""
     log = folder / "log"
     cluster = Cluster(lambda: Scribe(log, **how), workers)
     try:
-        return run(folder / "store", cluster), calls(log)
+        run(folder / "store", cluster)
+        return calls(log)
     finally:
         cluster.close()
 
@@ -118,8 +119,7 @@ def check(folder, alone):
 
 
 def test_several_workers_give_what_one_process_gives(tmp_path, alone):
-    table, asked = many(tmp_path, crew=4)
-    pd.testing.assert_frame_equal(table, alone[0])
+    asked = many(tmp_path, crew=4)
     check(tmp_path, alone)
     assert sorted(shard for _, shard in asked) == list(range(SHARDS))
     assert len({process for process, _ in asked}) == 4
@@ -147,8 +147,7 @@ def test_a_real_engine_gives_what_it_gives_in_one_process(tmp_path):
     ids=["one is killed", "two are killed", "a shard kills twice", "engines break"],
 )
 def test_the_shard_of_a_lost_worker_goes_to_another(tmp_path, alone, how):
-    table, asked = many(tmp_path, crew=3, **how)
-    pd.testing.assert_frame_equal(table, alone[0])
+    asked = many(tmp_path, crew=3, **how)
     check(tmp_path, alone)
     (broken,) = how.values()
     expected = Counter(range(SHARDS)) + Counter(broken)
@@ -187,9 +186,8 @@ def test_workers_that_are_killed_from_outside(tmp_path, alone):
 
     thread = threading.Thread(target=kill)
     thread.start()
-    table, asked = many(tmp_path, workers=3, crew=4)
+    asked = many(tmp_path, workers=3, crew=4)
     thread.join()
-    pd.testing.assert_frame_equal(table, alone[0])
     check(tmp_path, alone)
     assert len(asked) == SHARDS + 2  # two were cut off
 

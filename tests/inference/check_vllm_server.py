@@ -74,25 +74,10 @@ def environment(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-@pytest.fixture(scope="module")
-def plan():
-    return Few(religion(), 0, 200)
-
-
-@pytest.fixture(scope="module")
-def expected(plan):
-    return TransformersEngine(CALIBRANT).answer([trial.messages for trial in plan], GREEDY)
-
-
-def table(plan, address, folder, **options):
-    engine = OpenAIEngine("calibrant", address + "/v1", **options)
-    return run(plan, folder, engine, 64, GREEDY)
-
-
-def test_a_real_server_gives_the_replies_of_the_transformers_engine(
-    server, plan, expected, tmp_path
-):
-    responses = table(plan, server, tmp_path)
+def test_a_real_server_gives_the_replies_of_the_transformers_engine(server, tmp_path):
+    plan = Few(religion(), 0, 200)
+    expected = TransformersEngine(CALIBRANT).answer([trial.messages for trial in plan], GREEDY)
+    responses = run(plan, tmp_path, OpenAIEngine("calibrant", f"{server}/v1"), 64, GREEDY)
     assert responses.text.nunique() > 5
     assert responses.text.tolist() == [reply.text for reply in expected]
     assert responses.finish_reason.tolist() == ["stop"] * 200

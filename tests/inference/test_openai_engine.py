@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import logging
 import math
 import signal
@@ -17,7 +16,7 @@ import openai
 import pandas as pd
 import pytest
 
-from fake_openai import FakeOpenAI, completion, fault, text_of
+from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FAULTS, FaultProxy
 from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.engine import trial_seed
@@ -74,10 +73,6 @@ def ask_each(answers, serve, **options):
     server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
     replies = ask(server, serve, len(answers), **options)
     return replies, [len(server.asked(chat[1]["content"])) for chat in chats(len(answers))]
-
-
-def ok(body):
-    return 200, {"Content-Type": "application/json"}, json.dumps(body).encode()
 
 
 def test_replies_stand_in_order_with_their_tokens(serve):
@@ -199,15 +194,19 @@ def test_what_may_pass_is_tried_again_and_one_budget_holds(serve):
     assert len(server.calls) == 21
 
 
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_what_will_not_pass_is_asked_once_and_the_others_are_kept(status, serve):
-    def script(call, before):
-        return fault(status, "too long") if call.prompt == "How, 1?" else None
+ODD = {"Content-Type": "text/plain; charset=undefined"}  # in which the client reads an error
 
-    server = FakeOpenAI(script)
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [(fault(status, "too long"), f"HTTP {status} - too long") for status in (400, 413, 422)]
+    + [((400, ODD, b"x"), "UnicodeError: undefined encoding")],
+)
+def test_what_will_not_pass_is_asked_once_and_the_others_are_kept(answer, error, serve):
+    server = FakeOpenAI(lambda call, before: answer if call.prompt == "How, 1?" else None)
     replies = ask(server, serve, 3)
     assert [reply.finish_reason for reply in replies] == ["stop", "failed", "stop"]
-    assert replies[1].error == f"HTTP {status} - too long"
+    assert replies[1].error == error
     assert len(server.calls) == 3
 
 
@@ -461,21 +460,12 @@ def test_answers_that_are_none_are_asked_again_and_fail_by_name(serve):
         b'{"choices": [{"message": null}]}', b'{"error": {"message": "provider down"}}',
         b"[" * 100_000, b"[" * 700 + b"]" * 700, b"9" * 5000, b"<html>\n\x1b[31mhotel</html>",
     ]  # fmt: skip
-    answers = [(200, {"Content-Type": "application/json"}, body) for body in broken]
-    replies, calls = ask_each(answers, serve, attempts=2)
+    replies, calls = ask_each([(200, JSON, body) for body in broken], serve, attempts=2)
     assert calls == [2] * len(broken)
     assert {(reply.text, reply.finish_reason) for reply in replies} == {(None, "failed")}
     assert all(reply.error.startswith("the answer is no chat completion:") for reply in replies)
     assert all(len(reply.error) <= 200 and reply.error.isprintable() for reply in replies)
     assert replies[-1].error.endswith("<html> [31mhotel</html>")
-
-
-def test_an_error_that_breaks_the_client_costs_one_trial(serve):
-    """The client reads an error's text in the encoding that it claims to have."""
-    odd = (400, {"Content-Type": "text/plain; charset=undefined"}, b"x")
-    replies = ask(FakeOpenAI(lambda call, n: odd if call.prompt == "How, 0?" else None), serve, 3)
-    assert [reply.finish_reason for reply in replies] == ["failed", "stop", "stop"]
-    assert replies[0].error == "UnicodeError: undefined encoding"
 
 
 def test_who_answered_is_kept_and_said(tmp_path, serve, capsys):
@@ -505,7 +495,7 @@ def test_a_redirect_to_another_server_is_not_followed(status, serve):
 
 def test_a_body_without_end_is_given_up(serve):
     """What is too long, or packed, is one failed call: neither read to its end nor asked again."""
-    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    packed = JSON | {"Content-Encoding": "gzip"}
     answers = [
         ok(completion("9" * 2**21)),
         fault(500, "x" * 2**21),

@@ -64,16 +64,6 @@ def answers(chat, before, asked):
     return str(sum(len(message["content"]) for message in chat) % 101)
 
 
-def numbered(name):
-    """No two replies are the same."""
-    return Toy(lambda chat, before, asked: f"{name} {asked + 1}")
-
-
-def turns(*texts):
-    """A prompt gets one text after the other."""
-    return Toy(lambda chat, before, asked: texts[before % len(texts)])
-
-
 def test_a_plain_table_with_and_without_a_system_turn(tmp_path):
     prompts = [f"How {text}?" for text in QUIRKS]
     bare_chats = [chat(prompt) for prompt in prompts]
@@ -132,13 +122,12 @@ def rounds(folder, columns, rows):
     return {n: texts(engine, asked) for n in range(1, 5) if engine.turn_to(n)}
 
 
-@pytest.mark.parametrize("sort", [False, True])
-def test_each_round_has_its_own_recordings(sort, tmp_path):
+@pytest.mark.parametrize("name", ["round", "run"])
+@pytest.mark.parametrize("order", [list, sorted])
+def test_each_round_has_its_own_recordings(order, name, tmp_path):
     rows = [("one", "1", "a"), ("two", "1", "b"), ("one", "2", "c"), ("two", "3", "d")]
-    rows = sorted(rows) if sort else rows
-    for name in ("round", "run"):
-        found = rounds(tmp_path, ("prompt", name, "response"), rows)
-        assert found == {1: ["a", "b"], 2: ["c", None], 3: [None, "d"]}
+    found = rounds(tmp_path, ("prompt", name, "response"), order(rows))
+    assert found == {1: ["a", "b"], 2: ["c", None], 3: [None, "d"]}
 
 
 def test_without_rounds_nothing_is_repeated(tmp_path):

@@ -98,12 +98,11 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
         assert reply.text == text
         assert reply.probabilities == pytest.approx(probabilities, abs=1e-4)
         assert reply.mass == pytest.approx(mass, abs=1e-4)
-        assert len(reply.probabilities) == len(sampling.choices) * len(sampling.leads)
     together = [reply.probabilities for reply in found]
     one_by_one = [engine.answer([chat], sampling)[0].probabilities for chat in some]
     assert np.array(together) == pytest.approx(np.array(one_by_one), abs=1e-5)
-    wanted = engine.prompter.ids(alone) + engine._spelt(sampling.leads[0])
     if not sampling.leads[1:]:
+        wanted = engine.prompter.ids(alone) + engine._spelt(sampling.leads[0])
         assert found[4].prompt_tokens == len(wanted)
     (short,) = engine.complete([[5]], sampling)
     assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
@@ -357,7 +356,6 @@ def test_a_trial_has_a_seed_of_its_own():
     seeds = {trial_seed(seed, [prompt]) for seed in range(10) for prompt in range(100)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**31 for seed in seeds)
-    assert trial_seed(1, [{"a": "b"}]) == trial_seed(1, [{"a": "b"}])
 
 
 prompts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=40)
