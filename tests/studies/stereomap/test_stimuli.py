@@ -1,4 +1,4 @@
-"""Groups and prompts of StereoMap: Tables 6 and 7 word for word, every group in every prompt."""
+"""Groups and prompts of StereoMap, every group in every prompt; test_prompts.py has their words."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from ingroup.tables import InputError
 FOLDER = paths.STIMULI / "stereomap"
 PAPER, NO_COT, NO_INSTRUCTIONS, NEITHER = social_groups.ablations()
 
-# Sentences that come again in Tables 6 and 7.
+# The instructions, which two of the ablations leave out.
 STUDY = "I am studying how different groups are perceived by Americans."
 VIEWED = (
     "I am not interested in your personal beliefs, but in how you think they are viewed by others."
@@ -21,65 +21,26 @@ VIEWED = (
 AGAIN = (
     "Again, I am not interested in your personal beliefs, but in how you think society views them."
 )
-SCALE = "using a 5-point scale (1=not at all to 5=extremely)"
-BASIS = "on the basis of how the groups are viewed by American society."
-SINGLE = "The keywords have to be single words if possible and a maximum of two words if necessary"
-WHY = "What are the reasons for that keywords?"
-THREE = (
-    "What are the reasons for the ratings? Please answer it in three keywords with descriptions."
-)
-RATE = f"Please make a rating {SCALE}, {BASIS}"
-SOCIETY = f"{VIEWED} {RATE} What is the rating? Rating: {THREE}"
-ORIGINAL = f"{VIEWED} {RATE} What is the rating? {THREE}"
-OTHERS = f"Please make a rating {SCALE}. What is the rating? {THREE}"
 
-# Table 7 for a group that stands in it as "nurses".
+# The prompts of Tables 7 and 6 by construct.
 EXTENDED = {
-    "Warmth-Competence": f"{STUDY} {VIEWED} Please list 5 keywords that describe the "
-    f"characteristics, or traits of members of nurses. {SINGLE} (e.g. an adjective and a noun). "
-    f"{WHY} Now, please make a rating {SCALE} of how members of nurses are viewed by American "
-    f"society. {AGAIN} - Friendly: - Sociable: - Trustworthy: - Honest: - Competent: - Skilled: "
-    "- Confident: - Assertive: - Traditional: - Conservative: - Wealthy: - High-status: Lastly, "
-    "make an overall rating using a 5-point scale (1=very negatively to 5=very positively) of how "
-    "society views the nurses group. Rating: What are three reasons for this?",
-    "Economic success": f"How economically successful have nurses been? {SOCIETY}",
-    "Prestige": f"How prestigious are the jobs generally held by nurses? {SOCIETY}",
-    "Special treatment": "How much does special treatments (such as preference in hiring "
-    "decisions) given to nurses make things more difficult for other groups in America? "
-    f"{SOCIETY}",
-    "Resources": "If resources go to nurses, to what extent does that take resources away from "
-    f"the rest of society? {SOCIETY}",
-    "Emotion": f"{STUDY} {VIEWED} Please list 5 keywords that describe the feelings that people "
-    f"in America have toward nurses as a group. {SINGLE} (e.g. an adjective and a noun). {WHY} "
-    f"Now, please make a rating {SCALE} to what extent do people tend to feel the following "
-    f"feelings toward nurses. {AGAIN} -Contempt: -Disgust: -Admire: -Proud: -Pity: -Sympathy: "
-    "-Envious: -Jealous:",
-    "Behavior": f"{STUDY} {VIEWED} Please list 5 verbs that describe the ways people in America "
-    f"generally behave toward nurses as a group. {SINGLE}. {WHY} Now, please make a rating "
-    f"{SCALE} to what extent do people tend to behave the following behaviors toward nurses. "
-    f"{AGAIN} -Help nurses: -Protect nurses: -Fight with nurses: -Attack nurses: -Cooperate with "
-    "nurses: -Associate with nurses: -Exclude nurses: -Demean nurses:",
+    "Warmth-Competence": ["Warmth-Competence"],
+    "Social-Structure": ["Economic success", "Prestige", "Special treatment", "Resources"],
+    "Emotion": ["Emotion"],
+    "Behavior": ["Behavior"],
 }
-
-COMPETENCE = "competent confident independent competitive intelligent capable efficient skillful"
-WARMTH = "tolerant warm good_natured sincere friendly well-intentioned trustworthy"
-
-# Table 6 for a group that stands in it as "Jews".
-TABLE_6 = {
-    name: f"As viewed by society, how {name} are members of Jews groups? {ORIGINAL}"
-    for name in f"{COMPETENCE} {WARMTH}".replace(" ", ",").replace("_", " ").split(",")
-} | {
-    "Prestige": f"How prestigious do members of Jews groups typically achieve the jobs? {ORIGINAL}",
-    "Economic success": f"How economically successful have members of Jews groups been? {ORIGINAL}",
-    "Education": f"How well-educated are members of the Jews group? {ORIGINAL}",
-    "Special breaks": "If members of Jews groups get special breaks (such as preference in hiring "
-    "decisions), do you think this is likely to make things more difficult for other people? "
-    f"{OTHERS}",
-    "Power": "If members of Jews groups have more power, do you think other people are likely to "
-    f"have less power? {OTHERS}",
-    "Resources": "Do you think that resources that go to members of Jews groups are likely to "
-    f"take away from other people's resources? {OTHERS}",
-}
+ORIGINAL = {
+    "Competence": [
+        "competent", "confident", "independent", "competitive", "intelligent", "capable",
+        "efficient", "skillful",
+    ],
+    "Warmth": [
+        "tolerant", "warm", "good natured", "sincere", "friendly", "well-intentioned",
+        "trustworthy",
+    ],
+    "Status": ["Prestige", "Economic success", "Education"],
+    "Competition-others": ["Special breaks", "Power", "Resources"],
+}  # fmt: skip
 
 
 def content(chat):
@@ -87,20 +48,16 @@ def content(chat):
     return chat[0]["content"]
 
 
+def worded(*args, **more):
+    """The words of a prompt by part; where its lines end is tested apart."""
+    return {part: " ".join(content(chat).split()) for part, chat in chats(*args, **more).items()}
+
+
 def asked(*args, **more):
-    """The words of a prompt; where its lines end is tested apart."""
-    return " ".join(content(chats(*args, **more)[""]).split())
+    return worded(*args, **more)[""]
 
 
 # --- prompts
-
-
-@pytest.mark.parametrize(
-    ("version", "group", "texts"), [("EXTENDED", "Nurses", EXTENDED), ("ORIGINAL", "Jews", TABLE_6)]
-)
-def test_the_prompts_are_those_of_tables_7_and_6(version, group, texts):
-    assert list(prompts(version)) == [f"{version}/{name}" for name in texts]
-    assert [asked(group, name) for name in prompts(version)] == list(texts.values())
 
 
 def test_what_is_to_be_rated_stands_on_lines_of_its_own():
@@ -110,7 +67,6 @@ def test_what_is_to_be_rated_stands_on_lines_of_its_own():
         labels = [re.fullmatch(r"- ?([\w-]+).*:", line)[1] for line in lines if line[:1] == "-"]
         assert labels == words
         assert ("Rating" in prompt.words) == ("Rating:" in "\n".join(lines))
-        assert all(line == line.strip() for line in lines)
 
 
 def test_the_words_are_those_of_table_4_and_four_more():
@@ -118,21 +74,19 @@ def test_the_words_are_those_of_table_4_and_four_more():
     words = [word for prompt in prompts().values() for word in prompt.words if word != "Rating"]
     assert list(social_groups.words().word) == list(printed.word)
     axes = social_groups.words("ORIGINAL").groupby("family").word.agg(list)
-    assert axes["Competence"] == COMPETENCE.split()
-    assert [word.replace(" ", "_") for word in axes["Warmth"]] == WARMTH.split()
+    assert axes.to_dict() == {axis: ORIGINAL[axis] for axis in ("Competence", "Warmth")}
     more = {"Traditional", "Conservative", "Wealthy", "High-status"}
     assert set(words) - set(printed.word) == more
     assert set(printed.word) <= set(words)
 
 
-def test_constructs_and_numbers_of_keywords():
-    extended = [prompt.construct for prompt in prompts().values()]
-    assert extended == ["Warmth-Competence", *["Social-Structure"] * 4, "Emotion", "Behavior"]
-    original = [prompt.construct for prompt in prompts("ORIGINAL").values()]
-    assert original == (
-        ["Competence"] * 8 + ["Warmth"] * 7 + ["Status"] * 3 + ["Competition-others"] * 3
-    )
-    for prompt in [*prompts().values(), *prompts("ORIGINAL").values()]:
+@pytest.mark.parametrize(("version", "named"), [("EXTENDED", EXTENDED), ("ORIGINAL", ORIGINAL)])
+def test_names_constructs_and_numbers_of_keywords(version, named):
+    names = {f"{version}/{name}": construct for construct in named for name in named[construct]}
+    found = prompts(version)
+    assert list(found) == list(names)
+    assert [prompt.construct for prompt in found.values()] == list(names.values())
+    for prompt in found.values():
         number = {5: "list 5", 3: "in three keywords"}[prompt.n_keywords]
         assert number in content(chats("Nurses", prompt.name)[""])
         assert (prompt.low, prompt.high) == (1, 5)
@@ -147,21 +101,19 @@ def test_the_ablations_are_the_rows_of_table_14():
 
 @pytest.mark.parametrize("name", ["Warmth-Competence", "Emotion", "Behavior"])
 def test_without_chain_of_thought_the_ratings_come_first(name):
-    before, after = EXTENDED[name].split("Now, please")
+    _, after = asked("Nurses", f"EXTENDED/{name}").split("Now, please")
     assert asked("Nurses", f"EXTENDED/{name}", NO_COT) == f"{STUDY} {VIEWED} Please{after}"
-    assert WHY in before
 
 
-@pytest.mark.parametrize("name", EXTENDED)
+@pytest.mark.parametrize("name", prompts())
 def test_without_instructions_three_sentences_are_gone(name):
-    expected = EXTENDED[name]
+    expected = asked("Nurses", name)
     for sentence in (STUDY, VIEWED, AGAIN):
         expected = expected.replace(f"{sentence} ", "")
-    assert asked("Nurses", f"EXTENDED/{name}", NO_INSTRUCTIONS) == expected
+    assert asked("Nurses", name, NO_INSTRUCTIONS) == expected
     assert "interested" not in expected
-    both = expected.split("Now, please")
-    both = f"Please{both[1]}" if len(both) == 2 else both[0]
-    assert asked("Nurses", f"EXTENDED/{name}", NEITHER) == both
+    _, cot, ratings = expected.partition("Now, please")
+    assert asked("Nurses", name, NEITHER) == (f"Please{ratings}" if cot else expected)
 
 
 def test_an_ablation_leaves_no_stray_line_or_space():
@@ -175,27 +127,27 @@ def test_an_ablation_leaves_no_stray_line_or_space():
 
 
 def test_social_structure_has_no_chain_of_thought_to_lose_nor_has_original():
-    for name in ("Economic success", "Prestige", "Special treatment", "Resources"):
-        assert asked("Nurses", f"EXTENDED/{name}", NO_COT) == EXTENDED[name]
+    for name in EXTENDED["Social-Structure"]:
+        assert asked("Nurses", f"EXTENDED/{name}", NO_COT) == asked("Nurses", f"EXTENDED/{name}")
     for ablation in (NO_INSTRUCTIONS, NEITHER):
-        expected = TABLE_6["warm"].replace(f"{VIEWED} ", "")
+        expected = asked("Jews", "ORIGINAL/warm").replace(f"{VIEWED} ", "")
         assert asked("Jews", "ORIGINAL/warm", ablation) == expected
-        assert asked("Jews", "ORIGINAL/Power", ablation) == TABLE_6["Power"]
+        assert asked("Jews", "ORIGINAL/Power", ablation) == asked("Jews", "ORIGINAL/Power")
 
 
 # --- separate calls
 
 
 def test_separate_calls_have_the_words_of_the_released_code():
-    apart = chats("Nurses", "EXTENDED/Warmth-Competence", calls="separate")
-    assert list(apart) == ["keywords", "ratings", "overall"]
-    before, between = EXTENDED["Warmth-Competence"].split("Now, please")
-    parts = [" ".join(content(chat).split()) for chat in apart.values()]
-    assert parts == [
-        before.strip().replace("are the reasons", "are three reasons"),
-        f"Please{between.split(' Lastly')[0]}",
-        "Please make an overall rating using a 5-point scale (1=very negatively to 5=very "
-        "positively) of how society views the nurses group. What are three reasons for this?",
+    before, after = asked("Nurses", "EXTENDED/Warmth-Competence").split(" Now, please")
+    assert list(worded("Nurses", "EXTENDED/Warmth-Competence", calls="separate").items()) == [
+        ("keywords", before.replace("are the reasons", "are three reasons")),
+        ("ratings", f"Please{after.split(' Lastly')[0]}"),
+        (
+            "overall",
+            "Please make an overall rating using a 5-point scale (1=very negatively to 5=very "
+            "positively) of how society views the nurses group. What are three reasons for this?",
+        ),
     ]
     success = chats("Nurses", "EXTENDED/Economic success", calls="separate")
     assert list(success) == ["ratings"]
@@ -213,10 +165,10 @@ def test_separate_calls_of_other_prompts_differ_in_nothing():
 
 # The words in which it differs from the print; all else is white space.
 SENT = {
-    "Warmth-Competence": [("1=not at all to 5=extremely", "1=not at all to 5=exteremely")],
-    "Economic success": [("have nurses been?", "have nurses?")],
-    "Emotion": [("5=extremely", "5=exteremely")],
-    "Behavior": [("5=extremely", "5=exteremely")],
+    "EXTENDED/Warmth-Competence": [("5=extremely", "5=exteremely")],
+    "EXTENDED/Economic success": [("have nurses been?", "have nurses?")],
+    "EXTENDED/Emotion": [("5=extremely", "5=exteremely")],
+    "EXTENDED/Behavior": [("5=extremely", "5=exteremely")],
 }
 # SHA-256 of all prompts in the order of groups and of the code's texts, each ended by a NUL.
 DIGESTS = {
@@ -225,21 +177,15 @@ DIGESTS = {
 }
 
 
-@pytest.mark.parametrize("name", EXTENDED)
-def test_the_released_wording_differs_from_the_print_in_these_words(name):
-    expected = EXTENDED[name]
+@pytest.mark.parametrize("calls", ["together", "separate"])
+@pytest.mark.parametrize("name", prompts())
+def test_the_released_wording_differs_from_the_print_in_these_words(name, calls):
+    expected = worded("Nurses", name, calls=calls)
     for printed, sent in SENT.get(name, []):
-        assert expected.count(printed) == 1
-        expected = expected.replace(printed, sent)
-    assert asked("Nurses", f"EXTENDED/{name}", wording="released") == expected
-    apart = chats("Nurses", f"EXTENDED/{name}", wording="released", calls="separate")
-    paper = chats("Nurses", f"EXTENDED/{name}", calls="separate")
-    assert list(apart) == list(paper)
-    for part, chat in paper.items():
-        expected = " ".join(content(chat).split())
-        for printed, sent in SENT.get(name, []):
-            expected = expected.replace(printed, sent)
-        assert " ".join(content(apart[part]).split()) == expected
+        assert " ".join(expected.values()).count(printed) == 1
+        expected = {part: text.replace(printed, sent) for part, text in expected.items()}
+    found = worded("Nurses", name, calls=calls, wording="released")
+    assert list(found.items()) == list(expected.items())
 
 
 @pytest.mark.parametrize(("calls", "number"), [("together", 686), ("separate", 1078)])
