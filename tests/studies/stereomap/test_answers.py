@@ -29,7 +29,7 @@ class Scale:
         for k, _ in enumerate(conversations):
             rows = np.eye(5)[[k % 5] * leads]
             rows[0] = [0.5, 0.25, 0, 0, 0.25]
-            mass = tuple(0.5 for _ in range(leads))
+            mass = (0.5,) * leads
             replies.append(Reply("", "stop", probabilities=tuple(rows.ravel()), mass=mass))
         return replies
 
@@ -80,7 +80,7 @@ def test_a_failed_call_has_no_number(asked, monkeypatch):
         return [*answer(self, conversations[:-1], sampling), Reply(None, "failed", error="gone")]
 
     monkeypatch.setattr(Scale, "answer", failing)
-    (one,) = ask([c for c in design.calls(ASKED | {"FORM": "grammatical"})][:1], ASKED)
+    (one,) = ask(design.calls(ASKED | {"FORM": "grammatical"})[:1], ASKED)
     weighed = answers.weighed(one)
     assert weighed.loc["Men"].notna().all(axis=None)
     assert weighed.loc["Nurses"].isna().all(axis=None)

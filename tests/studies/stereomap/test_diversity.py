@@ -1,5 +1,6 @@
 """Coefficients of variation, self-BLEU, entropies and refusal rates by hand and by others."""
 
+from functools import partial
 from math import exp, log2, sqrt
 
 import numpy as np
@@ -167,19 +168,14 @@ def test_refusal_rates_by_hand():
 def test_rounds_of_a_prompt_are_not_independent():
     told = {"group": list("a" * 8 + "b" * 8), "prompt": list("ppppqqqq" * 2)}
     replies = pd.DataFrame(told | {"status": ["refused"] * 4 + ["ok"] * 12})
-    table = refusal_rates(replies).set_index("group")
-    np.testing.assert_allclose(
-        table.loc["a", ["low", "high"]], proportion_confint(4 / 7, 8 / 7, 0.05, "wilson")
-    )
-    np.testing.assert_allclose(
-        table.loc["b", ["low", "high"]], proportion_confint(0, 8 / 7, 0.05, "wilson"), atol=1e-12
-    )
+    ends = refusal_rates(replies).set_index("group")[["low", "high"]]
+    wilson = partial(proportion_confint, alpha=0.05, method="wilson")
+    np.testing.assert_allclose(ends.loc["a"], wilson(4 / 7, 8 / 7))
+    np.testing.assert_allclose(ends.loc["b"], wilson(0, 8 / 7), atol=1e-12)
     # Each prompt refused as often: no more than chance, so every reply counts.
     even = replies.assign(status=["refused", "ok"] * 4 + ["ok"] * 8)
-    table = refusal_rates(even).set_index("group")
-    np.testing.assert_allclose(
-        table.loc["a", ["low", "high"]], proportion_confint(4, 8, 0.05, "wilson")
-    )
+    ends = refusal_rates(even).set_index("group")[["low", "high"]]
+    np.testing.assert_allclose(ends.loc["a"], wilson(4, 8))
 
 
 def test_a_model_that_wrote_nothing_refused_nothing():

@@ -89,10 +89,8 @@ def test_a_prompt_with_enough_replies_comes_before_others_and_gaps_are_filled():
     assert {tuple(drawn.index) for drawn in prompts({"p": 6, "q": 5, "s": 2})} == {("p",), ("q",)}
     few = replies(rounds=1, prompts=("p",)).assign(status=["ok", "failed"])
     assert sheet(few, np.random.default_rng(0)).group.tolist() == ["Nurses"]
-    assert sheet(replies(("a",), rounds=1), np.random.default_rng(0)).coherence.tolist() == [
-        "below",
-        "",
-    ]
+    two = sheet(replies(("a",), rounds=1), np.random.default_rng(0))
+    assert two.coherence.tolist() == ["below", ""]
 
 
 def test_without_a_usable_reply_there_is_no_sheet():
@@ -231,13 +229,12 @@ WRONG = {
 } | {
     f"{HEADER}\n{rows}": sentence
     for rows, sentence in {
-        "r1,g,yes,,": "2, column 'relevance': found 'yes', expected a number from 0 to 1 or blank",
+        **{
+            f'r1,g,"{cell}",,': f"2, column 'relevance': found '{cell}', expected a number from 0 "
+            "to 1 or blank"
+            for cell in ("yes", "-1", "0,5", "nan", "١", "below")
+        },
         "r1,g,1,,\nr2,h,,1.5,": "3, column 'soundness': found '1.5', expected a number",
-        "r1,g,-1,,": "2, column 'relevance': found '-1', expected a number",
-        'r1,g,"0,5",,': "2, column 'relevance': found '0,5', expected a number",
-        "r1,g,nan,,": "2, column 'relevance': found 'nan', expected",
-        "r1,g,١,,": "2, column 'relevance': found '١', expected",
-        "r1,g,below,,": "2, column 'relevance': found 'below', expected",
         "r1,g,,,1\nr2,g,,,0\nr3,g,,,below": "3, column 'coherence': found 2 cells of 'g' that are "
         "not 'below', expected one",
         "r1,g,,,Below": "2, column 'coherence': found 0 cells of 'g' that are not 'below'",

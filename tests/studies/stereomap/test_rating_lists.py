@@ -171,9 +171,7 @@ def reads(ratings):
 
 @pytest.mark.parametrize(("text", "friendly", "sociable", "status"), REPLIES)
 def test_replies(text, friendly, sociable, status):
-    ratings = parse_ratings(text, WORDS)
-    assert reads(ratings) == [friendly, sociable, status]
-    assert list(ratings.values) == list(WORDS)
+    assert reads(parse_ratings(text, WORDS)) == [friendly, sociable, status]
 
 
 @pytest.mark.parametrize(("text", "expected"), SINGLE)
@@ -223,9 +221,7 @@ def test_labels_of_behavior_go_on_after_the_word():
     assert reads(parse_ratings(text, words)) == [3, 2, 1, 4, 5]
 
 
-def test_statuses_and_another_scale():
-    assert parse_ratings("Friendly: 4", ["Friendly"]).status == OK
-    assert parse_ratings("Friendly: 4", WORDS).status == INCOMPLETE
+def test_replies_without_a_rating_and_another_scale():
     assert parse_ratings("They are.", WORDS).status == UNPARSABLE
     assert parse_ratings("It is not appropriate to rate groups.", WORDS).status == REFUSED
     text = "Friendly: 8/10 (0 to 10)\nSociable: 0\nHigh-status: 11"
@@ -298,15 +294,13 @@ def test_lists_as_the_released_code_reads_them():
         "-Skilled:4\n-status: 5\n\nOverall rating: 4/5\n- Skilled: 1"
     )
     found = parse_ratings(text, words, rule="released")
-    assert found.status == "incomplete"
-    assert found.missing == {"Skilled": "not rated"}
-    del found.values["Skilled"]
-    assert [*found.values.values()] == [3, 4, 9, 5, 5]
-    sound = parse_ratings(text, words)
-    assert math.isnan(sound.values["Friendly"])
+    assert found.status == INCOMPLETE
+    assert reads(found) == [3, 4, 9, NOT_RATED, 5, 5]
+    assert reads(parse_ratings(text, words))[0] == RANGE
     emotions = parse_ratings("Contempt: 2\nPride: 3", ["Contempt", "Proud"], rule="released")
     assert emotions.values == {"Contempt": 2, "Proud": 3}
-    acts = parse_ratings("-Help poor blacks: 2\n-Fight with poor blacks: 3", ["Help", "Fight"])
+    acts = "-Help poor blacks: 2\n-Fight with poor blacks: 3"
+    acts = parse_ratings(acts, ["Help", "Fight"], rule="released")
     assert acts.values == {"Help": 2, "Fight": 3}
     for text in (None, "", "Friendly 4", "Sociable: 4"):
         assert parse_ratings(text, words, rule="released").status == "refused"
