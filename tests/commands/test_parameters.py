@@ -51,7 +51,8 @@ def test_given_values_come_before_the_profile_before_the_notebook():
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
     assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
-    assert values["MODELS"] == ["calibrant", "calibrant-null", "smollm2-135m-instruct"]
+    real = ["smollm2-135m-instruct", "gemma-3-270m"]
+    assert values["MODELS"] == ["calibrant", "calibrant-null", *real]
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
 

