@@ -92,9 +92,8 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
     some = [*chats[:4], alone, chats[0]]
     found = engine.answer(some, sampling)
     assert any(reply.cached_tokens for reply in found)
-    for reply, (text, probabilities, mass) in zip(
-        found, slow.replies(engine, model, some, sampling), strict=True
-    ):
+    told = list(slow.replies(engine, model, some[:5], sampling))
+    for reply, (text, probabilities, mass) in zip(found, [*told, told[0]], strict=True):
         assert reply.text == text
         assert reply.probabilities == pytest.approx(probabilities, abs=1e-4)
         assert reply.mass == pytest.approx(mass, abs=1e-4)
