@@ -53,7 +53,7 @@ def test_recorded_answers_come_before_those_of_a_run(plan):
     assert one.folder == made
     recorded = answered(one, paths.RECORDINGS / "m", "vllm")
     assert one.folder == recorded
-    assert called(plan, "n").folder.parent.parent.parent.parent == paths.RESPONSES
+    assert called(plan, "n").folder.parents[3] == paths.RESPONSES
     assert called(plan, engine="transformers").folder.parent.name == "m@transformers"
     assert called(plan, sampling=Sampling()).folder.name == "P0"  # what is asked freely is apart
 
@@ -122,10 +122,9 @@ def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
 def test_answers_that_were_asked_otherwise_are_refused(plan):
     one = called(plan)
     answered(one, paths.RESPONSES, "vllm", bos="released", system="keep", dtype="float32")
-    for given in ({"BOS": "template"}, {"DTYPE": "bfloat16"}, {"SYSTEM": "fold"}):
-        name = next(iter(given)).lower()
-        with pytest.raises(StoreError, match=f"holds answers with {name} "):
-            ask([one], given | {"BOS": given.get("BOS", "released")})
+    for name, value in {"BOS": "template", "DTYPE": "bfloat16", "SYSTEM": "fold"}.items():
+        with pytest.raises(StoreError, match=f"holds answers with {name.lower()} "):
+            ask([one], {"BOS": "released", name: value})
     with pytest.raises(StoreError, match="holds answers with system 'keep', this run asks with"):
         ask([replace(one, options={"system": "fold"})], {})  # as a study sets it
     wider = replace(one, sampling=Sampling(choices=("0", "1", "2")))

@@ -9,6 +9,7 @@ from ingroup.inference.prompts import Prompter, fold_system
 from ingroup.studies.empathy_gap import stimuli
 
 CHAT = stimuli.setting("P0,S0,T0").messages("a Hindu", "a Jew", "fear", "the lift fell")
+SYSTEM, USER = (message["content"] for message in CHAT)
 
 
 @pytest.fixture
@@ -20,8 +21,7 @@ def test_a_prompt_starts_with_one_bos_and_with_two_the_authors_way(tokenizer):
     ids, bos = Prompter(tokenizer).ids(CHAT), tokenizer.bos_token_id
     assert (ids[0], ids.count(bos)) == (bos, 1)
     assert Prompter(tokenizer, bos="released").ids(CHAT) == [bos, *ids]
-    system, user = (message["content"] for message in CHAT)
-    assert tokenizer.decode(ids) == f"<s><|system|>{system}<|user|>{user}<|assistant|>"
+    assert tokenizer.decode(ids) == f"<s><|system|>{SYSTEM}<|user|>{USER}<|assistant|>"
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,10 @@ def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
 def test_plain_text_has_no_template_and_one_bos(tokenizer, monkeypatch):
     """A model without a template can be asked so; the identity says that none was used."""
     prompter = Prompter(tokenizer, "plain")
-    system, user = (message["content"] for message in CHAT)
-    ids = tokenizer(f"{system}\n{user}")["input_ids"]
+    ids = tokenizer(f"{SYSTEM}\n{USER}")["input_ids"]
     assert prompter.ids(CHAT) == ids
     assert (ids[0], ids.count(tokenizer.bos_token_id)) == (tokenizer.bos_token_id, 1)
-    assert prompter.batch([CHAT, CHAT[1:]])[1] == tokenizer(user)["input_ids"]
+    assert prompter.batch([CHAT, CHAT[1:]])[1] == tokenizer(USER)["input_ids"]
     assert prompter.batch([]) == []
     used, none = Prompter(tokenizer, "fold").identity(), prompter.identity()
     assert used["chat_template"] != none["chat_template"]
@@ -68,7 +67,7 @@ def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
     with pytest.raises(EngineError, match="has no system role; set SYSTEM=fold"):
         Prompter(tokenizer)
     text = tokenizer.decode(Prompter(tokenizer, system="fold").ids(CHAT))
-    assert CHAT[0]["content"] + "\n\n" + CHAT[1]["content"] in text
+    assert f"{SYSTEM}\n\n{USER}" in text
 
 
 def test_no_chat_template_or_one_that_does_not_end_is_one_sentence(tokenizer, monkeypatch):
