@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -91,12 +92,9 @@ def run(folder, engine):
 def many(folder, workers=4, **how):
     """Who was asked what in a run on several workers."""
     log = folder / "log"
-    cluster = Cluster(lambda: Scribe(log, **how), workers)
-    try:
+    with closing(Cluster(lambda: Scribe(log, **how), workers)) as cluster:
         run(folder / "store", cluster)
         return calls(log)
-    finally:
-        cluster.close()
 
 
 @pytest.fixture(scope="module")
