@@ -20,7 +20,7 @@ from record import listed, recorded
 
 ENGINE = "vllm" if find_spec("vllm") else "transformers"
 MODELS = [name for name in listed() if ENGINE == "transformers" or not is_calibrant(name)]
-LEAST = 100  # prompts asked again, of each model
+LEAST = 50  # prompts asked again, of each model
 TIE = 1e-3  # two tokens whose logits are nearer than this may change places
 
 
