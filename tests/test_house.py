@@ -80,7 +80,7 @@ def test_nothing_is_thick():
 def test_every_study_has_the_same_files():
     for study in STUDIES:
         there = {file.stem for file in (LIB / "ingroup/studies" / study).glob("*.py")}
-        needed = {"stimuli", "design", "answers", "statistics", "planted", "lens", "parameters"}
+        needed = {"stimuli", "design", "answers", "statistics", "planted", "lens"}
         assert needed <= there, study
 
 

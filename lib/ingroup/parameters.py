@@ -1,4 +1,4 @@
-"""What the parameters of every notebook are checked for; a study's ``parameters`` adds its own.
+"""What the parameters of every notebook are checked for; a study's ``design`` adds its own.
 
 Here are types, ranges and what has to fit together; defaults stand in the notebook's one cell of
 parameters. A field's description completes the sentence "NAME must be ...".

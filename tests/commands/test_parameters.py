@@ -26,7 +26,7 @@ def test_profiles_name_only_parameters_that_exist():
 def test_a_study_checks_the_parameters_that_its_notebooks_take(notebook):
     """By name: what only a notebook knows would have a type and no range."""
     study = parameters.study_of(notebook)
-    fields = pkgutil.resolve_name(f"ingroup.studies.{study}.parameters:Parameters").model_fields
+    fields = pkgutil.resolve_name(f"ingroup.studies.{study}.design:Parameters").model_fields
     if notebook.partition("_")[2] == study:
         assert set(merged(notebook, "demo", {})) <= set(fields)
     assert all(field.is_required() for field in fields.values())

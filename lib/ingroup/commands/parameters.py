@@ -88,7 +88,7 @@ def _cell(source: Path) -> dict[str, Any]:
 def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
     """A study's ``Parameters``; what only this notebook takes has the type of its default."""
     study = study_of(notebook)
-    module = import_module(f"ingroup.studies.{study}.parameters") if study else parameters
+    module = import_module(f"ingroup.studies.{study}.design") if study else parameters
     known = module.Parameters
     fields = dict.fromkeys(set(known.model_fields) - set(defaults), (Any, None))
     for name in set(defaults) - set(known.model_fields):

@@ -1,20 +1,50 @@
-"""The design of Fagan et al.: scenario x wording x phrasing, for one category."""
+"""The design of Fagan et al.: scenario x wording x phrasing, for one category; its parameters."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pandas as pd
+from pydantic import Field, model_validator
 
 from ingroup import models, published
+from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.parameters import Count, MinusOne, Temperature, TopP, readable
 from ingroup.studies.biased_samaritan import stimuli
+from ingroup.tables import InputError
 
 Crossing = Literal["full", "paper"]
+
+
+class Parameters(shared.Parameters):
+    """Types, ranges and choices; that scenarios can be read and tested, and prompts paired."""
+
+    SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
+    CROSSING: Crossing
+    LATINO: bool
+    REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
+    RUNS: Count
+    TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
+    TOP_P: Annotated[MinusOne | TopP, Field(description="above 0 and at most 1, or -1")]
+    UNIT: Literal["scenario", "prompt"]
+    BRITTLENESS: Literal["sample", "population"]
+    POOLING: Literal["", "within", "averaged"]
+
+    @model_validator(mode="after")
+    def _prompts_pair(self) -> Self:
+        if (self.CROSSING, self.UNIT) == ("paper", "prompt"):
+            raise InputError(
+                "CROSSING=paper asks a group and the control in different wordings, which leaves "
+                "no prompt to pair: take UNIT=scenario"
+            )
+        if (n := stimuli.load_scenarios(self.SCENARIOS).scenario.nunique()) < 2:
+            raise InputError(f"SCENARIOS has {n} scenario, expected at least 2 (a test needs two)")
+        return self
 
 
 class Prompt(NamedTuple):

@@ -1,4 +1,4 @@
-"""The design of Hou et al.: perceiver x experiencer x event, by setting.
+"""The design of Hou et al.: perceiver x experiencer x event, by setting; its parameters.
 
 The slowest factor comes first in the prompt: perceiver (the persona), then experiencer, then
 emotion, then event. Neighbouring trials therefore share the longest prefix that the wording
@@ -8,17 +8,45 @@ allows, which is what a prefix cache saves.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pandas as pd
+from pydantic import Field, model_validator
 
 from ingroup import models
+from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, Sampling, stored, there
 from ingroup.inference.engine import FAILED, LENGTH
+from ingroup.parameters import Count, Texts, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
+
+
+class Parameters(shared.Parameters):
+    """Types, ranges and choices; that the settings are known and the corpus can be read."""
+
+    REWRITER: str
+    REWRITE_TOKENS: Count
+    CORPUS: str
+    N_EVENTS: Annotated[
+        Annotated[int, Field(ge=0, le=0)] | Annotated[int, Field(ge=2)],
+        Field(description="a whole number, at least 2 (paired tests need two), or 0 for all"),
+    ]
+    SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
+    CATEGORIES: Annotated[Texts, readable(lambda names: list(map(stimuli.identities, names)))]
+    EXCLUSION: Literal["listwise", "pairwise"]
+    DRAWN: Literal["sound", "released"]
+
+    @model_validator(mode="after")
+    def _answers_and_corpus_suffice(self) -> Self:
+        try:
+            stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
+        except InputError as error:
+            place = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
+            raise InputError(f"{place}: {error}") from error
+        return self
 
 
 class Event(NamedTuple):

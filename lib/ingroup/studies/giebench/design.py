@@ -1,20 +1,37 @@
-"""The design of Wang et al.: item x order of the answers, under one prompt."""
+"""The design of Wang et al.: item x order of the answers, under one prompt; its parameters."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
+from pydantic import Field
 
 from ingroup import models
+from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.parameters import readable
 from ingroup.studies.giebench import stimuli
+from ingroup.studies.giebench.construction import read_topics
 from ingroup.studies.giebench.stimuli import Question
 
 PROMPTS = ("Raw", "ID", "COT")
 VERDICTS = tuple(f"[[{letter}]]" for letter in stimuli.LETTERS)
+
+
+class Parameters(shared.Parameters):
+    """Types, ranges and choices; that the questions, topics and sheets can be read."""
+
+    QUESTIONS: Annotated[str, readable(stimuli.load_questions)]
+    ORDER: Literal["given", "rotate"]
+    WORDING: Literal["straight", "uncued", "paper", "released"]
+    MISMATCH: bool
+    DENOMINATOR: Literal["paper", "released"]
+    TOPICS: Annotated[str, readable(lambda file: file and read_topics(Path(file)))]
+    SHEET: Annotated[str, readable(lambda file: file and read_topics(Path(file), annotated=True))]
+    ANNOTATORS: Annotated[int, Field(ge=2, description="a whole number, at least 2")]
 
 
 class Asked(NamedTuple):

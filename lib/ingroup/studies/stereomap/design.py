@@ -1,15 +1,62 @@
-"""The design of Jeoung et al.: prompt x group, for one round."""
+"""The design of Jeoung et al.: prompt x group, for one round; its parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from ingroup import models, published
+from pydantic import Field, model_validator
+
+from ingroup import dictionary, models, published
+from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.parameters import Count, CountOrNone, MinusOne, Temperature, Texts, readable
 from ingroup.studies.stereomap import stimuli
+from ingroup.tables import InputError
 
 FIRST = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
+
+
+def _judged(files: list[str]) -> None:
+    """Filled sheets can be read; what reads them takes a second to import, so only then."""
+    if files:
+        from ingroup.studies.stereomap.human_evaluation import score
+
+        score(files)
+
+
+class Parameters(shared.Parameters):
+    """Types, ranges and choices; that groups are known, and dictionary and sheets can be read."""
+
+    GROUPS: Annotated[Texts, readable(lambda groups: [*map(stimuli.text, groups)])]
+    ORIGINAL_GROUPS: Literal["paper", "released"]
+    ROUNDS: Count
+    ABLATION_ROUNDS: CountOrNone
+    FORM: Literal["released", "grammatical"]
+    WORDING: Literal["paper", "released"]
+    CALLS: Literal["together", "separate"]
+    TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
+    INCOMPLETE: Literal["drop", "mean"]
+    CLUSTERS: Count
+    CLUSTER_SEED: CountOrNone
+    N_INIT: Count
+    DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
+    MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
+    DOCUMENTS: Literal["sound", "released"]
+    LOOKUP: Literal["sound", "paper"]
+    LEMMAS: Literal["sound", "paper"]
+    SHEETS: Annotated[Texts, readable(_judged)]
+
+    @model_validator(mode="after")
+    def _groups_make_clusters(self) -> Self:
+        extended = set(stimuli.names("EXTENDED"))
+        chosen = len(extended.intersection(self.GROUPS or extended))
+        if chosen < (self.CLUSTERS or 0):
+            raise InputError(
+                f"GROUPS has {chosen} of the groups that the EXTENDED prompts are asked for, "
+                f"expected at least as many as CLUSTERS, {self.CLUSTERS}"
+            )
+        return self
 
 
 class Inquiry(NamedTuple):
