@@ -12,9 +12,8 @@ import pytest
 import torch
 
 from ingroup import models, paths
-from ingroup.inference import make_engine, stored
+from ingroup.inference import find_model, make_engine, stored
 from ingroup.inference.call import there
-from ingroup.inference.engines import find_model
 from ingroup.inference.weights import Weights
 from record import listed, recorded
 

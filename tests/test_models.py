@@ -8,7 +8,7 @@ from transformers import AutoTokenizer
 
 import training
 from ingroup import models, paths, published
-from ingroup.inference import EngineError, engines
+from ingroup.inference import EngineError, make_engine
 from ingroup.models import calibrants, find, is_calibrant, split
 from ingroup.tables import InputError
 
@@ -137,9 +137,9 @@ def test_an_unknown_engine_or_no_name_is_one_sentence(text):
 def test_the_engines_are_those_of_the_inference_and_stored():
     for name in models.ENGINES[:-1]:
         with suppress(EngineError):  # as far as its own library or key
-            engines.make_engine(name, "calibrant", recordings="none")
+            make_engine(name, "calibrant", recordings="none")
     with pytest.raises(ValueError, match="'stored' is unknown; expected transformers, vllm"):
-        engines.make_engine(models.ENGINES[-1], "calibrant")
+        make_engine(models.ENGINES[-1], "calibrant")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.engine import Sampling
-from ingroup.inference.engines import make_engine
+from ingroup.inference.engine import Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
 from ingroup.models import STORED
