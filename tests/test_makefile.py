@@ -235,6 +235,7 @@ def test_a_wrong_name_makes_no_environment(fresh, goal):
         (["10", "A';touch=1"], "a parameter's name has letters, digits and _"),
         (["plan", "STUDY=77"], "there is no study 77: give one of 10_empathy_gap"),
         (["ask", "STUDY=77", "MODELS=calibrant"], "there is no study 77: give one of 10_empathy"),
+        (["ask", "MODELS=calibrant"], "give a study: make ask STUDY=10 MODELS=..."),
         (["view", "SAMPLES=many"], "SAMPLES is a whole number, 0 for all, not many"),
     ],
 )
