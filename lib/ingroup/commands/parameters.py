@@ -9,7 +9,6 @@ import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -19,13 +18,12 @@ from ingroup import parameters, paths, studies
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
-EMPTY = MappingProxyType({})
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
     notebook: str, profile: str, given: dict[str, str],
-    run: str = paths.DEFAULT_RUN, shared: bool = False, instead: Mapping[str, str] = EMPTY,
+    run: str = paths.DEFAULT_RUN, shared: bool = False, instead: Mapping[str, str] = {},
 ) -> dict[str, Any]:  # fmt: skip
     """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
 
@@ -51,9 +49,9 @@ def merged(
 
 def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     """A notebook's own parameters, then the profile's; InputError where one is not there."""
-    own = _cell(_file("notebook", paths.NOTEBOOKS, f"{notebook}.ipynb"))
-    profiled = yaml.safe_load(_file("PROFILE", paths.PROFILES, f"{profile}.yaml").read_text("utf8"))
-    return own | (profiled.get(notebook) or {})
+    own = _cell(_file("notebook", paths.NOTEBOOKS, notebook, ".ipynb"))
+    profiled = _file("PROFILE", paths.PROFILES, profile, ".yaml").read_text("utf8")
+    return own | (yaml.safe_load(profiled).get(notebook) or {})
 
 
 def study_of(notebook: str) -> str | None:
@@ -68,13 +66,11 @@ def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
     return import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters)
 
 
-def _file(what: str, folder: Path, name: str) -> Path:
-    file = folder / name
-    if file.parent != folder or not file.exists():
-        known = ", ".join(sorted(other.stem for other in folder.glob(f"*{file.suffix}")))
-        asked = name.removesuffix(file.suffix)
-        raise InputError(f"there is no {what} {asked!r}; there are {known}")
-    return file
+def _file(what: str, folder: Path, name: str, suffix: str) -> Path:
+    files = {file.stem: file for file in sorted(folder.glob(f"*{suffix}"))}
+    if name not in files:
+        raise InputError(f"there is no {what} {name!r}; there are {', '.join(files)}")
+    return files[name]
 
 
 def _cell(source: Path) -> dict[str, Any]:
@@ -88,8 +84,7 @@ def _cell(source: Path) -> dict[str, Any]:
 def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
     """A study's ``Parameters``; what only this notebook takes has the type of its default."""
     study = study_of(notebook)
-    module = import_module(f"ingroup.studies.{study}.design") if study else parameters
-    known = module.Parameters
+    known = (import_module(f"ingroup.studies.{study}.design") if study else parameters).Parameters
     fields = dict.fromkeys(set(known.model_fields) - set(defaults), (Any, None))
     for name in set(defaults) - set(known.model_fields):
         kind = type(defaults[name])

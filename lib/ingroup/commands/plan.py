@@ -22,7 +22,7 @@ from statsmodels.stats.power import TTestPower
 from ingroup import corpora, models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
-from ingroup.inference.generate import SHARD_SIZE
+from ingroup.inference.generate import SHARD_SIZE, pinned
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
@@ -97,14 +97,13 @@ def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
     Only names and manifest.json are read: a damaged shard counts as done, and what only a started
     engine knows (versions, dtype, hash of weights) is not compared.
     """
-    known = {"engine": call.engine, "trials": len(call.design), "shard_size": SHARD_SIZE}
-    known |= {f"sampling_{name}": value for name, value in call.sampling.identity().items()}
+    known = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
     known |= {} if isinstance(prompter, str) else prompter.identity()
+    if not call.settled:  # they are of stand-ins
+        del known["prompts"]
     file = call.folder / "manifest.json"
     try:
         there = read_manifest(file) if file.exists() else {}
-        if call.settled and there:  # a fingerprint reads all texts
-            known["prompts"] = call.design.fingerprint
         store = Store(call.folder, there | known)
     except StoreError as error:
         return [], f"{error}."
@@ -140,7 +139,6 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     """A plan's lines and their total as aligned text; tokens that are not known are NaN."""
     whole = lines.sum(skipna=False).rename("total")
     whole["error"] = math.hypot(*lines.error)  # independent errors add as squares
-
     every = pd.concat([lines, whole.to_frame().T])
     a_prompt = every[["tokens", "error"]].div(every.trials, axis=0).map("{:,.1f}".format)
     numbers = every.map("{:,.0f}".format)

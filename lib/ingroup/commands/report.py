@@ -24,8 +24,6 @@ from ingroup.figures import DEMONSTRATION, read_table, whose
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
-
-
 # What was real, in words: the kind is "demonstration", "real" or "none".
 Banner = namedtuple("Banner", "kind head text")
 
