@@ -40,7 +40,7 @@ class Parameters(shared.Parameters):
     DRAWN: Literal["sound", "released"]
 
     @model_validator(mode="after")
-    def _answers_and_corpus_suffice(self) -> Self:
+    def _corpus_suffices(self) -> Self:
         try:
             stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
         except InputError as error:
