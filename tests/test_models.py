@@ -52,6 +52,7 @@ FOUND = {
     "deepseek-r1": ["deepseek-ai/DeepSeek-R1"],
     "smollm2-135m-instruct": ["HuggingFaceTB/SmolLM2-135M-Instruct"],
     "gemma-3-270m": ["google/gemma-3-270m"],
+    "qwen2.5-coder-1.5b-instruct": ["Qwen/Qwen2.5-Coder-1.5B-Instruct"],
     "calibrant": ["data/models/calibrant", " Calibrant "],
     "calibrant-null": ["calibrant-null"],
     "qwen-2-7b": ["Qwen/Qwen2-7B-Instruct"],

@@ -5,7 +5,7 @@ import pkgutil
 import pytest
 import yaml
 
-from ingroup import paths
+from ingroup import models, paths
 from ingroup.commands import parameters
 from ingroup.commands.parameters import merged
 from ingroup.tables import InputError
@@ -51,8 +51,7 @@ def test_given_values_come_before_the_profile_before_the_notebook():
     assert values["N_EVENTS"] == 24
     assert values["SETTINGS"] == ["P0,S0,T0", "P1,S0,T0"]
     assert (values["PRICE_IN"], values["PRICE_OUT"]) == (0.5, 0.0)
-    real = ["smollm2-135m-instruct", "gemma-3-270m"]
-    assert values["MODELS"] == ["calibrant", "calibrant-null", *real]
+    assert values["MODELS"] == ["calibrant", "calibrant-null", *models.carried()]
     assert values["N_RESAMPLES"] == 10_000
     assert values["RUN"] == "default"
 
