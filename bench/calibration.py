@@ -50,7 +50,7 @@ def drawn(table: pd.DataFrame) -> plt.Figure:
         "share of the simulations in which an interval\nholds the truth, or a test rejects "
         "a true null\n(line: 95 % of what so many can show)"
     )
-    ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return fig
 
 
