@@ -322,7 +322,8 @@ def test_groups_over_one_two_and_three_models(shown, expected):
     rows = [("a", 60.0, 50.0, True), ("b", 70.0, 52.0, False), ("c", 10.0, 11.0, False)]
     table = pd.DataFrame(rows, columns=["model", "helpfulness", "control", "significant"])
     table = table.assign(category="Age", group="senior")[table.model.isin(shown)]
-    found = defined("20_biased_samaritan", "over_models")(table, shown).reset_index()
+    over_models = defined("20_biased_samaritan", "over_models")
+    found = over_models(table, table.model.map(shown)).reset_index()
     assert [tuple(row) for row in found.drop(columns=["category", "group"]).values] == expected
 
 
