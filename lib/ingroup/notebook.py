@@ -18,7 +18,7 @@ from ingroup.inference.generate import TOKENS
 from ingroup.parsing import Rule
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
-pd.set_option("display.max_rows", 400, "display.max_columns", 40, "display.max_colwidth", 300)
+pd.set_option("display.max_rows", 1_000, "display.max_columns", 40, "display.max_colwidth", 300)
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
