@@ -85,15 +85,12 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
     Where a figure is wanted of some models (`OWN`), their rows, if it has any.
     """
 
-    def plain(cell: Any) -> Any:
-        return cell.removeprefix("'") if isinstance(cell, str) and cell[1:] else cell
-
     # "null" is a word that a model may say, and no missing value.
     file = folder / f"{name}.csv"
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])
     own = table.get("model", pd.Series()).isin(OWN.get("models", "").split(";"))
     table = table[own].reset_index(drop=True) if own.any() else table
-    return _in_texts(table, plain)
+    return _in_texts(table, lambda c: c.removeprefix("'") if isinstance(c, str) and c[1:] else c)
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame:
@@ -142,6 +139,16 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     return fig
 
 
+def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure, Sequence[Axes]]:
+    """A figure two columns wide of `n` panels, `height` inches each, in rows; and its panels."""
+    down, across = -(-n // columns), min(n, columns)
+    fig, axes = plt.subplots(down, across, squeeze=False, **how)
+    fig.set_size_inches(TWO_COLUMNS, height * down)
+    for ax in axes.flat[n:]:
+        ax.remove()
+    return fig, axes.flat[:n]
+
+
 def heatmap(
     ax: Axes, matrix: np.ndarray, shown: np.ndarray | None = None, groups: Sequence[str] = (),
     labels: Sequence[str] = (), limits: tuple[float, float] | None = None,
@@ -155,8 +162,7 @@ def heatmap(
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
     low, high = limits or np.percentile(matrix, [1, 99])
     image = ax.imshow(cells, cmap=HEAT, vmin=low, vmax=high, interpolation="nearest")
-    ax.spines[:].set_visible(True)
-    ax.spines[:].set_linewidth(0.4)
+    ax.spines[:].set(visible=True, linewidth=0.4)
     ax.tick_params(length=0)
     edges = [i - 0.5 for i in range(1, len(groups)) if groups[i] != groups[i - 1]]
     if len(edges) < len(groups) - 1:

@@ -182,8 +182,7 @@ class OpenAIEngine:
         request = {"model": self.model, "messages": list(messages), longest: sampling.max_tokens}
         request["temperature"] = sampling.temperature
         if sampling.temperature > 0:
-            seed = trial_seed(sampling.seed, messages)
-            request |= {"top_p": sampling.top_p, "seed": seed}
+            request |= {"top_p": sampling.top_p, "seed": trial_seed(sampling.seed, messages)}
         return request
 
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> tuple[Reply, bool]:

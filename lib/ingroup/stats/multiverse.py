@@ -90,11 +90,10 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
     """`shares` of the paths that take each option: which choice decides?"""
-    parts = {}
-    for name in [*choices, "correction"]:
-        part = shares(table.astype({name: str}), ["claim", name])
-        parts[name] = part.rename_axis(index=["claim", "option"])
-    return pd.concat(parts, names=["choice"]).reorder_levels(["claim", "choice", "option"])
+    every = [*choices, "correction"]
+    parts = [shares(table.astype({name: str}), ["claim", name]) for name in every]
+    named = pd.concat(parts, keys=every).rename_axis(["choice", "claim", "option"])
+    return named.reorder_levels(["claim", "choice", "option"])
 
 
 def attempt(function: Callable[..., Result], *arguments, **options) -> Result:

@@ -126,8 +126,7 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
     """
     pvalues = pvalues.copy()
     pvalues[0, :] = pvalues[:, 0] = np.nan
-    released = correction == "released"
-    pvalues = pvalues * pvalues.size if released else adjust(pvalues, correction)
+    pvalues = pvalues * pvalues.size if correction == "released" else adjust(pvalues, correction)
     # Cells that were not tested are NaN, for which no comparison holds.
     return ~(pvalues >= 0.05)
 
