@@ -64,7 +64,8 @@ def use_style(**own: Any) -> None:
 
 
 def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = False) -> None:
-    """Write ``<folder>/<name>.csv``, an ' before what a spreadsheet would run, or that has one."""
+    """Write ``<folder>/<name>.csv``, floats to ten digits (where processors differ, it is below);
+    an ' before what a spreadsheet would run, or that has one."""
 
     def marked(cell: Any) -> Any:
         if not isinstance(cell, str):
@@ -76,11 +77,11 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
     table = _in_texts(table, marked)
     if index:
         table = table.rename(index=marked)
-    table.to_csv(folder / f"{name}.csv", index=index)
+    table.to_csv(folder / f"{name}.csv", index=index, float_format="%.10g")
 
 
 def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFrame:
-    """What :func:`write_table` wrote, floats to the last bit, NaN where empty; or as `dtype`.
+    """What :func:`write_table` wrote, NaN where empty; or as `dtype`.
 
     Where a figure is wanted of some models (`OWN`), their rows, if it has any.
     """

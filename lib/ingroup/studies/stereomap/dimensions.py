@@ -80,7 +80,7 @@ def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
     """
     by = table.columns[0]
     rows = table[(table.share > 0) & table.score.notna()]
-    size = rows.score.abs().round(12)  # what is equal but for rounding is a tie
+    size = rows.score.abs().round(9)  # what is equal but for rounding is a tie
     rows = rows.loc[size.sort_values(ascending=False, kind="stable").index]
     rows = rows.assign(rank=rows.groupby(by).cumcount() + 1)
     rows["sign"] = np.sign(rows.score).map({1: "+", -1: "-", 0: "0"})
