@@ -85,7 +85,6 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
 
     Where a figure is wanted of some models (`OWN`), their rows, if it has any.
     """
-
     # "null" is a word that a model may say, and no missing value.
     file = folder / f"{name}.csv"
     table = pd.read_csv(file, dtype=dtype, keep_default_na=False, na_values=[""])

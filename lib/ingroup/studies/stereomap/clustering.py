@@ -183,22 +183,22 @@ def _partitions(
 ) -> NDArray[np.intp]:
     """k-means labels (map, point) of maps (map, point, 2); fewer clusters where fewer are distinct.
 
-    Of `n_init` starts at random points the best. All maps at once: scikit-learn checks its input
-    for a hundred times as long as a start takes, and the null has thousands.
+    Of `n_init` starts at random points the best; of what is as near but for rounding the first. All
+    at once: scikit-learn checks its input for a hundred starts' time, and the null has thousands.
     """
     order = np.lexsort(np.moveaxis(maps, 2, 0))  # the order of the groups changes nothing
     points = np.repeat(np.take_along_axis(maps, order[..., None], axis=1), n_init, axis=0)
     starts = np.argsort(rng.random(points.shape[:2]))[:, :n_clusters, None]
     centres, found = np.take_along_axis(points, starts, axis=1), None
     for _ in range(300):
-        far = (centres**2).sum(axis=2)[:, None] - 2 * points @ centres.swapaxes(1, 2)
+        far = ((centres**2).sum(axis=2)[:, None] - 2 * points @ centres.swapaxes(1, 2)).round(9)
         last, found = found, far.argmin(axis=2)
         if np.array_equal(last, found):
             break
         member = (found[:, None] == np.arange(n_clusters)[:, None]).astype(float)
         counts = member.sum(axis=2, keepdims=True)
         centres = np.where(counts > 0, member @ points / np.maximum(counts, 1), centres)
-    best = far.min(axis=2).sum(axis=1).reshape(-1, n_init).argmin(axis=1)
+    best = far.min(axis=2).sum(axis=1).round(6).reshape(-1, n_init).argmin(axis=1)
     labels = np.empty(maps.shape[:2], dtype=int)
     found = found.reshape(-1, n_init, maps.shape[1])[np.arange(len(maps)), best]
     np.put_along_axis(labels, order, found, axis=1)
