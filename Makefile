@@ -119,14 +119,14 @@ SHARED     := $(wildcard lib/ingroup/*.* lib/ingroup/inference/*.py lib/ingroup/
 named       = $(strip $(foreach s,$(STUDIES),$(if $(findstring $(s),$(1)),$(s))))
 reads       = $(foreach s,$(or $(call named,$(1)),$(STUDIES)),data/published/$(s)/* $(if $(findstring audit,$(1)),,data/stimuli/$(s)/* data/recordings/*/$(s)/*/* lib/ingroup/studies/$(s)/*))
 
-# What comes first: a study's first notebook, then the synthesis; the parts of the audit, then its
-# summary; the map last (the long ones early). Alone, a notebook takes what is there (the map looks again).
+# What comes first: a study's first notebook, then the synthesis; the audit's parts, then its summary; the map last
+# (the long ones early). Alone, a notebook takes what is there (the map looks again), but one beyond a paper its first.
 before_00_map       = $(filter 10_% 40_%,$(FIRST)) $(FIRST) 60_synthesis $(filter-out 00_map,$(NOTEBOOKS))
 before_50_audit     = $(filter 51_% 52_% 53_% 54_%,$(NOTEBOOKS))
 before_60_synthesis = $(FIRST)
 before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(1),$(filter %0_$(call named,$(1)),$(NOTEBOOKS)))))
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
-earlier     = $(if $(ALL),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
+earlier     = $(if $(ALL)$(findstring beyond,$(1)),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
 # What always runs: a server's failed calls, files of yours, a name that may be that of other parameters.
 AGAIN      := $(if $(or $(filter openai replay,$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
 

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 import pkgutil
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -59,6 +60,11 @@ def study_of(notebook: str) -> str | None:
     name = notebook.partition("_")[2]
     names = (module.name for module in pkgutil.iter_modules(studies.__path__))
     return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
+
+
+def folder_of(notebook: str) -> str:
+    """Where a notebook writes below ``tables`` and ``figures``; all parts of the audit to one."""
+    return study_of(notebook) or re.sub("^audit_.*", "audit", notebook.partition("_")[2])
 
 
 def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:

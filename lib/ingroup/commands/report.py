@@ -48,7 +48,7 @@ def _set_banners(pages: list[Page], tables: Path) -> None:
     """A page without a model of its own that shows what a calibrant answered says so too."""
     demonstrated = False
     for page in pages:
-        used = tables / page.study / "usage.csv"
+        used = tables / page.folder / "usage.csv"
         answered = {*read_table(used.parent, "usage").model} if used.exists() else None
         page.banner = banner(page.parameters, answered)
         entries = (page.parameters or {}).get("MODELS", ())
@@ -73,11 +73,14 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
     return inside.mask(np.isclose(here, planted), "the planted number")
 
 
-def counted(folder: Path) -> list[str]:
-    """How the numbers of a study came out: a line a table, with the rows of a verdict of few."""
+def counted(folder: Path, since: float = 0.0) -> list[str]:
+    """How the numbers of a study came out: a line a table, with the rows of a verdict of few.
+
+    Of tables that were written `since`, in seconds as `time.time` has them.
+    """
     found = []
     for kind, name in VERSUS.items():
-        if (folder / f"{name}.csv").exists():
+        if (file := folder / f"{name}.csv").exists() and file.stat().st_mtime >= since:
             said, parts = verdicts(table := read_table(folder, name)), []
             for verdict, rows in said[said != ""].groupby(said, sort=False):
                 lines = ", ".join(str(row + 2) for row in rows.index)  # under the header, from 1
@@ -153,6 +156,8 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
         raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
     every = list(pages.values())
     _set_banners(every, folder / "tables")
+    for page in every:
+        page.picture = page.opens_with(every)
 
     target, fresh = folder / "report", folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)

@@ -7,6 +7,8 @@ Content-Security-Policy lets nothing run or load but its own style, script and p
 import base64
 import re
 import struct
+from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -20,6 +22,7 @@ from traitlets.config import Config
 
 from ingroup import models, paths
 from ingroup.commands import report_html
+from ingroup.commands.parameters import folder_of
 from ingroup.notebook import ran
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -31,6 +34,7 @@ class Page:
     def __init__(self, name: str, run: str = paths.DEFAULT_RUN):
         source = paths.executed(name, run)
         self.name, self.file, self.study = name, f"{name}.html", name.partition("_")[2]
+        self.folder, self.picture = folder_of(name), None
         self.notebook = nbformat.read(source, as_version=4)
         self.parameters = ran(name, run)
         asked = (self.parameters or {}).get("MODELS", ())
@@ -52,13 +56,18 @@ class Page:
         found = re.search(rf"{head}\s*<p>(.*?)</p>", prose, re.S)
         return Markup(re.sub(r"</?a\b[^>]*>", "", found[1])) if found else None
 
-    @property
-    def picture(self) -> dict[str, Any] | None:
-        """The figure that shows the whole at a glance, or else the first one."""
+    @cached_property
+    def figures(self) -> list[dict[str, Any]]:
+        """All that it shows, as `picture` makes them."""
         outputs = [output for cell in self.notebook.cells for output in cell.get("outputs", ())]
-        drawn = [picture(output) for output in outputs if "image/png" in output.get("data", ())]
-        whole = [part for part in drawn if part["alt"].startswith("At a glance")]
-        return next(iter(whole + drawn), None)
+        return [picture(output) for output in outputs if "image/png" in output.get("data", ())]
+
+    def opens_with(self, pages: Iterable["Page"]) -> dict[str, Any] | None:
+        """What shows the whole at a glance, here or later in the study, or the first figure."""
+        near = [page for page in pages if page.folder == self.study and page is not self]
+        every = [part for page in (self, *near) for part in page.figures]
+        whole = [part for part in every if part["alt"].startswith("At a glance")]
+        return next(iter(whole + self.figures), None)
 
     def relink(self, pages: dict[str, "Page"]) -> list[str]:
         """Give links their addresses in the report; those that lead to no notebook are returned."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ingroup import models, paths
-from ingroup.commands.parameters import calls_of, command_line, defaults, parameters_of
+from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.tables import InputError
 
@@ -164,15 +164,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     if target is None or options.redraw:
         return int(target is None)
-    took, usual = f"{time.monotonic() - started:.0f} s", defaults(notebook) | {"RUN": options.run}
+    seconds, usual = time.monotonic() - started, defaults(notebook) | {"RUN": options.run}
+    took = f"{seconds:.0f} s"
     progress.line(f"done in {took}")
     changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
     lines = [f"{notebook}: {took}, {', '.join(changed) or 'as the demo profile has it'}"]
-    tables = paths.run_folder(options.run) / "tables" / notebook[3:]
+    tables = paths.run_folder(options.run) / "tables" / folder_of(notebook)
     if [*tables.glob("*_versus_here.csv")]:
         from ingroup.commands.report import counted  # as slow to import
 
-        lines += [f"  {line}" for line in counted(tables)]
+        lines += [f"  {line}" for line in counted(tables, time.time() - seconds)]
     target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
     return 0
 

@@ -1,4 +1,4 @@
-"""What the notebook itself computes: delta counted anew, and a block's row of Table 2."""
+"""What the notebooks themselves compute: delta counted anew, and a block's row of Table 2."""
 
 from types import SimpleNamespace
 
@@ -28,7 +28,7 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
     call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
     for exclusion in ("listwise", "pairwise"):
         count = defined(
-            "10_empathy_gap", "by_definition", asked=[], rated=list, np=np, pd=pd, people=people,
+            "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd, people=people,
             EXCLUSION=exclusion,
             stored=lambda call: SimpleNamespace(read=lambda columns: told),
         )  # fmt: skip

@@ -18,7 +18,7 @@ from ingroup.studies.empathy_gap.planted import Planted
 
 DEFAULT = "P0,S0,T0"
 PAIR = (DEFAULT, "Nationality", "a person from Palestine", "a person from Israel")
-recovery = defined("10_empathy_gap", "recovery", np=np, statistics=statistics)
+recovery = defined("11_empathy_gap_beyond", "recovery", np=np, statistics=statistics)
 EVERY = {"Race or Ethnicity": 2, "Nationality": 3, "Religion": 1}
 
 
