@@ -186,8 +186,20 @@ def test_the_biased_samaritan_runs_from_prompt_to_figure(ran):
     beside = pd.read_csv(tables / "bias_beside_brittleness.csv")
     both = bias.merge(beside, on=["model", "run", "category", "group"], suffixes=("", "_beside"))
     asked = both[both.significant_holm & ~both.exceeds].group
-    shown = answer_to("20_biased_samaritan")
+    shown = answer_to("21_biased_samaritan_beyond")
     assert [group for group in bias.group if f" {group} " in shown] == asked.tolist()
+
+
+def test_intervals_that_overlap_are_counted_by_hand():
+    """The exercise of 20, of a bias that overlaps, one that does not, one that is no bias."""
+    key = ["model", "run", "category"]
+    groups = ["control", "senior", "teenager", "young_adult"]
+    about = pd.DataFrame({"model": "m", "run": 1, "category": "Age", "group": groups})
+    helpful = about.assign(low=[50, 51, 53, 50], high=[52, 55, 57, 54])
+    found = about[1:].assign(significant_holm=[True, True, False])
+    known = {"table06to08": helpful, "table01to03": found, "KEY": key, "stimuli": scenarios}
+    exec(cells(paths.NOTEBOOKS / "20_biased_samaritan.ipynb", "code")[-1].source, known)
+    assert known["answer"].to_dict("index") == {"m": {"overlap": 1, "of": 2}}
 
 
 def test_a_model_with_hardly_a_rating_is_named_and_left_out(ran):
