@@ -15,7 +15,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 COLUMNS = ("scenario", "title", "wording", "text")
 SLOT = "{person}"
@@ -50,28 +50,20 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     """
     file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
     told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())
-    for row in told.itertuples():
-        where = at(file, row.Index)
-        for column in COLUMNS:
-            if not getattr(row, column):
-                raise wrong(where, "nothing", "a value", column)
-        for column in ("scenario", "wording"):
-            if not re.fullmatch("[1-9][0-9]{0,8}", number := getattr(row, column)):
-                raise wrong(where, repr(number), "a whole number from 1", column)
-        if (slots := row.text.count(SLOT)) != 1:
-            raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
-        if brace := re.search("[{}]", row.text.replace(SLOT, "")):
-            raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")
+    for column in COLUMNS:
+        check(file, told[column], told[column] != "", "a value")
+    for column in ("scenario", "wording"):
+        whole = told[column].str.fullmatch("[1-9][0-9]{0,8}")
+        check(file, told[column], whole, "a whole number from 1")
+    for line, text in told.text.items():
+        if (slots := text.count(SLOT)) != 1:
+            raise wrong(at(file, line), f"{slots} slots {SLOT}", "exactly one", "text")
+        if brace := re.search("[{}]", text.replace(SLOT, "")):
+            expected = f"none but those of {SLOT}"
+            raise wrong(at(file, line), f"a stray brace {brace[0]!r}", expected, "text")
+    once(file, told[["scenario", "wording"]])
+    once(file, told[["text"]], told[["text"]].map(lambda text: " ".join(text.casefold().split())))
     line = told.index.to_series()
-    first = line.groupby([told.scenario, told.wording]).transform("first")
-    for again in line[line > first]:
-        found = f"scenario {told.scenario[again]}, wording {told.wording[again]} again"
-        expected = f"it once; it is there already in line {first[again]}"
-        raise wrong(at(file, again), found, expected, "wording")
-    first = line.groupby(told.text.str.casefold().str.split().str.join(" ")).transform("first")
-    for again in line[line > first]:
-        found = f"the text of line {first[again]} again"
-        raise wrong(at(file, again), found, "another", "text")
     first = line.groupby(told.scenario).transform("first")
     for other in line[told.title != told.title[first].to_numpy()]:
         title, scenario = told.title[first[other]], told.scenario[other]
