@@ -50,12 +50,7 @@ if (contents) {
       if (box.top < 60 || box.bottom > innerHeight - 40) side.scrollTop += box.top - innerHeight / 2;
     }
   };
-  let waiting = false;
-  addEventListener("scroll", () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; mark(); });
-  }, { passive: true });
+  addEventListener("scroll", mark, { passive: true }); // at most once a frame
   mark();
 }
 
