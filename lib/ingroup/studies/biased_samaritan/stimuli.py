@@ -22,6 +22,7 @@ SLOT = "{person}"
 CONTROL = "control"  # the group of "a person", as the printed tables name it
 
 _FOLDER = paths.STIMULI / "biased_samaritan"
+_PHRASINGS = pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)
 # The slot opens a sentence at the very start and after a full stop, question or exclamation mark;
 # a quotation mark or a bracket may stand between.
 _OPENING = re.compile(r'(?:^|[.?!]["”’)]?\s)\s*["“‘(]?$')
@@ -82,7 +83,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
 def categories() -> list[str]:
     """Categories of groups in the order of Table 4: Race, Gender, Age."""
-    return list(_phrasings().category.unique())
+    return list(_PHRASINGS.category.unique())
 
 
 def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
@@ -92,8 +93,8 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
     ``text`` as it stands in a sentence, with its article. `latino` adds the phrasings that section
     4.1 names and no table has. InputError for an unknown category.
     """
-    table = _phrasings()
-    rows = table[(table.category == category) & ((table.default == "true") | latino)]
+    table = _PHRASINGS[(_PHRASINGS.default == "true") | latino]
+    rows = table[table.category == category]
     if rows.empty:
         known = ", ".join(repr(name) for name in categories())
         raise InputError(f"unknown category {category!r}; known are {known}")
@@ -123,7 +124,3 @@ def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
     """The chat of one trial: a user turn with the rendered scenario, then :func:`request`."""
     end = request(asking)
     return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{end.text}"}]
-
-
-def _phrasings() -> pd.DataFrame:
-    return pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)
