@@ -155,13 +155,13 @@ BAD = {
     change(LINES, 3, "-1", "7"): "3, column 'A direction': found '7', expected -1, 0, 1 or NA.",
     change(LONG_LINES, 2, "1", "7"): "2, column 'direction': found '7', expected -1, 0, 1 or noth",
     change(LINES, 2, ",1,1", ",yes,1"): "2, column 'A dictionary': found 'yes', expected 0 or 1.",
-    change(LINES, 2, "0,NA", ",NA"): "2, column 'B dictionary': found 'nothing', expected 0 or 1.",
+    change(LINES, 2, "0,NA", ",NA"): "2, column 'B dictionary': found '', expected 0 or 1.",
     change(change(LINES, 2, "1,1,0", "1,2,0"), 3, "-1", "7"): "2, column 'A direction': found '2'",
-    (*LINES, "", "Good,x,0,NA,0,NA,0"): "5, column 'original word': found 'Good' again, expected "
+    (*LINES, "", "Good,x,0,NA,0,NA,0"): "5: found original word 'Good' again, expected "
     "it once; it is there already in line 2.",
-    (*LONG_LINES, "good,B,1", "BAD,A,1"): "5, column 'word': found 'BAD', 'A' again, expected it ",
+    (*LONG_LINES, "good,B,1", "BAD,A,1"): "5: found word 'BAD', dimension 'A' again, expected it ",
     change(LINES, 3, "bad,bad", " ,bad"): "3, column 'original word': found ' ', expected a value.",
-    change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found 'nothing', expected a value.",
+    change(LONG_LINES, 3, "A", ""): "3, column 'dimension': found '', expected a value.",
     change(LINES, 1, WORD, "term"): f"1, column 'word': found only term, {LEMMA}, A dictionary, A ",
     change(LONG_LINES, 1, "direction", "sign"): "1, column 'direction': found only word, dimension",
     change(LINES, 1, "A dictionary", "A"): "1, column 'A dictionary': found only original word, ",
@@ -171,8 +171,8 @@ BAD = {
 BAD_MAPPINGS = {
     ("keyword,target", "a,b"): "1, column 'word': found only keyword, target, expected it once",
     ("word", "b"): "1, column 'keyword': found only word, expected",
-    ("keyword,word", "a,b", "A,c"): "3, column 'keyword': found 'A' again, expected it once; it",
-    ("keyword,word", "a,"): "2, column 'word': found 'nothing', expected a value.",
+    ("keyword,word", "a,b", "A,c"): "3: found keyword 'A' again, expected it once; it is ",
+    ("keyword,word", "a,"): "2, column 'word': found '', expected a value.",
     ("keyword,word",): "2: found the end of the file, expected a row.",
 }
 

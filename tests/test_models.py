@@ -152,7 +152,7 @@ def test_the_engines_are_those_of_the_inference_and_stored():
         (4, "rating", "", "line 4, column 'rating': found '', expected greedy or expected"),
         (4, "control", "no", "line 4, column 'control': found 'no', expected yes or nothing"),
         (5, "top_p", "high", "line 5, column 'top_p': found 'high', expected a number, or"),
-        (3, "name", "calibrant", "line 3, column 'name': found 'calibrant' again, expected a mo"),
+        (3, "name", "calibrant", "line 3: found name 'calibrant', study '' again, expected it o"),
         (8, "label", "Other", "line 8, column 'name': found 'gpt-3.5-turbo' with other facts ab"),
         (9, "ids", "bard", "line 9, column 'ids': found 'bard' with other facts above, expected"),
     ],

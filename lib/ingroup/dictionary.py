@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import corpora, paths
-from ingroup.tables import at, read_table, wrong
+from ingroup.tables import check, once, read_table
 
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
@@ -94,7 +94,8 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
         return _from_wide(file, table)
     table = read_table(file, LONG)
     _check_unique(file, table, LONG[:2])
-    _check(file, table.direction, _DIRECTIONS, "-1, 0, 1 or nothing")
+    known = table.direction.isin(list(_DIRECTIONS))
+    check(file, table.direction, known, "-1, 0, 1 or nothing")
     same = table.word.map(fold)
     told = table.assign(word=same).pivot(index="word", columns="dimension", values="direction")
     told = told.reindex(index=same.unique(), columns=table.dimension.unique())
@@ -112,9 +113,11 @@ def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
     )
     read_table(file, [name + _MEMBER for name in directed or ["<dimension>"]])  # or its sentence
     for name in names:
-        _check(file, table[name + _MEMBER], ["0", "1", "-1"], "0 or 1")
+        column = table[name + _MEMBER]
+        check(file, column, column.isin(["0", "1", "-1"]), "0 or 1")
     for name in directed:
-        _check(file, table[name + _DIRECTION], _DIRECTIONS, "-1, 0, 1 or NA")
+        column = table[name + _DIRECTION]
+        check(file, column, column.isin(list(_DIRECTIONS)), "-1, 0, 1 or NA")
     membership = table[[name + _MEMBER for name in names]].set_axis(names, axis=1)
     told = table.reindex(columns=[name + _DIRECTION for name in names], fill_value="NA")
     return _lexicon(table[WORD], membership, told.set_axis(names, axis=1), table.get(LEMMA))
@@ -142,26 +145,12 @@ def _lexicon(
     return Lexicon(words, *(frame.set_axis(words, axis=0) for frame in frames), odd)
 
 
-def _check(file: Path, column: pd.Series, values: Iterable[str], expected: str) -> None:
-    """Raise for the first cell that is none of the values; `column` is indexed by line."""
-    good = column.isin(list(values))
-    if not good.all():
-        line = good.idxmin()
-        raise wrong(at(file, line), repr(column[line] or "nothing"), expected, column.name)
-
-
 def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
     """Raise where a cell of `columns` is empty or a row of them comes twice, capitals aside."""
     same = table[columns].map(fold)
     for column in columns:
-        _check(file, table[column], table[column][same[column] != ""], "a value")
-    again = same.duplicated()
-    if again.any():
-        line = again.idxmax()
-        first = (same == same.loc[line]).all(axis=1).idxmax()
-        found = f"{', '.join(map(repr, table.loc[line, columns]))} again"
-        expected = f"it once; it is there already in line {first}"
-        raise wrong(at(file, line), found, expected, columns[0])
+        check(file, table[column], same[column] != "", "a value")
+    once(file, table[columns], same)
 
 
 @cache
@@ -202,7 +191,7 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
     for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
         table = read_table(file, ["keyword", "word"])
         _check_unique(file, table, ["keyword"])
-        _check(file, table.word, table.word[table.word.map(fold) != ""], "a value")
+        check(file, table.word, table.word.map(fold) != "", "a value")
         chosen |= dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
     return chosen
 

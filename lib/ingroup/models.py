@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ingroup import paths
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
@@ -55,10 +55,8 @@ def registry(file: Path | None = None) -> SimpleNamespace:
     file = file or paths.MODELS / "models.csv"
     rows = read_table(file, [*Model._fields, *_CELLS, "study", "printed", "source"])
     for column, (pattern, meaning) in _CELLS.items():
-        for line, cell in rows.loc[~rows[column].str.fullmatch(pattern), column].items():
-            raise wrong(at(file, line), repr(cell), meaning, column)
-    for line in rows.index[rows.duplicated(["name", "study"])]:
-        raise wrong(at(file, line), f"{rows['name'][line]!r} again", "a model once a study", "name")
+        check(file, rows[column], rows[column].str.fullmatch(pattern), meaning)
+    once(file, rows[["name", "study"]])
     found, everything = SimpleNamespace(rows=rows, names={}, printed={}, ids={}), {}
     for line, row in rows.iterrows():
         facts = row[list(Model._fields)].to_dict()

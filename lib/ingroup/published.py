@@ -13,7 +13,7 @@ import yaml
 from numpy.typing import ArrayLike
 
 from ingroup import models, paths
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
 FLOAT_ERROR = 1e-9
@@ -81,8 +81,7 @@ def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Se
     if kind in ("count", "order"):
         bad |= values.notna() & (values != values.round())
         values = values.where(~bad).astype("Int64")
-    for line in texts.index[bad]:
-        raise wrong(at(path, line), repr(texts[line]), f"a {kind}", texts.name)
+    check(path, texts, ~bad, f"a {kind}")
     return values
 
 

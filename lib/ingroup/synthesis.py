@@ -17,7 +17,7 @@ import pandas as pd
 
 from ingroup import paths
 from ingroup.inference import Call
-from ingroup.tables import at, read_table, wrong
+from ingroup.tables import at, check, once, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
 
@@ -52,14 +52,12 @@ def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFr
 
     InputError for an empty cell, an identity that a study has twice, a group in two categories.
     """
-    table, category, seen = read_table(file, COLUMNS)[COLUMNS], {}, set()
-    for row in table.itertuples():
-        where, known = at(file, row.Index), category.setdefault(row.group, row.category)
-        if not all(row):
-            raise wrong(where, "an empty cell", "a text in each")
-        if (row.study, row.identity) in seen:
-            raise wrong(where, f"{row.identity!r} of {row.study} again", "it once")
-        if known != row.category:
-            raise wrong(where, f"{row.group!r} in {row.category!r} and {known!r}", "one category")
-        seen.add((row.study, row.identity))
+    table = read_table(file, COLUMNS)[COLUMNS]
+    for column in COLUMNS:
+        check(file, table[column], table[column] != "", "a text")
+    once(file, table[["study", "identity"]])
+    known = table.groupby("group").category.transform("first")
+    for line, row in table[table.category != known].iterrows():
+        found = f"{row.group!r} in {row.category!r} and {known[line]!r}"
+        raise wrong(at(file, line), found, "one category")
     return table.reset_index(drop=True)

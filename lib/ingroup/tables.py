@@ -84,6 +84,22 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
     return pd.DataFrame([*rows.values()], pd.Index(rows, name="line"), header, dtype=object)
 
 
+def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None:
+    """InputError for the first cell of a column of a file's table that is not `good`."""
+    for line in column.index[~good]:
+        raise wrong(at(file, line), repr(column[line]), expected, column.name)
+
+
+def once(file: Path, rows: pd.DataFrame, same: pd.DataFrame | None = None) -> None:
+    """InputError for the first row of a file's table that is there already, as it or as `same`."""
+    same = rows if same is None else same
+    for line in same.index[same.duplicated()]:
+        first = (same == same.loc[line]).all(axis=1).idxmax()
+        found = ", ".join(f"{name} {cell!r}" for name, cell in rows.loc[line].items())
+        expected = f"it once; it is there already in line {first}"
+        raise wrong(at(file, line), f"{found} again", expected)
+
+
 def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
     """The names of the columns, each there once."""
     for column in dict.fromkeys([*columns, *cells]):

@@ -46,13 +46,11 @@ def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None =
 
 def _set_banners(pages: list[Page], tables: Path) -> None:
     """A page without a model of its own that shows what a calibrant answered says so too."""
-    demonstrated = False
     for page in pages:
         used = tables / page.folder / "usage.csv"
         answered = {*read_table(used.parent, "usage").model} if used.exists() else None
         page.banner = banner(page.parameters, answered)
-        entries = (page.parameters or {}).get("MODELS", ())
-        demonstrated |= any(models.is_calibrant(models.split(entry)[0]) for entry in entries)
+    demonstrated = any(models.is_calibrant(name) for page in pages for name in page.models)
     for page in pages if demonstrated else ():
         sources = "\n".join(cell.source for cell in page.notebook.cells)
         if page.banner.kind == "none" and any(name in sources for name in models.calibrants()):

@@ -249,10 +249,10 @@ WHOLE = "expected a whole number from 1."
         (["1,One,1,{person}{person}"], "2, column 'text': found 2 slots {person}, expected exac"),
         (["1,One,1,{person} }."], "2, column 'text': found a stray brace '}', expected none but"),
         (["1,One,1,{person} {x}."], "2, column 'text': found a stray brace '{', expected none but"),
-        ([A, "1,One,2, "], "3, column 'text': found nothing, expected a value"),
-        (["1,,1,{person}."], "2, column 'title': found nothing, expected a value"),
-        ([A, B, A], "4, column 'wording': found scenario 1, wording 1 again, expected it once; it"),
-        ([A, "1,One,2,{person}  SINGS."], "3, column 'text': found the text of line 2 again, exp"),
+        ([A, "1,One,2, "], "3, column 'text': found '', expected a value"),
+        (["1,,1,{person}."], "2, column 'title': found '', expected a value"),
+        ([A, B, A], "4: found scenario '1', wording '1' again, expected it once; it is there alre"),
+        ([A, "1,One,2,{person}  SINGS."], "3: found text '{person}  SINGS.' again, expected it o"),
         ([A, B.replace("One", "Two")], "3, column 'title': found 'Two', expected 'One' as in line "
          "2, which is scenario 1 too."),
         ([A, B, "2,Two,2,{person} rests."], "4, column 'wording': found scenario 2 in wording 2 "

@@ -210,7 +210,7 @@ BAD = {
     "topic": (["Age,i, ,,,"], "line 2, column 'topic': found '', expected text"),
     "category": (["Height,i,a,,,"], "line 2, column 'category': found 'Height', expected Country"),
     "few": (["Age,i,a,,"], "line 2: found 5 fields, expected 6"),
-    "twice": (["Age,i,a,,,", "Age,I,A,,,"], "line 3, column 'topic': found a topic that its ident"),
+    "twice": (["Age,i,a,,,", "Age,I,A,,,"], "line 3: found identity 'I', topic 'A' again, "),
     "against": (["Age,i,a,positive,positive,negative"],
                 "line 2, column 'discussed': found 'negative', expected blank, as all .* positive"),
     "early": (["Age,i,a,,,negative"], "line 2, .*expected blank, as .* say nothing yet"),

@@ -238,7 +238,7 @@ WRONG = {
         "r1,g,,,1\nr2,g,,,0\nr3,g,,,below": "3, column 'coherence': found 2 cells of 'g' that are "
         "not 'below', expected one",
         "r1,g,,,Below": "2, column 'coherence': found 0 cells of 'g' that are not 'below'",
-        "r1,g,,,\nr1,h,,,": "3, column 'id': found 'r1' again, expected it once",
+        "r1,g,,,\nr1,h,,,": "3: found id 'r1' again, expected it once; it is there",
         "": "2: found the end of the file, expected a row",
     }.items()
 }

@@ -294,7 +294,7 @@ def test_an_unknown_group_is_one_sentence():
         (("group,extended", "group,text"), "line 1, column 'extended': found only group, text, "),
         (("Men,men,Men,men,", "Men,men,Men,,"), "line 2: found nothing to put into a sentence fo"),
         (("Athletes,athletes,", "Athletes,,"), "line 4: found nothing to put into a sentence for"),
-        (("Athletes,", "Men,"), "line 4: found 'Men' again, expected it once."),
+        (("Athletes,", "Men,"), "line 4: found group 'Men' again, expected it once; it is "),
     ],
 )
 def test_a_bad_table_is_one_sentence(tmp_path, monkeypatch, change, sentence):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -108,17 +107,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     p = parameters
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
     first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
-    tenth = table[table.scenario.isin(first)]
     tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
     numbers = Sampling(choices=tuple(map(str, range(scale.low, scale.high + 1))))
-
-    @cache
-    def designs(few: bool) -> tuple[str, dict[str, Design]]:
-        asked = tenth if few else table
-        source = f"{Path(p['SCENARIOS']).stem}-{asked.scenario.nunique()}"
-        how = p["CROSSING"], p["LATINO"], p["REQUEST"]
-        return source, {c: trials(asked, c, *how) for c in stimuli.categories()}
-
+    how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
+    for few, told in ((False, table), (True, table[table.scenario.isin(first)])):
+        source = f"{Path(p['SCENARIOS']).stem}-{told.scenario.nunique()}"
+        designs[few] = source, {c: trials(told, c, *how) for c in stimuli.categories()}
     found = []
     for model in models.asked(p):
         drawn = sampling_of(p, model.name)
@@ -126,12 +120,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         if model.over_choices:
             ways = [(False, numbers), (True, replace(drawn, temperature=0.0))]
         runs = 1 if model.over_choices or model.control else p["RUNS"]
-        for few, how in ways:
-            source, asked = designs(few)
+        for few, sampling in ways:
+            source, asked = designs[few]
             for run, (number, category) in product(range(1, runs + 1), enumerate(asked)):
                 end = "" if p["REQUEST"] == "sample" else f"+{asked[category].fingerprint[:12]}"
                 where = source, model.name, model.engine, f"{category}-{tail}{end}-run{run}"
-                way = replace(how, seed=drawn.seed + 1000 * (3 * run + number))
+                way = replace(sampling, seed=drawn.seed + 1000 * (3 * run + number))
                 labels, options = {"run": run, "category": category}, {"system": "fold"}
                 rest = asked[category], way, labels
                 found.append(Call("biased_samaritan", *where, *rest, options=options))

@@ -15,13 +15,14 @@ import yaml
 
 from ingroup import paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 COLUMNS = ("scenario", "title", "wording", "text")
 SLOT = "{person}"
 CONTROL = "control"  # the group of "a person", as the printed tables name it
 
 _FOLDER = paths.STIMULI / "biased_samaritan"
+_PHRASINGS = pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)
 # The slot opens a sentence at the very start and after a full stop, question or exclamation mark;
 # a quotation mark or a bracket may stand between.
 _OPENING = re.compile(r'(?:^|[.?!]["”’)]?\s)\s*["“‘(]?$')
@@ -50,28 +51,20 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
     """
     file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
     told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())
-    for row in told.itertuples():
-        where = at(file, row.Index)
-        for column in COLUMNS:
-            if not getattr(row, column):
-                raise wrong(where, "nothing", "a value", column)
-        for column in ("scenario", "wording"):
-            if not re.fullmatch("[1-9][0-9]{0,8}", number := getattr(row, column)):
-                raise wrong(where, repr(number), "a whole number from 1", column)
-        if (slots := row.text.count(SLOT)) != 1:
-            raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
-        if brace := re.search("[{}]", row.text.replace(SLOT, "")):
-            raise wrong(where, f"a stray brace {brace[0]!r}", f"none but those of {SLOT}", "text")
+    for column in COLUMNS:
+        check(file, told[column], told[column] != "", "a value")
+    for column in ("scenario", "wording"):
+        whole = told[column].str.fullmatch("[1-9][0-9]{0,8}")
+        check(file, told[column], whole, "a whole number from 1")
+    for line, text in told.text.items():
+        if (slots := text.count(SLOT)) != 1:
+            raise wrong(at(file, line), f"{slots} slots {SLOT}", "exactly one", "text")
+        if brace := re.search("[{}]", text.replace(SLOT, "")):
+            expected = f"none but those of {SLOT}"
+            raise wrong(at(file, line), f"a stray brace {brace[0]!r}", expected, "text")
+    once(file, told[["scenario", "wording"]])
+    once(file, told[["text"]], told[["text"]].map(lambda text: " ".join(text.casefold().split())))
     line = told.index.to_series()
-    first = line.groupby([told.scenario, told.wording]).transform("first")
-    for again in line[line > first]:
-        found = f"scenario {told.scenario[again]}, wording {told.wording[again]} again"
-        expected = f"it once; it is there already in line {first[again]}"
-        raise wrong(at(file, again), found, expected, "wording")
-    first = line.groupby(told.text.str.casefold().str.split().str.join(" ")).transform("first")
-    for again in line[line > first]:
-        found = f"the text of line {first[again]} again"
-        raise wrong(at(file, again), found, "another", "text")
     first = line.groupby(told.scenario).transform("first")
     for other in line[told.title != told.title[first].to_numpy()]:
         title, scenario = told.title[first[other]], told.scenario[other]
@@ -90,7 +83,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
 def categories() -> list[str]:
     """Categories of groups in the order of Table 4: Race, Gender, Age."""
-    return list(_phrasings().category.unique())
+    return list(_PHRASINGS.category.unique())
 
 
 def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
@@ -100,8 +93,8 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
     ``text`` as it stands in a sentence, with its article. `latino` adds the phrasings that section
     4.1 names and no table has. InputError for an unknown category.
     """
-    table = _phrasings()
-    rows = table[(table.category == category) & ((table.default == "true") | latino)]
+    table = _PHRASINGS[(_PHRASINGS.default == "true") | latino]
+    rows = table[table.category == category]
     if rows.empty:
         known = ", ".join(repr(name) for name in categories())
         raise InputError(f"unknown category {category!r}; known are {known}")
@@ -131,7 +124,3 @@ def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
     """The chat of one trial: a user turn with the rendered scenario, then :func:`request`."""
     end = request(asking)
     return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{end.text}"}]
-
-
-def _phrasings() -> pd.DataFrame:
-    return pd.read_csv(_FOLDER / "phrasings.csv", dtype=str)

@@ -14,7 +14,7 @@ import yaml
 
 from ingroup import corpora, paths
 from ingroup.design import Message, filled
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
 FOLDER = paths.STIMULI / "empathy_gap"
@@ -34,16 +34,13 @@ def identities(category: str) -> pd.DataFrame:
     """
     file = FOLDER / "identities.csv"
     table = read_table(file, ["category", "group", "identity"])
-    for row in table.itertuples():
-        if not row.group or not row.identity:
-            found = f"identity {row.identity!r} with group {row.group!r}"
-            raise wrong(at(file, row.Index), found, "both")
+    for column in ("group", "identity"):
+        check(file, table[column], table[column] != "", "a text")
     rows = table[table.category == category]
     if rows.empty:
         known = ", ".join(repr(name) for name in table.category.unique())
         raise InputError(f"unknown category {category!r}; known are {known}")
-    for line in rows.index[rows.identity.duplicated()]:
-        raise wrong(at(file, line), f"{rows.identity[line]!r} twice in {category!r}", "it once")
+    once(file, rows[["category", "identity"]])
     if (rows.group == UNSPECIFIED).tolist() != [True] + [False] * (len(rows) - 1):
         raise InputError(f"{file}: {category!r} must begin with its one {UNSPECIFIED!r} identity")
     return rows[["group", "identity"]].reset_index(drop=True)
@@ -156,14 +153,11 @@ def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataF
 def _read(file: Path) -> pd.DataFrame:
     """The events of one file, each under its place for a sentence."""
     table = read_table(file, REQUIRED, "\t")
-    table.index = [at(file, line) for line in table.index]
     table = table[[column for column in COLUMNS if column in table]]
     for column in table:
-        for where in table.index[table[column].str.strip() == ""]:
-            raise wrong(where, "an empty cell", "a text", column)
-    for where in table.index[~table.emotion.isin(EMOTIONS)]:
-        raise wrong(where, repr(table.emotion[where]), f"one of {', '.join(EMOTIONS)}", "emotion")
-    return table
+        check(file, table[column], table[column].str.strip() != "", "a text")
+    check(file, table.emotion, table.emotion.isin(EMOTIONS), f"one of {', '.join(EMOTIONS)}")
+    return table.set_axis([at(file, line) for line in table.index])
 
 
 def _files(corpus: str) -> list[Path]:

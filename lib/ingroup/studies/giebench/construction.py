@@ -20,7 +20,7 @@ from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import FAILED, LENGTH
 from ingroup.studies.giebench import stimuli
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 TOPIC = ["category", "identity", "topic"]
 STANCES = ("positive", "negative")
@@ -83,12 +83,10 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     for name, column in table.items():
         forms = {word.lower(): word for word in words.get(name, ())}
         lower = column.str.lower()
-        for line in table.index[~lower.isin(list(forms)) if forms else column.eq("")]:
-            expected = ", ".join(word or "blank" for word in forms.values()) or "text"
-            raise wrong(at(file, line), repr(column[line]), expected, name)
+        expected = ", ".join(word or "blank" for word in forms.values()) or "text"
+        check(file, column, lower.isin(list(forms)) if forms else column.ne(""), expected)
         table[name] = lower.map(forms) if forms else column
-    for line in table.index[table[TOPIC[1:]].map(str.casefold).duplicated()]:
-        raise wrong(at(file, line), "a topic that its identity has already", "it once", "topic")
+    once(file, table[TOPIC[1:]], table[TOPIC[1:]].map(str.casefold))
     for line, row in table.iterrows() if annotated else ():
         if row[marks].nunique() == 1 and row.discussed not in ("", row[marks[0]]):
             expected = f"blank, as all annotators say {row[marks[0]] or 'nothing yet'}"

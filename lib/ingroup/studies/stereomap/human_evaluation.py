@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ingroup.inference.engine import FAILED
 from ingroup.parsing import REFUSED
 from ingroup.stats.paired import clustered_share
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, once, read_table, wrong
 
 CRITERIA = ("relevance", "soundness", "coherence")
 SHOWN = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
@@ -140,9 +140,7 @@ def agreement(marks: ArrayLike) -> tuple[float, float]:
 def _read(file: Path) -> pd.DataFrame:
     """A filled sheet by line: ``id``, ``group``, and the criteria as floats."""
     table = read_table(file, ["id", "group", *CRITERIA]).apply(lambda cells: cells.str.strip())
-    if (again := table["id"].duplicated()).any():
-        line = again.idxmax()
-        raise wrong(at(file, line), f"{table.loc[line, 'id']!r} again", "it once", "id")
+    once(file, table[["id"]])
     asked = table["coherence"].str.lower() != BELOW
     table["coherence"] = table["coherence"].where(asked, "")
     for name in CRITERIA:

@@ -15,7 +15,7 @@ import yaml
 
 from ingroup import paths, published
 from ingroup.design import Message
-from ingroup.tables import InputError, at, read_table, wrong
+from ingroup.tables import InputError, at, once, read_table, wrong
 
 FORMS = ("released", "grammatical")
 
@@ -56,8 +56,7 @@ def groups() -> pd.DataFrame:
         if not row.people or not (row.extended or row.original):
             found = f"nothing to put into a sentence for {row.group!r}"
             raise wrong(at(file, line), found, "'people' and one of 'extended' and 'original'")
-    for line, group in table.group[table.group.duplicated()].items():
-        raise wrong(at(file, line), f"{group!r} again", "it once")
+    once(file, table[["group"]])
     return table.reset_index(drop=True)
 
 

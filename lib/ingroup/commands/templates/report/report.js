@@ -32,30 +32,16 @@ if (contents) {
   contents.addEventListener("click", (event) => {
     if (narrow.matches && event.target.closest("a")) contents.open = false;
   });
-  const places = new Map();
-  for (const link of contents.querySelectorAll("a")) {
-    places.set(decodeURIComponent(link.hash.slice(1)), link);
-  }
+  const links = [...contents.querySelectorAll("a")];
+  const place = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
   const mark = () => {
-    let here = null;
-    for (const [id, link] of places) {
-      const heading = document.getElementById(id);
-      if (heading && heading.getBoundingClientRect().top < 120) here = link;
-      link.removeAttribute("aria-current");
-    }
-    if (!here) return;
-    here.setAttribute("aria-current", "true");
-    if (!narrow.matches) {
-      const side = document.querySelector(".side"), box = here.getBoundingClientRect();
-      if (box.top < 60 || box.bottom > innerHeight - 40) side.scrollTop += box.top - innerHeight / 2;
-    }
+    const here = links.findLast((link) => place(link)?.getBoundingClientRect().top < 120);
+    for (const link of links) link.ariaCurrent = link === here ? "true" : null;
+    if (!here || narrow.matches) return;
+    const side = document.querySelector(".side"), box = here.getBoundingClientRect();
+    if (box.top < 60 || box.bottom > innerHeight - 40) side.scrollTop += box.top - innerHeight / 2;
   };
-  let waiting = false;
-  addEventListener("scroll", () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; mark(); });
-  }, { passive: true });
+  addEventListener("scroll", mark, { passive: true }); // at most once a frame
   mark();
 }
 
@@ -76,10 +62,11 @@ zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.clos
 
 // ---- tables that sort -----------------------------------------------------------------------------
 const MISSING = new Set(["", "nan", "<na>", "none", "nat", "–", "—"]);
+const text = (cell) => (cell ? cell.textContent.trim() : "");
 const words = new Intl.Collator("en", { numeric: true });
 
-function number(text) {
-  const plain = text.replace(/[\s,]/g, "").replace(/^[\u2212\u2013]/, "-").replace(/(%|\*{1,3})$/, "");
+function number(said) {
+  const plain = said.replace(/[\s,]/g, "").replace(/^[\u2212\u2013]/, "-").replace(/(%|\*{1,3})$/, "");
   if (/^[-+]?inf$/.test(plain)) return plain.startsWith("-") ? -Infinity : Infinity;
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
 }
@@ -104,8 +91,7 @@ function rectangle(rows) {
 function unspan(body) {
   const rows = [...body.rows], grid = rectangle(rows);
   rows.forEach((row, y) => {
-    const seen = new Set();
-    row.replaceChildren(...grid[y].filter((cell) => !seen.has(cell) && seen.add(cell)).map((cell) => {
+    row.replaceChildren(...[...new Set(grid[y])].map((cell) => {
       const copy = cell.cloneNode(true);
       copy.removeAttribute("rowspan");
       return copy;
@@ -122,30 +108,24 @@ function sortable(table) {
   for (let x = 0; x < width; x++) {
     // The lowest header of this column alone that has a name.
     const named = head.map((row) => row[x])
-      .filter((cell) => cell && cell.colSpan === 1 && cell.textContent.trim());
+      .filter((cell) => cell && cell.colSpan === 1 && text(cell));
     const header = named.at(-1);
-    if (!header || header.querySelector("button")) continue;
-    const texts = values.map((row) => (row[x] ? row[x].textContent.trim() : ""));
-    const told = texts.filter((text) => !MISSING.has(text.toLowerCase()));
-    const numeric = told.length > 0 && told.every((text) => !Number.isNaN(number(text)));
+    if (!header) continue;
+    const told = values.map((row) => text(row[x])).filter((one) => !MISSING.has(one.toLowerCase()));
+    const numeric = told.length > 0 && told.every((one) => !Number.isNaN(number(one)));
     const button = document.createElement("button");
     button.type = "button";
     button.className = "sort";
     button.append(...header.childNodes);
     header.append(button);
     header.classList.toggle("n", numeric);
-    header.setAttribute("aria-sort", "none");
+    header.ariaSort = "none";
     button.addEventListener("click", () => {
-      const way = header.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
-      for (const other of table.tHead.querySelectorAll("[aria-sort]")) {
-        other.setAttribute("aria-sort", "none");
-      }
-      header.setAttribute("aria-sort", way);
+      const way = header.ariaSort === "ascending" ? "descending" : "ascending";
+      for (const other of table.tHead.querySelectorAll("[aria-sort]")) other.ariaSort = "none";
+      header.ariaSort = way;
       unspan(body);
-      const keyed = [...body.rows].map((row) => {
-        const cell = rectangle([row])[0][x];
-        return { row, text: cell ? cell.textContent.trim() : "" };
-      });
+      const keyed = [...body.rows].map((row) => ({ row, text: text(rectangle([row])[0][x]) }));
       const sign = way === "ascending" ? 1 : -1;
       keyed.sort((one, other) => {
         const gone = MISSING.has(one.text.toLowerCase()) - MISSING.has(other.text.toLowerCase());
@@ -164,7 +144,7 @@ for (const table of document.querySelectorAll("table:not(.claims)")) sortable(ta
 for (const table of document.querySelectorAll(".scroll > table:not(.claims)")) {
   if (table.rows.length > 40) table.parentElement.classList.add("long");
   const head = table.tHead ? [...table.tHead.rows[0].cells] : [];
-  const place = head.findIndex((cell) => /^verdict/.test(cell.textContent.trim()));
+  const place = head.findIndex((cell) => /^verdict/.test(text(cell)));
   if (place < 0) continue;
   for (const row of table.rows) {
     const cell = row.cells[row.cells.length - head.length + place]; // names may span rows
