@@ -7,7 +7,7 @@ import pandas as pd
 
 from ingroup import published
 from ingroup.stats.effects import spearman
-from ingroup.studies.stereomap import clustering, diversity, statistics
+from ingroup.studies.stereomap import clustering, statistics
 
 DRAWS, MAPS, LEVEL = 1000, 200, 0.05
 GROUPS, ORIGINAL, ROUNDS, CLUSTERS, PROMPTS = 98, 24, 5, 5, 7  # as in the default run
@@ -102,7 +102,7 @@ def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:
             of_prompt = rng.beta(*(np.repeat(share, PROMPTS) * size for share in (rate, 1 - rate)))
             refused = rng.random(len(group)) < np.repeat(of_prompt, ROUNDS)
             told = {"group": group, "prompt": prompt, "status": np.where(refused, "refused", "ok")}
-            table = diversity.refusal_rates(pd.DataFrame(told)).set_index("group").sort_index()
+            table = statistics.refusal_rates(pd.DataFrame(told)).set_index("group").sort_index()
             inside += [*((table.low <= rate) & (rate <= table.high))]
         what = f"interval of a refusal rate, rounds of a prompt {kind}"
         yield {"what": what, "n": ROUNDS * PROMPTS, "claimed": 1 - LEVEL, "inside": inside}

@@ -3,10 +3,8 @@
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
-from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
@@ -117,16 +115,10 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
             given = {"doc_embeddings": of_texts, "word_embeddings": of_phrases}
             given |= {"vectorizer": phrases, "top_n": TOP_N}
             for setting, how in SETTINGS.items():
-                if "use_maxsum" in how:
-                    words, inside = phrases.get_feature_names_out(), phrases.transform(texts)
-                    of_each = [row.nonzero()[1] for row in inside]
-                    found[setting] = [
-                        _max_sum(one, of_phrases[its], words[its], how["nr_candidates"])
-                        for one, its in zip(of_texts, of_each, strict=True)
-                    ]
-                else:
-                    chosen = bert.extract_keywords(texts, **given, **how)
-                    found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps one
+                chosen = bert.extract_keywords(texts, **given, **how)
+                found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps one
+                if "use_maxsum" in how:  # it lists the farthest first
+                    found[setting] = [own[::-1] for own in found[setting]]
     rows = [
         (document, setting, rank, *pair)
         for place, document in enumerate(documents)
@@ -135,21 +127,3 @@ def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> 
     ]
     rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
     return Extraction(rows, pd.DataFrame(sizes))
-
-
-def _max_sum(
-    text: np.ndarray, phrases: np.ndarray, words: np.ndarray, nr_candidates: int
-) -> list[tuple[str, float]]:
-    """KeyBERT's max_sum_distance, the sums of all sets of phrases at once, the nearest first."""
-    from sklearn.metrics.pairwise import cosine_similarity
-
-    if len(words) < TOP_N:
-        return []
-    near, alike = cosine_similarity(text[None], phrases)[0], cosine_similarity(phrases)
-    nearest = near.argsort()[-nr_candidates:]
-    alike = alike[np.ix_(nearest, nearest)]
-    sets = np.array([*combinations(range(len(nearest)), TOP_N)])
-    # Added up in KeyBERT's order, so that not even their rounding differs.
-    sums = sum(alike[sets[:, i], sets[:, j]] for i, j in permutations(range(TOP_N), 2))
-    best = nearest[sets[sums.argmin()]][::-1]
-    return [(str(words[place]), round(float(near[place]), 4)) for place in best]

@@ -60,7 +60,8 @@ class Replies(Planted):
         if construct in ("Social-Structure", "Competition-others"):
             return {"burden": {"burden": 1}}
         overall = self.rating(group, prompt, "Rating")
-        ends = {"good": overall - asked.low + 0.01, "bad": asked.high - overall + 0.01}
+        low, high = social_groups.LOW, social_groups.HIGH
+        ends = {"good": overall - low + 0.01, "bad": high - overall + 0.01}
         return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
 
     def refusal(self, group: str) -> float:

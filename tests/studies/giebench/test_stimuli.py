@@ -347,16 +347,20 @@ def test_the_benchmark_is_read_from_the_verified_files(folder, monkeypatch):
     assert load_questions("giebench") == load_questions(folder)
 
 
-def test_released_results_are_read_for_their_one_prompt(tmp_path):
-    record = released(SAMPLE[7], "ID") | {"answer": "[[A]]"}
-    (item,) = load_questions(write(tmp_path / "GPT-4-ID-Prompt.json", {"7": record}))
-    assert item == SAMPLE[7]._replace(prompts={"ID": record["prompt"]})
-    with pytest.raises(InputError, match="key '7': found ID only, expected COT"):
-        messages(item, "COT")
-    file = write(tmp_path / "mine.json", {"7": record})
-    sentence = f"{file}: found a finished prompt in a file of this name, expected a name that ends "
-    with pytest.raises(InputError, match=re.escape(sentence)):
+def alike(folder, key, record):
+    """The item of three files that hold one and the same prompt."""
+    for prompt in stimuli.templates()["prompts"]:
+        write(folder / f"{prompt}-Prompt.json", {key: record})
+    (item,) = load_questions(folder)
+    return item
+
+
+def test_finished_prompts_are_read_of_all_three_files_only(tmp_path):
+    file = write(tmp_path / "COT-Prompt.json", {"7": released(SAMPLE[7], "COT")})
+    with pytest.raises(InputError, match="key '7': found no field 'identity', expected the fields"):
         load_questions(file)
+    with pytest.raises(InputError, match=r"ID-Prompt\.json cannot be read"):
+        load_questions(tmp_path)
 
 
 def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_marks(tmp_path):
@@ -368,7 +372,7 @@ def test_a_released_prompt_is_taken_apart_whatever_its_spacing_and_quotation_mar
         "[The Start of Assistant D's Answer]“Of\nthe workers'”[The End of Assistant D's Answer]\nOk"
     )
     record = {"prompt": text, "correct": "B", "category": "economy "}
-    (item,) = load_questions(write(tmp_path / "COT-Prompt.json", {"x": record}))
+    item = alike(tmp_path, "x", record)
     answers = ("Yes.", "'No,' he said.", "", "Of\nthe workers'")
     assert item[:6] == ("x", "Economy", "High Income", "Why?", answers, "B")
     assert asked(item, "COT", identity="Low Income", shift=1) == (
@@ -389,8 +393,8 @@ def test_an_identity_in_quotation_marks_is_the_identity(tmp_path, marks):
     name = NAMED[SAMPLE[7].identity].text
     text = text.replace(f"the {name} group", f"the {name.join(marks)} group")
     record = released(SAMPLE[7], "ID") | {"prompt": text}
-    (item,) = load_questions(write(tmp_path / "ID-Prompt.json", {"7": record}))
-    assert item == SAMPLE[7]._replace(prompts={"ID": text})
+    item = alike(tmp_path, "7", record)
+    assert item == SAMPLE[7]._replace(prompts=dict.fromkeys(item.prompts, text))
     other = asked(item, "ID", identity="Bachelor's")
     masters = "bachelor's".join(marks)
     assert f"belongs to the {masters} group." in other

@@ -99,17 +99,18 @@ def test_the_control_rates_every_group_alike(planted):
 def test_replies_average_to_what_is_planted(planted):
     """Mean of 1,000 replies, parsed: each word within four standard errors, refusals too."""
     rng, calibrant, n = np.random.default_rng(0), planted["calibrant"], 1000
-    prompt = social_groups.prompts()["EXTENDED/Emotion"]
+    name = "EXTENDED/Emotion"
+    prompt = social_groups.prompts()[name]
     values, refused = [], 0
     for _ in range(n):
-        text, means = calibrant.reply("Muslims", prompt.name, prompt.parts, rng)
+        text, means = calibrant.reply("Muslims", name, prompt.parts, rng)
         read, listed = parse_ratings(text, prompt.words), parse_keywords(text, prompt.n_keywords)
         refused += not means
         assert read.status == listed.status == ("ok" if means else "refused")
         if means:
             values.append(list(read.values.values()))
             assert all(listed.reasons)
-    wanted = [calibrant.rating("Muslims", prompt.name, word) for word in prompt.words]
+    wanted = [calibrant.rating("Muslims", name, word) for word in prompt.words]
     assert np.abs(np.mean(values, axis=0) - wanted).max() < 4 * 0.5 / len(values) ** 0.5
     assert abs(refused / n - 0.2) < 4 * (0.2 * 0.8 / n) ** 0.5
 

@@ -17,7 +17,7 @@ from scipy import stats
 from sklearn.cluster import KMeans
 
 from ingroup import dictionary, paths, published
-from ingroup.studies.stereomap import clustering, diversity, statistics, stimuli
+from ingroup.studies.stereomap import clustering, statistics, stimuli
 
 PAPER, *REDUCED = stimuli.ablations()
 MODEL = "GPT-3.5"
@@ -202,11 +202,11 @@ def test_tables_13_to_15_of_the_same_answers_agree(made, press):
         rows_l.append((form, f"{np.nanmean(cv, axis=0).mean():.3f}"))
         two = [statistics.group_means(scores[one]) for one in (PAPER, form)]
         two = [means.reset_index().assign(round=k) for k, means in enumerate(two)]
-        cv = diversity.variation(pd.concat(two), statistics.AXES, 2)
+        cv = statistics.variation(pd.concat(two), statistics.AXES, 2)
         averages.append((MODEL, form, cv.cv_mean.mean()))
     press("appendix_l", rows_l)
     for form in forms:
-        varied = diversity.variation(scores[form], statistics.AXES, ROUNDS)
+        varied = statistics.variation(scores[form], statistics.AXES, ROUNDS)
         row = {f"{one.score} CV mean": one.cv_mean for one in varied.itertuples()}
         row |= {f"{one.score} CV max": one.cv_max for one in varied.itertuples()}
         if form == PAPER:

@@ -221,11 +221,9 @@ def test_labels_of_behavior_go_on_after_the_word():
     assert reads(parse_ratings(text, words)) == [3, 2, 1, 4, 5]
 
 
-def test_replies_without_a_rating_and_another_scale():
+def test_replies_without_a_rating():
     assert parse_ratings("They are.", WORDS).status == UNPARSABLE
     assert parse_ratings("It is not appropriate to rate groups.", WORDS).status == REFUSED
-    text = "Friendly: 8/10 (0 to 10)\nSociable: 0\nHigh-status: 11"
-    assert reads(parse_ratings(text, WORDS, 0, 10)) == [8, 0, OUTSIDE]
 
 
 @settings(max_examples=200)

@@ -61,9 +61,9 @@ def asked(*args, **more):
 
 
 def test_what_is_to_be_rated_stands_on_lines_of_its_own():
-    for prompt in prompts().values():
+    for name, prompt in prompts().items():
         words = [word for word in prompt.words if word != "Rating"]
-        lines = content(chats("Nurses", prompt.name)[""]).split("\n")
+        lines = content(chats("Nurses", name)[""]).split("\n")
         labels = [re.fullmatch(r"- ?([\w-]+).*:", line)[1] for line in lines if line[:1] == "-"]
         assert labels == words
         assert ("Rating" in prompt.words) == ("Rating:" in "\n".join(lines))
@@ -86,10 +86,10 @@ def test_names_constructs_and_numbers_of_keywords(version, named):
     found = prompts(version)
     assert list(found) == list(names)
     assert [prompt.construct for prompt in found.values()] == list(names.values())
-    for prompt in found.values():
+    for name, prompt in found.items():
         number = {5: "list 5", 3: "in three keywords"}[prompt.n_keywords]
-        assert number in content(chats("Nurses", prompt.name)[""])
-        assert (prompt.low, prompt.high) == (1, 5)
+        assert number in content(chats("Nurses", name)[""])
+    assert (social_groups.LOW, social_groups.HIGH) == (1, 5)
 
 
 # --- ablations

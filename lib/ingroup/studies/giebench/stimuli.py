@@ -61,10 +61,9 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     """Read the items of the project, of the benchmark, or of a user, in the order of the file.
 
     The source is ``"sample"`` (79 items, written for this project), ``"giebench"`` (the released
-    prompts), a folder with the three released files, or one JSON file: key -> {category, identity,
-    question, answers, correct}, or key -> {category, prompt, correct} under a name that ends in
-    ``COT-Prompt.json``, ``ID-Prompt.json`` or ``Raw-Prompt.json``, as in the released scripts.
-    Other fields (``answer`` in released results) are passed over.
+    prompts), a folder with their three files (``COT-Prompt.json`` and so on: key -> {category,
+    prompt, correct}), or a JSON file: key -> {category, identity, question, answers, correct}.
+    Other fields are passed over.
 
     Raises InputError for a file that cannot be read or was changed; a key that comes twice, or is
     missing in one of three files; a missing field; a category unknown to the paper; no right
@@ -72,17 +71,17 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
     cannot be taken apart is no fault.
     """
     place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
-    names = [f"{name}-Prompt.json" for name in templates()["prompts"]]
-    if source == "giebench":
-        files = [corpora.file("giebench", f"data/{name}") for name in names]
-    elif place.is_dir():
-        files = [place / name for name in names]
-    else:
+    if source != "giebench" and not place.is_dir():
         return list(_load(place).values())
-    first, *others = (_load(file) for file in files)
-    for file, other in zip(files[1:], others, strict=True):
-        _agree(files[0], first, file, other)
-    return [_merged([item, *(other[key] for other in others)]) for key, item in first.items()]
+    read = {}
+    for prompt in templates()["prompts"]:
+        name = f"{prompt}-Prompt.json"
+        file = corpora.file("giebench", f"data/{name}") if source == "giebench" else place / name
+        read[file] = _load(file, prompt)
+    (file, first), *others = read.items()
+    for other in others:
+        _agree(file, first, *other)
+    return [_merged([items[key] for items in read.values()]) for key in first]
 
 
 def categories() -> list[str]:
@@ -125,7 +124,7 @@ def messages(
     `wording` is one of prompts.yaml ("uncued": no cue in Raw; "released": as the authors' pictures
     show them); the prompts of a released file stay as they are. An `identity` stands in place of
     the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError
-    for a prompt that a file does not hold, or that cannot be taken apart.
+    for a released prompt that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
@@ -139,8 +138,6 @@ def messages(
         for letter, answer in zip(LETTERS, question.answers, strict=True):
             parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
         text = texts["join"].join(parts).rstrip("\n")
-    elif prompt not in question.prompts:
-        raise wrong(f"key {question.key!r}", " ".join(question.prompts) + " only", prompt)
     else:
         text = question.prompts[prompt]
         if prompt != "Raw" and identity not in (None, question.identity):
@@ -189,19 +186,20 @@ def _plain(text: str) -> str:
     return " ".join(re.sub("['’]", "", text.casefold()).replace("_", " ").split())
 
 
-def _load(file: Path) -> dict[str, Question]:
+def _load(file: Path, prompt: str = "") -> dict[str, Question]:
+    """The items of a file: parts of all prompts, or one finished `prompt`."""
     records = read_json(file)
     if not isinstance(records, dict) or not records:
         expected = "one JSON object with items by key"
         raise wrong(file, f"{str(records)[:20]!r} and no items", expected)
-    return {key: _item(file, key, record) for key, record in records.items()}
+    return {key: _item(file, key, record, prompt) for key, record in records.items()}
 
 
-def _item(file: Path, key: str, record: object) -> Question:
+def _item(file: Path, key: str, record: object, prompt: str) -> Question:
     where = f"{file}, key {key!r}"
     if not isinstance(record, dict):
         raise wrong(where, repr(record), "an object with the fields of an item")
-    fields = _RELEASED if "prompt" in record else _PARTS
+    fields = _RELEASED if prompt else _PARTS
     if marked := [name for name in record if name.endswith("(correct)")]:
         found = f"the field {marked[0]!r}, as in the released edge cases"
         raise wrong(where, found, f"the fields {', '.join(fields)}")
@@ -221,8 +219,8 @@ def _item(file: Path, key: str, record: object) -> Question:
         raise wrong(f"{where}, field 'category'", repr(record["category"]), expected)
     if told in _ALIASES:
         _note(f"{file}: the category {record['category']!r} is read as {category!r}")
-    if "prompt" in record:
-        return _released(file, key, category, record["prompt"], correct)
+    if prompt:
+        return _released(key, category, prompt, record["prompt"], correct)
     answers, where = record["answers"], f"{where}, field 'answers'"
     if not isinstance(answers, list) or not all(map(_is_text, answers)):
         raise wrong(where, repr(answers), "a list of four texts")
@@ -239,18 +237,13 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _released(file: Path, key: str, category: str, text: str, correct: str) -> Question:
+def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:
     """An item of a released file, with the parts that its prompt yields."""
-    endings = {f"{name}-Prompt": name for name in templates()["prompts"]}
-    held = [name for ending, name in endings.items() if file.stem.endswith(ending)]
-    if not held:
-        found = "a finished prompt in a file of this name"
-        raise wrong(file, found, f"a name that ends in {' or '.join(endings)}.json")
     group, tags = _GROUP.search(text), _TAGS.search(text)
     identity = _identity(group[1])[1] if group else None
     question, *answers = [part.strip(_QUOTES) for part in tags.groups()] if tags else [None]
-    prompt = {held[0]: text}
-    return Question(key, category, identity, question, tuple(answers) or None, correct, prompt)
+    own = {prompt: text}
+    return Question(key, category, identity, question, tuple(answers) or None, correct, own)
 
 
 def _agree(file: Path, items: dict, other_file: Path, others: dict) -> None:

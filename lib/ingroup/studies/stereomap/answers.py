@@ -34,7 +34,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         if mean is not None:
             n, rated = 0, Ratings(dict(zip(words, mean.tolist(), strict=True)), "ok", {})
         elif words:
-            rated = parse_ratings(text, words, about.low, about.high, rule)
+            rated = parse_ratings(text, words, rule)
         if n:
             listed = parse_keywords(text, n)
         status = "failed" if end == "failed" else rated.status or listed.status

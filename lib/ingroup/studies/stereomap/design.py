@@ -140,7 +140,6 @@ def over_choices(words: Sequence[str]) -> Sampling:
     The keywords and reasons that the prompts ask for first are not there then, and with them the
     paper's chain of thought.
     """
-    about = stimuli.prompts("EXTENDED")[FIRST]
-    numbers = tuple(f" {number}" for number in range(about.low, about.high + 1))
+    numbers = tuple(f" {number}" for number in range(stimuli.LOW, stimuli.HIGH + 1))
     lines = [f"{word}:" if word == "Rating" else f"- {word}:" for word in words]
     return Sampling(choices=numbers, leads=(lines[0], *(f"\n{line}" for line in lines[1:])))

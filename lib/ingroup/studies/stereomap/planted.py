@@ -36,4 +36,4 @@ class Planted:
         rule = by[word] if word in by else by.get(prompt) or by[asked.construct]
         value = rule["base"] + rule["warmth"] * (place.warmth - 3)
         value += rule["competence"] * (place.competence - 3)
-        return min(float(asked.high), max(float(asked.low), value))
+        return min(float(stimuli.HIGH), max(float(stimuli.LOW), value))

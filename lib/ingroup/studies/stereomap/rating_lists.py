@@ -16,6 +16,7 @@ import yaml
 
 from ingroup import paths
 from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE, Rule, plain
+from ingroup.studies.stereomap.stimuli import HIGH, LOW
 
 INCOMPLETE = "incomplete"
 NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
@@ -30,9 +31,7 @@ class Ratings(NamedTuple):
     missing: dict[str, str]
 
 
-def parse_ratings(
-    text: str | None, words: Sequence[str], low: float = 1, high: float = 5, rule: Rule = "sound"
-) -> Ratings:
+def parse_ratings(text: str | None, words: Sequence[str], rule: Rule = "sound") -> Ratings:
     r"""Read a rating for each of several words.
 
     1. A word is found whatever its case, with a hyphen or a space ("High status"). The word
@@ -44,14 +43,14 @@ def parse_ratings(
        friendly and 3 for sociable", "seen as friendly (4 out of 5)".
     4. For a single word without, "4 out of 5" and a line with nothing but a number are read.
     5. Of a reply that opens with a refusal only labels are read.
-    6. A range, two different numbers, one outside the scale or out of anything but `high` are none.
+    6. A range, two different numbers, one outside the scale or out of anything but 5 are none.
 
     Rule "released" is that of the authors' code: of the lines from the first word to an overall
     rating "word: 4", whatever is before it (their reader of gpt-3.5-turbo; each model has one); a
     rating alone from the first line with a number, by a list of patterns. "3-4" is 3, "4 = often"
     4, "Overall: 4/5" 5, "3 or 4 out of 5" none, 85 stays; without any a reply is "refused".
 
-    `text` may have other parts anywhere. Values are in [`low`, `high`] or NaN; the status is "ok",
+    `text` may have other parts anywhere. Values are from 1 to 5 or NaN; the status is "ok",
     "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
@@ -62,7 +61,7 @@ def parse_ratings(
         return Ratings(values, (INCOMPLETE if missing else OK) if found else REFUSED, missing)
     text = _plain(text)
     found = {word: (set(), set(), set()) for word in words}
-    for word, tier, read in _pairs(_scale_mention(low, high).sub(" ", text), words, low, high):
+    for word, tier, read in _pairs(_SCALE.sub(" ", text), words):
         found[word][tier].add(read)
     values, missing = dict.fromkeys(words, math.nan), {}
     told = 1 if OPENS_WITH_REFUSAL.match(text) else 3
@@ -128,18 +127,15 @@ def _plain(text: str | None) -> str:
     return text if text.isascii() else "".join(map(plain, text))
 
 
-@lru_cache(maxsize=16)
-def _scale_mention(low: float, high: float) -> re.Pattern[str]:
-    """The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point"."""
-    first, last = (re.escape(f"{end:g}") + r"(?![A-Za-z\d]|[.,]\d)" for end in (low, high))
-    bare = r"\s{0,3}(?:-|(?:to|and|through)\b)"
-    meaning = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
-    meant = rf"{meaning}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
-    return re.compile(
-        rf"(?i)(?<![A-Za-z\d.,/])(?:{first}(?:{bare}|{meant})\s{{0,3}}{last}|{last}[\s-]?point)(?!/)"
-    )
-
-
+# The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point".
+_FIRST, _LAST = (rf"{end}(?![A-Za-z\d]|[.,]\d)" for end in (LOW, HIGH))
+_BARE = r"\s{0,3}(?:-|(?:to|and|through)\b)"
+_MEANING = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
+_MEANT = rf"{_MEANING}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
+_SCALE = re.compile(
+    r"(?i)(?<![A-Za-z\d.,/])"
+    rf"(?:{_FIRST}(?:{_BARE}|{_MEANT})\s{{0,3}}{_LAST}|{_LAST}[\s-]?point)(?!/)"
+)
 _DIGITS = r"\d+(?:[.,]\d+)*+"
 _NUMBER = re.compile(
     rf"(?i)\b(?:out|scale)\s+of\s+{_DIGITS}"
@@ -164,13 +160,13 @@ _COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
 
 
-def _pairs(text: str, words: Sequence[str], low: float, high: float) -> Iterator[_Pair]:
+def _pairs(text: str, words: Sequence[str]) -> Iterator[_Pair]:
     """Words with what was read: tier 0 for labels, 1 for sentences, 2 for numbers alone."""
     header, pending, before = [], [], []  # labels that wait for a row of numbers or the next line
     for line in text.splitlines():
         line = line[_DECORATION.match(line).end() :].rstrip()
         labels = _line_labels(line, tuple(words))
-        numbers = _line_numbers(line, labels, low, high)
+        numbers = _line_numbers(line, labels)
         if labels and numbers and labels[0].start == 0:
             yield from _labelled(line, labels, numbers)
         elif labels and numbers:
@@ -224,26 +220,26 @@ def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
     return [x for x in found if not (several and x.read.casefold() == "rating")]
 
 
-def _line_numbers(line: str, labels: list[_Span], low: float, high: float) -> list[_Span]:
+def _line_numbers(line: str, labels: list[_Span]) -> list[_Span]:
     numbers, starts = [], {label.start for label in labels}
     for match in _NUMBER.finditer(line):
         if match["value"] is None or match["glue"]:
             continue
         behind = match.end() + (line[match.end() : match.end() + 1] == " ")
         if match["of"] or behind in starts or _CLOSED.match(line, match.end()):
-            numbers.append(_Span(*match.span(), _read(match, low, high)))
+            numbers.append(_Span(*match.span(), _read(match)))
     return numbers
 
 
-def _read(match: re.Match[str], low: float, high: float) -> str | float:
+def _read(match: re.Match[str]) -> str | float:
     if match["range"]:
         return RANGE
     if "," in match["value"] or match["value"].count(".") > 1:
         return SEVERAL_NUMBERS
-    if match["of"] and (match["top"] is None or match["top"] not in (f"{high:g}", f"{high:.1f}")):
+    if match["of"] and (match["top"] is None or match["top"] not in (f"{HIGH}", f"{HIGH}.0")):
         return OTHER_SCALE
     value = float(match["value"])
-    return value if low <= value <= high else OUTSIDE
+    return value if LOW <= value <= HIGH else OUTSIDE
 
 
 def _labelled(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:

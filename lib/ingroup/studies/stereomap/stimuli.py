@@ -22,6 +22,7 @@ FORMS = ("released", "grammatical")
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 ANCHORS = _TEXTS["anchors"]  # by version, the groups that the paper names its clusters by, 0 to 4
+LOW, HIGH = _TEXTS["low"], _TEXTS["high"]  # ends of the scale of all ratings
 
 
 class Prompt(NamedTuple):
@@ -31,13 +32,10 @@ class Prompt(NamedTuple):
     "ratings" and "overall". A reply should rate ``words`` ("Rating" is the one without a word).
     """
 
-    name: str
     construct: str
     parts: Mapping[str, str]
     words: tuple[str, ...]
     n_keywords: int
-    low: int
-    high: int
 
 
 def groups() -> pd.DataFrame:
@@ -88,13 +86,10 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
     """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name."""
     return {
         f"{version}/{name}": Prompt(
-            f"{version}/{name}",
             entry["construct"],
             {part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()},
             tuple(entry["words"]),
             entry["n_keywords"],
-            _TEXTS["low"],
-            _TEXTS["high"],
         )
         for entry in _TEXTS[version]
         for name in entry["names"]
