@@ -48,10 +48,6 @@ class StoreError(RuntimeError):
     """A store cannot be used for this run; the message says why and what to do."""
 
 
-class DamagedError(StoreError):
-    """A file holds other bytes, or answers to something else, than was written under its name."""
-
-
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
     rows = zip(trials, replies, strict=True)
@@ -79,13 +75,14 @@ def _sha256(head: bytes, tail: bytes) -> bytes:
     return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
 
 
-def read(path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
+def read(
+    path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]
+) -> pa.Table | None:
+    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them; None if it is damaged.
 
-    DamagedError where a byte is not as it was written (checked by flipping every single bit of a
-    shard), or it is not bound to ``manifest`` (a hash) and its name, or does not hold all
-    ``trials`` of its shard, or some of them if it need not be ``whole``. StoreError where it cannot
-    be read.
+    That is where a byte is not as it was written (checked by flipping every single bit of a shard),
+    or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
+    shard, or some of them if it need not be ``whole``. StoreError where it cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -93,14 +90,14 @@ def read(path: Path, manifest: str, trials: range, whole: bool, columns: Sequenc
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     head, digest, tail = _unseal(content)
     if digest != _sha256(head, tail):
-        raise DamagedError(f"{path} is damaged; run the generation again")
+        return None
     file = pq.ParquetFile(pa.BufferReader(content))
     table = file.read(list(columns))
     held = table["trial"].to_numpy()
     sound = len(held) == len(trials) if whole else len(held) > 0
     sound = sound and held[0] in trials and held[-1] in trials and (np.diff(held) > 0).all()
     if not (sound and _bound(path, manifest).items() <= file.schema_arrow.metadata.items()):
-        raise DamagedError(f"{path} holds answers to something else; run the generation again")
+        return None
     return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
 
 
