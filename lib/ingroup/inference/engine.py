@@ -132,7 +132,7 @@ class Engine(Protocol):
 def find_model(name: str) -> str:
     """What a loader takes for a name: a folder, made where a package carries it, or the hub's."""
     if models.folder(name) is None and name in models.carried():
-        from ingroup.inference.carried import make
+        from ingroup.inference.weights import make
 
         return str(make(name))
     known = models.find(name)
