@@ -251,22 +251,19 @@ async def _look(response: httpx2.Response) -> None:
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"
     if response.is_success:
-        try:
-            _completion(bytes(body))
-        except ValueError as error:
-            raise BrokenBody(str(error)) from None
+        _completion(bytes(body))
 
 
 def _completion(body: bytes) -> Reply:
-    """The reply in a chat completion's body; a ValueError with the body where it is none."""
+    """The reply in a chat completion's body; a BrokenBody with the body where it is none."""
     try:
         answer = json.loads(body)
         first = answer["choices"][0]
         texts = [first["message"].get("content"), first["message"].get("refusal")]
         name, usage, ending = answer.get("model"), answer.get("usage"), first.get("finish_reason")
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         found = body.decode("utf8", "replace")
-        raise ValueError(f"the answer is no chat completion: {found}") from error
+        raise BrokenBody(f"the answer is no chat completion: {found}") from None
     name = _encodable(name) if isinstance(name, str) else ""
     counts = _counts(usage)
     # A refusal by the server or its filter is text as well: what it means is for parsing to say.
