@@ -56,23 +56,20 @@ def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Re
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
-    head, digest, tail = _unseal(stream.getvalue().to_pybytes())
-    assert digest == _BLANK, "the seal stands where it is looked for"
-    replace(path, head + _sha256(head, tail) + tail)
+    content = stream.getvalue().to_pybytes()
+    assert content.rfind(_SEAL) == content.rfind(_SEAL + _BLANK) > 0, "where it is looked for"
+    replace(path, _sealed(content))
 
 
 def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
-def _unseal(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """What stands before the digest, the digest, and what stands behind it."""
+def _sealed(content: bytes) -> bytes:
+    """The same bytes with the right digest behind the seal."""
     place = content.rfind(_SEAL) + len(_SEAL)
-    return content[:place], content[place : place + len(_BLANK)], content[place + len(_BLANK) :]
-
-
-def _sha256(head: bytes, tail: bytes) -> bytes:
-    return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
+    head, tail = content[:place], content[place + len(_BLANK) :]
+    return head + hashlib.sha256(head + _BLANK + tail).hexdigest().encode() + tail
 
 
 def read(
@@ -88,8 +85,7 @@ def read(
         content = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    head, digest, tail = _unseal(content)
-    if digest != _sha256(head, tail):
+    if content != _sealed(content):
         return None
     file = pq.ParquetFile(pa.BufferReader(content))
     table = file.read(list(columns))
