@@ -245,11 +245,10 @@ def test_what_vllm_breaks_off_has_a_reason(engine, chats, monkeypatch):
 
 
 def test_what_cannot_start_is_one_sentence(tmp_path, chats):
-    for option in ({"block_size": 16}, {"max_model_len": 10**6}, {"tensor_parallel_size": 3}):
-        with pytest.raises(EngineError, match=r"vLLM cannot start '.*calibrant': \w") as raised:
-            VLLMEngine(CALIBRANT, **option).answer(chats[:1], GREEDY)
-        assert "\n" not in str(raised.value)
-        assert len(str(raised.value)) < 500
+    with pytest.raises(EngineError, match=r"vLLM cannot start '.*calibrant': \w") as raised:
+        VLLMEngine(CALIBRANT, tensor_parallel_size=3).answer(chats[:1], GREEDY)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 500
     with pytest.raises(EngineError, match="no model folder"):
         VLLMEngine(str(tmp_path / "nothing"))
     with pytest.raises(EngineError, match="cannot be loaded, and there is no such folder: "):
