@@ -154,7 +154,7 @@ def test_prefix_order_lets_a_small_cache_save_what_can_be_saved(
         )
     ordered = [trial.messages for trial in religion(None)]
     shuffled = random.Random(0).sample(ordered, len(ordered))
-    prompts = [engine.prompter.ids(chat) for chat in ordered]
+    prompts = engine.prompter.batch(ordered)
     assert engine.llm.llm_engine.vllm_config.cache_config.block_size == CPU_BLOCK
     before = [[], *prompts[:-1]]
     best = sum(map(savable, prompts, before))
@@ -233,9 +233,8 @@ def test_a_prompt_that_is_too_long_fails_alone(sampling, engine, chats):
 
 
 def test_what_vllm_breaks_off_has_a_reason(engine, chats, monkeypatch):
-    outputs = engine.llm.generate(
-        [engine.vllm.TokensPrompt(prompt_token_ids=engine.prompter.ids(chats[0]))], use_tqdm=False
-    )
+    (ids,) = engine.prompter.batch(chats[:1])
+    outputs = engine.llm.generate([engine.vllm.TokensPrompt(prompt_token_ids=ids)], use_tqdm=False)
     outputs[0].outputs[0].finish_reason = "abort"
     monkeypatch.setattr(engine.llm, "generate", lambda *args, **options: outputs)
     for sampling in (GREEDY, Sampling(choices=NUMBERS)):

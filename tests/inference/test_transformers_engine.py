@@ -49,7 +49,7 @@ def model():
 def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
     replies = engine.answer(chats, Sampling(max_tokens=12))
     for chat, reply in zip(chats, replies, strict=True):
-        ids = torch.tensor([engine.prompter.ids(chat)])
+        ids = torch.tensor(engine.prompter.batch([chat]))
         with torch.inference_mode():
             alone = model.generate(
                 ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
@@ -60,7 +60,7 @@ def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
 
 def test_tokens_are_counted(engine, chats):
     replies = engine.answer(chats[:20], Sampling(max_tokens=12))
-    lengths = [len(engine.prompter.ids(chat)) for chat in chats[:20]]
+    lengths = list(map(len, engine.prompter.batch(chats[:20])))
     assert [reply.prompt_tokens for reply in replies] == lengths
     assert all(reply.finish_reason == "stop" for reply in replies)
     for reply in replies:
@@ -101,7 +101,7 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
     one_by_one = [engine.answer([chat], sampling)[0].probabilities for chat in some]
     assert np.array(together) == pytest.approx(np.array(one_by_one), abs=1e-5)
     if not sampling.leads[1:]:
-        wanted = engine.prompter.ids(alone) + engine._spelt(sampling.leads[0])
+        wanted = engine.prompter.batch([alone])[0] + engine._spelt(sampling.leads[0])
         assert found[4].prompt_tokens == len(wanted)
     (short,) = engine.complete([[5]], sampling)
     assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
