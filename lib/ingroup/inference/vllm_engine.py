@@ -12,7 +12,7 @@ import torch
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
 from ingroup.inference.prompts import Bos, SystemRole
-from ingroup.inference.weights import LocalEngine, Weighed
+from ingroup.inference.weights import LocalEngine, weighed
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
@@ -101,7 +101,7 @@ class VLLMEngine(LocalEngine):
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._reply, self._generate(prompts, how)))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
@@ -114,7 +114,7 @@ class VLLMEngine(LocalEngine):
         outputs = iter(self._generate(asked, how * len(prompts)))
         return [self._weight([next(outputs) for _ in how], tree) for _ in prompts]
 
-    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Weighed | Reply:
+    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Reply:
         """What vLLM gave at the places of the tree behind one prompt, put together."""
         if broken := list(filter(None, map(_broken, outputs))):
             return Reply(None, FAILED, error=broken[0])
@@ -122,7 +122,7 @@ class VLLMEngine(LocalEngine):
         pairs = zip(tree.places, told, strict=True)
         logs = [np.array([[all_[token].logprob for token in one.tokens]]) for one, all_ in pairs]
         (found,), mass = tree.probabilities(logs), float(np.exp(logs[0]).sum())
-        return Weighed(found, mass, outputs[0].num_cached_tokens or 0)
+        return weighed(found, mass, outputs[0].num_cached_tokens or 0)
 
     def _generate(self, prompts: list[list[int]], how: Any) -> list["RequestOutput"]:
         """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""

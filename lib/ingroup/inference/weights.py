@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import transformers
@@ -152,12 +152,9 @@ class Weights:
         return {"model": self.model, "revision": self.folder.name}
 
 
-class Weighed(NamedTuple):
-    """Probabilities of admissible answers behind one prompt, and what the free model gives them."""
-
-    probabilities: np.ndarray  # of each answer; they sum to 1
-    mass: float  # of the first tokens of admissible answers, unconstrained, 0 to 1
-    cached_tokens: int = 0  # of the prompt, that did not have to be computed again
+def weighed(probabilities: np.ndarray, mass: float, cached_tokens: int) -> Reply:
+    """A reply over choices behind one prompt, as long as its text and tokens are not told yet."""
+    return Reply("", STOP, 0, cached_tokens, probabilities=probabilities, mass=(mass,))
 
 
 class LocalEngine(ABC):
@@ -199,16 +196,16 @@ class LocalEngine(ABC):
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
-        """How probable each answer is behind each prompt, or a failed reply that says why not."""
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
+        """How probable each answer is behind each prompt (:func:`weighed`), or failed replies."""
 
     @abstractmethod
     def _longest(self) -> float:
         """Tokens that a prompt may have, so that one more can follow."""
 
     def _fitting(
-        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Any]]
-    ) -> list[Any]:
+        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Reply]]
+    ) -> list[Reply]:
         """What ``ask`` makes of each prompt that leaves room for ``more`` tokens; others fail."""
         longest = self._longest() - more
         found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
@@ -229,22 +226,19 @@ class LocalEngine(ABC):
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
             found = self._fitting(asked, depth, partial(self._weighed, tree=tree))
-            for place, one in enumerate(found):
-                before = replies[place]
-                tokens = before.prompt_tokens + len(asked[place])
+            for place, (before, one) in enumerate(zip(replies, found, strict=True)):
                 if before.finish_reason == FAILED:
                     continue  # what failed once has failed
-                if isinstance(one, Reply):
-                    replies[place] = one._replace(prompt_tokens=tokens)
-                    continue
-                replies[place] = before._replace(
-                    text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
-                    prompt_tokens=tokens,
-                    cached_tokens=before.cached_tokens + one.cached_tokens,
-                    output_tokens=before.output_tokens + sum(len(p.path) > 0 for p in tree.places),
-                    probabilities=(*before.probabilities, *one.probabilities.tolist()),
-                    mass=(*before.mass, one.mass),
-                )
+                one = one._replace(prompt_tokens=before.prompt_tokens + len(asked[place]))
+                if one.finish_reason != FAILED:
+                    one = one._replace(
+                        text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
+                        cached_tokens=before.cached_tokens + one.cached_tokens,
+                        output_tokens=before.output_tokens + len(tree.places) - 1,
+                        probabilities=(*before.probabilities, *one.probabilities.tolist()),
+                        mass=(*before.mass, *one.mass),
+                    )
+                replies[place] = one
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
