@@ -59,9 +59,15 @@ def chats(n, system="You are a pirate."):
     ]
 
 
+def engine_at(url, **other):
+    """An engine with other attempts, times or calls in flight than it has."""
+    engine = OpenAIEngine("fake", url)
+    vars(engine).update(other)
+    return engine
+
+
 def ask(server, serve, n=1, sampling=GREEDY, **options):
-    engine = OpenAIEngine("fake", serve(server), **options)
-    return engine.answer(chats(n), sampling)
+    return engine_at(serve(server), **options).answer(chats(n), sampling)
 
 
 def always(*answer):
@@ -147,7 +153,7 @@ def test_an_interrupt_ends_the_calls(serve):
 
 
 def table(folder, url, **options):
-    engine = OpenAIEngine("fake", url, in_flight=8, **options)
+    engine = engine_at(url, in_flight=8, **options)
     return run(religion(4), folder, engine, 50, GREEDY).astype(dict.fromkeys(TEXTS, "str"))
 
 
@@ -295,8 +301,8 @@ def test_a_common_cause_that_meets_one_of_many_is_not_common(serve):
 
 
 def test_a_server_that_is_not_there_stops_the_run():
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*'m'.*ConnectError.*base URL"):
-        OpenAIEngine("m", "http://127.0.0.1:9/v1", attempts=2).answer(chats(3), GREEDY)
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*'fake'.*ConnectError.*base URL"):
+        engine_at("http://127.0.0.1:9/v1", attempts=2).answer(chats(3), GREEDY)
 
 
 def test_a_key_that_is_withdrawn_later_loses_no_answer(serve):
@@ -344,7 +350,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, ca
         fault(400, "Incorrect API key provided: sk-planted****ghij"),
     ]
     server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
-    engine = OpenAIEngine("fake", serve(server), attempts=2)
+    engine = engine_at(serve(server), attempts=2)
     replies = engine.answer(chats(len(answers)), GREEDY)
     assert {call.authorization for call in server.calls} == {f"Bearer {key}"}
     assert [reply.finish_reason == "failed" for reply in replies] == [i != 5 for i in range(10)]

@@ -60,13 +60,10 @@ class OpenAIEngine:
     """
 
     asks_again = True
+    attempts, timeout, budget_seconds = 6, 60.0, 600.0
 
-    def __init__(
-        self, model: str, base_url: str = "", in_flight: int = 16, timeout: float = 60.0,
-        attempts: int = 6, budget_seconds: float = 600.0,
-    ):  # fmt: skip
-        self.model, self.in_flight, self.attempts = model, in_flight, attempts
-        self.timeout, self.budget_seconds = timeout, budget_seconds
+    def __init__(self, model: str, base_url: str = "", in_flight: int = 16):
+        self.model, self.in_flight = model, in_flight
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
         self._address = address(self.base_url)
         self._key()
