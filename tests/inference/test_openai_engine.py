@@ -19,8 +19,8 @@ import pytest
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FAULTS, FaultProxy
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.engine import trial_seed
 from ingroup.inference.openai_engine import OpenAIEngine
+from ingroup.tables import InputError
 from toy import religion, run
 
 GREEDY = Sampling(max_tokens=8)
@@ -97,7 +97,7 @@ def test_the_request_holds_what_the_sampling_says_and_no_more(serve, monkeypatch
     engine.answer(chats(1), Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3))
     greedy, drawn = (call.request for call in server.calls)
     assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
-    seed = trial_seed(3, chats(1)[0])
+    seed = Sampling(seed=3).trial_seed(chats(1)[0])
     assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": seed}
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # OpenAI's newer models ask for another name
     request = OpenAIEngine("m")._request(chats(1)[0], GREEDY)
@@ -396,7 +396,7 @@ def test_identity_names_the_server_and_no_secret(monkeypatch):
     ],
 )  # fmt: skip
 def test_an_address_that_is_none_or_holds_a_secret(url):
-    with pytest.raises(EngineError, match="the base URL must") as error:
+    with pytest.raises(InputError, match="the base URL must") as error:
         OpenAIEngine("m", url)
     assert "hunter2" not in str(error.value)
 

@@ -18,7 +18,6 @@ from transformers import AutoModelForCausalLM
 import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
-from ingroup.inference.engine import trial_seed
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine
 from ingroup.inference.weights import Weights
@@ -352,7 +351,8 @@ def test_draws_follow_the_probabilities():
 
 
 def test_a_trial_has_a_seed_of_its_own():
-    seeds = {trial_seed(seed, [prompt]) for seed in range(10) for prompt in range(100)}
+    ten = [Sampling(seed=seed) for seed in range(10)]
+    seeds = {sampling.trial_seed([prompt]) for sampling in ten for prompt in range(100)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**31 for seed in seeds)
 

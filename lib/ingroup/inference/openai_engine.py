@@ -12,17 +12,8 @@ import openai
 from anyio.from_thread import start_blocking_portal
 
 from ingroup.design import Message
-from ingroup.inference.engine import (
-    FAILED,
-    LENGTH,
-    NO_CHOICES,
-    STOP,
-    EngineError,
-    Reply,
-    Sampling,
-    address,
-    trial_seed,
-)
+from ingroup.inference.engine import FAILED, LENGTH, NO_CHOICES, STOP, EngineError, Reply, Sampling
+from ingroup.parameters import address
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,7 +42,7 @@ class OpenAIEngine:
     The key is read from ``OPENAI_API_KEY`` at each use and stands nowhere else; a server on this
     machine needs none. Chats go out as messages: template and BOS are the server's. ``base_url``,
     up to and with ``/v1``, is ``OPENAI_BASE_URL`` or OpenAI's own unless given. EngineError where
-    the key is missing, or the address is none or holds a secret.
+    the key is missing, InputError where the address is none or holds a secret.
 
     A trial is given up after so many ``attempts`` or ``budget_seconds``, waits included. The client
     tries status 408, 409, 429 and 5xx, ``timeout`` seconds of silence, broken connections and
@@ -179,7 +170,7 @@ class OpenAIEngine:
         request = {"model": self.model, "messages": list(messages), longest: sampling.max_tokens}
         request["temperature"] = sampling.temperature
         if sampling.temperature > 0:
-            request |= {"top_p": sampling.top_p, "seed": trial_seed(sampling.seed, messages)}
+            request |= {"top_p": sampling.top_p, "seed": sampling.trial_seed(messages)}
         return request
 
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> tuple[Reply, bool]:

@@ -15,7 +15,7 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
+from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, weighed
 
@@ -223,7 +223,7 @@ class Draw:
 
     def __init__(self, prompts: list[list[int]], sampling: Sampling, device: str):
         self.streams = [
-            torch.Generator(device).manual_seed(trial_seed(sampling.seed, ids)) for ids in prompts
+            torch.Generator(device).manual_seed(sampling.trial_seed(ids)) for ids in prompts
         ]
         self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:

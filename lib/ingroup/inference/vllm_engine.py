@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, SystemRole
 from ingroup.inference.weights import LocalEngine, weighed
 
@@ -97,7 +97,7 @@ class VLLMEngine(LocalEngine):
             detokenize=False,
         )
         seeded = sampling.temperature > 0 and not self.on_cpu
-        seeds = (trial_seed(sampling.seed, ids) for ids in prompts)
+        seeds = (sampling.trial_seed(ids) for ids in prompts)
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._reply, self._generate(prompts, how)))
 
