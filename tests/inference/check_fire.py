@@ -509,7 +509,8 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
 
     design, server = numbers(MANY), FakeOpenAI(script)
     with server.running() as upstream, FaultProxy(upstream, 1).running() as address:
-        engine = OpenAIEngine("fake", address + "/v1", attempts=12)
+        engine = OpenAIEngine("fake", address + "/v1")
+        engine.attempts = 12
         first, second = (toy.run(design, tmp_path, engine, 64) for _ in range(2))
     right = [text_of(design[number].messages) for number in range(MANY)]
     for table in (first, second):

@@ -102,20 +102,20 @@ def responses(tmp_path):
 
 
 def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
-    row = usage(responses, price_in=2.5, price_out=10)
+    row = usage(responses, price_in=2.5, price_out=10, model="m")
     counted = ["prompts", "prompt_tokens", "cached_tokens", "output_tokens", "failed"]
     assert row[counted].iloc[0].tolist() == [6, 700, 256, 5, 3]
     assert row.cost.tolist() == [pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000)]
-    assert usage(responses).cost[0] == 0
+    assert usage(responses, 0, 0, "m").cost[0] == 0
     named = responses.assign(model=["m", "", "n", "m", "o", ""])
-    assert usage(named, model="m").another_model[0] == 2
+    assert usage(named, 0, 0, "m").another_model[0] == 2
 
 
 def test_tokens_of_a_large_study_do_not_overflow():
     """37 million prompts of 300 tokens are more than 32 bits count."""
     one = pd.DataFrame({"prompt_tokens": [2**30] * 8, "cached_tokens": 0, "output_tokens": 1})
-    many = one.astype("int32").assign(finish_reason="stop")
-    assert usage(many).prompt_tokens[0] == 2**33
+    many = one.astype("int32").assign(finish_reason="stop", model="")
+    assert usage(many, 0, 0, "m").prompt_tokens[0] == 2**33
 
 
 def test_failures_are_told_with_their_reasons(responses):

@@ -19,8 +19,8 @@ import pytest
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FAULTS, FaultProxy
 from ingroup.inference import EngineError, Reply, Sampling
-from ingroup.inference.engine import trial_seed
 from ingroup.inference.openai_engine import OpenAIEngine
+from ingroup.tables import InputError
 from toy import religion, run
 
 GREEDY = Sampling(max_tokens=8)
@@ -59,9 +59,15 @@ def chats(n, system="You are a pirate."):
     ]
 
 
+def engine_at(url, **other):
+    """An engine with other attempts, times or calls in flight than it has."""
+    engine = OpenAIEngine("fake", url)
+    vars(engine).update(other)
+    return engine
+
+
 def ask(server, serve, n=1, sampling=GREEDY, **options):
-    engine = OpenAIEngine("fake", serve(server), **options)
-    return engine.answer(chats(n), sampling)
+    return engine_at(serve(server), **options).answer(chats(n), sampling)
 
 
 def always(*answer):
@@ -91,7 +97,7 @@ def test_the_request_holds_what_the_sampling_says_and_no_more(serve, monkeypatch
     engine.answer(chats(1), Sampling(temperature=0.7, top_p=0.9, max_tokens=5, seed=3))
     greedy, drawn = (call.request for call in server.calls)
     assert greedy == {"model": "fake", "messages": chats(1)[0], "temperature": 0, "max_tokens": 8}
-    seed = trial_seed(3, chats(1)[0])
+    seed = Sampling(seed=3).trial_seed(chats(1)[0])
     assert drawn == greedy | {"temperature": 0.7, "max_tokens": 5, "top_p": 0.9, "seed": seed}
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # OpenAI's newer models ask for another name
     request = OpenAIEngine("m")._request(chats(1)[0], GREEDY)
@@ -147,7 +153,7 @@ def test_an_interrupt_ends_the_calls(serve):
 
 
 def table(folder, url, **options):
-    engine = OpenAIEngine("fake", url, in_flight=8, **options)
+    engine = engine_at(url, in_flight=8, **options)
     return run(religion(4), folder, engine, 50, GREEDY).astype(dict.fromkeys(TEXTS, "str"))
 
 
@@ -295,8 +301,8 @@ def test_a_common_cause_that_meets_one_of_many_is_not_common(serve):
 
 
 def test_a_server_that_is_not_there_stops_the_run():
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*'m'.*ConnectError.*base URL"):
-        OpenAIEngine("m", "http://127.0.0.1:9/v1", attempts=2).answer(chats(3), GREEDY)
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*'fake'.*ConnectError.*base URL"):
+        engine_at("http://127.0.0.1:9/v1", attempts=2).answer(chats(3), GREEDY)
 
 
 def test_a_key_that_is_withdrawn_later_loses_no_answer(serve):
@@ -344,7 +350,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(key, serve, monkeypatch, ca
         fault(400, "Incorrect API key provided: sk-planted****ghij"),
     ]
     server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
-    engine = OpenAIEngine("fake", serve(server), attempts=2)
+    engine = engine_at(serve(server), attempts=2)
     replies = engine.answer(chats(len(answers)), GREEDY)
     assert {call.authorization for call in server.calls} == {f"Bearer {key}"}
     assert [reply.finish_reason == "failed" for reply in replies] == [i != 5 for i in range(10)]
@@ -390,7 +396,7 @@ def test_identity_names_the_server_and_no_secret(monkeypatch):
     ],
 )  # fmt: skip
 def test_an_address_that_is_none_or_holds_a_secret(url):
-    with pytest.raises(EngineError, match="the base URL must") as error:
+    with pytest.raises(InputError, match="the base URL must") as error:
         OpenAIEngine("m", url)
     assert "hunter2" not in str(error.value)
 

@@ -18,9 +18,9 @@ def tokenizer():
 
 
 def test_a_prompt_starts_with_one_bos_and_with_two_the_authors_way(tokenizer):
-    ids, bos = Prompter(tokenizer).ids(CHAT), tokenizer.bos_token_id
+    ids, bos = Prompter(tokenizer).batch([CHAT])[0], tokenizer.bos_token_id
     assert (ids[0], ids.count(bos)) == (bos, 1)
-    assert Prompter(tokenizer, bos="released").ids(CHAT) == [bos, *ids]
+    assert Prompter(tokenizer, bos="released").batch([CHAT])[0] == [bos, *ids]
     assert tokenizer.decode(ids) == f"<s><|system|>{SYSTEM}<|user|>{USER}<|assistant|>"
 
 
@@ -31,7 +31,7 @@ def test_many_chats_at_once_are_the_chats_one_by_one(tokenizer, system, bos):
     setting = stimuli.setting("P1,S1,T0")
     chats = [CHAT, setting.messages("a Jew", "a Hindu", "joy", "ünï <s> 😀"), CHAT[1:]]
     prompter = Prompter(tokenizer, system, bos)
-    assert prompter.batch(chats) == [prompter.ids(chat) for chat in chats]
+    assert prompter.batch(chats) == [prompter.batch([chat])[0] for chat in chats]
     assert prompter.batch([]) == []
     if bos == "template":
         assert prompter.batch(chats[1:2])[0] == tokenizer.apply_chat_template(
@@ -45,7 +45,7 @@ def test_plain_text_has_no_template_and_one_bos(tokenizer, monkeypatch):
     """A model without a template can be asked so; the identity says that none was used."""
     prompter = Prompter(tokenizer, "plain")
     ids = tokenizer(f"{SYSTEM}\n{USER}")["input_ids"]
-    assert prompter.ids(CHAT) == ids
+    assert prompter.batch([CHAT])[0] == ids
     assert (ids[0], ids.count(tokenizer.bos_token_id)) == (tokenizer.bos_token_id, 1)
     assert prompter.batch([CHAT, CHAT[1:]])[1] == tokenizer(USER)["input_ids"]
     assert prompter.batch([]) == []
@@ -53,7 +53,7 @@ def test_plain_text_has_no_template_and_one_bos(tokenizer, monkeypatch):
     assert used["chat_template"] != none["chat_template"]
     assert none["system"] == "plain"
     monkeypatch.setattr(tokenizer, "chat_template", None)
-    assert Prompter(tokenizer, "plain").ids(CHAT) == ids
+    assert Prompter(tokenizer, "plain").batch([CHAT])[0] == ids
 
 
 REFUSES = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
@@ -66,7 +66,7 @@ def test_a_template_without_a_system_role_is_one_sentence(tokenizer, template):
     tokenizer.chat_template = template
     with pytest.raises(EngineError, match="has no system role; set SYSTEM=fold"):
         Prompter(tokenizer)
-    text = tokenizer.decode(Prompter(tokenizer, system="fold").ids(CHAT))
+    text = tokenizer.decode(Prompter(tokenizer, system="fold").batch([CHAT])[0])
     assert f"{SYSTEM}\n\n{USER}" in text
 
 

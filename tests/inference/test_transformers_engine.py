@@ -18,7 +18,6 @@ from transformers import AutoModelForCausalLM
 import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
-from ingroup.inference.engine import trial_seed
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine
 from ingroup.inference.weights import Weights
@@ -49,7 +48,7 @@ def model():
 def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
     replies = engine.answer(chats, Sampling(max_tokens=12))
     for chat, reply in zip(chats, replies, strict=True):
-        ids = torch.tensor([engine.prompter.ids(chat)])
+        ids = torch.tensor(engine.prompter.batch([chat]))
         with torch.inference_mode():
             alone = model.generate(
                 ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False
@@ -60,7 +59,7 @@ def test_greedy_replies_are_those_of_plain_generate(engine, chats, model):
 
 def test_tokens_are_counted(engine, chats):
     replies = engine.answer(chats[:20], Sampling(max_tokens=12))
-    lengths = [len(engine.prompter.ids(chat)) for chat in chats[:20]]
+    lengths = list(map(len, engine.prompter.batch(chats[:20])))
     assert [reply.prompt_tokens for reply in replies] == lengths
     assert all(reply.finish_reason == "stop" for reply in replies)
     for reply in replies:
@@ -101,7 +100,7 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
     one_by_one = [engine.answer([chat], sampling)[0].probabilities for chat in some]
     assert np.array(together) == pytest.approx(np.array(one_by_one), abs=1e-5)
     if not sampling.leads[1:]:
-        wanted = engine.prompter.ids(alone) + engine._spelt(sampling.leads[0])
+        wanted = engine.prompter.batch([alone])[0] + engine._spelt(sampling.leads[0])
         assert found[4].prompt_tokens == len(wanted)
     (short,) = engine.complete([[5]], sampling)
     assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
@@ -352,7 +351,8 @@ def test_draws_follow_the_probabilities():
 
 
 def test_a_trial_has_a_seed_of_its_own():
-    seeds = {trial_seed(seed, [prompt]) for seed in range(10) for prompt in range(100)}
+    ten = [Sampling(seed=seed) for seed in range(10)]
+    seeds = {sampling.trial_seed([prompt]) for sampling in ten for prompt in range(100)}
     assert len(seeds) == 1000
     assert all(0 <= seed < 2**31 for seed in seeds)
 

@@ -68,14 +68,11 @@ class Call:
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
-        if self.engine != STORED:
-            found = [root / self.address for root in roots]
-        else:
-            study, source, model, part = self.address.parts
-            pattern = f"{escape(model.removesuffix(STORED))}*/{escape(part)}"
-            found = [f for root in roots for f in sorted((root / study / source).glob(pattern))]
-        there = [folder for folder in found if (folder / "manifest.json").exists()]
-        there = [folder for folder in there if roots[0] not in folder.parents or self._fits(folder)]
+        place = escape(str(self.address))
+        if self.engine == STORED:
+            place = place.replace(f"@{STORED}/", "@*/")
+        files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
+        there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
         most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
         return most or roots[-1] / self.address
 

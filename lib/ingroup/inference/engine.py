@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import SplitResult, urlsplit
 
 from ingroup import models
 from ingroup.design import Message
@@ -57,6 +56,15 @@ class Sampling:
         kept = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         return kept | ({"top_p": self.top_p, "seed": self.seed} if self.temperature > 0 else {})
 
+    def trial_seed(self, prompt: Sequence) -> int:
+        """A seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and ``seed``.
+
+        So a draw depends on nothing else: not on the batch, the shard or the order of asking. The
+        same prompt twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
+        """
+        content = json.dumps([self.seed, prompt]).encode()
+        return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1
+
 
 class Reply(NamedTuple):
     """One raw reply.
@@ -79,32 +87,6 @@ class Reply(NamedTuple):
     model: str = ""
     probabilities: Sequence[float] = ()
     mass: Sequence[float] = ()
-
-
-def trial_seed(seed: int, prompt: Sequence) -> int:
-    """A seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and the sampling's.
-
-    So a draw depends on nothing else: not on the batch, the shard or the order of asking. The same
-    prompt twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
-    """
-    content = json.dumps([seed, prompt]).encode()
-    return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1
-
-
-def address(url: str) -> SplitResult:
-    """The parts of a server's base URL; an EngineError where it is none or may hold a secret."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound or "@" in parts.netloc or parts.query or parts.fragment:
-        # The address is not repeated: there may be a password in it.
-        raise EngineError(
-            "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
-            "query: a key belongs in OPENAI_API_KEY"
-        )
-    return parts
 
 
 class Engine(Protocol):
@@ -132,7 +114,7 @@ class Engine(Protocol):
 def find_model(name: str) -> str:
     """What a loader takes for a name: a folder, made where a package carries it, or the hub's."""
     if models.folder(name) is None and name in models.carried():
-        from ingroup.inference.carried import make
+        from ingroup.inference.weights import make
 
         return str(make(name))
     known = models.find(name)

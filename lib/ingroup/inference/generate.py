@@ -137,9 +137,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     return found
 
 
-def usage(
-    responses: pd.DataFrame, price_in: float = 0.0, price_out: float = 0.0, model: str = ""
-) -> pd.DataFrame:
+def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str) -> pd.DataFrame:
     """One row: ``prompts``, their ``TOKENS``, ``failed`` calls and ``cost`` of stored responses.
 
     ``another_model`` are replies that name another than ``model``. ``cost`` = (prompt_tokens
@@ -150,6 +148,6 @@ def usage(
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
-    other = int((~responses.model.isin(["", model])).sum()) if model else 0
+    other = int((~responses.model.isin(["", model])).sum())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])

@@ -12,17 +12,8 @@ import openai
 from anyio.from_thread import start_blocking_portal
 
 from ingroup.design import Message
-from ingroup.inference.engine import (
-    FAILED,
-    LENGTH,
-    NO_CHOICES,
-    STOP,
-    EngineError,
-    Reply,
-    Sampling,
-    address,
-    trial_seed,
-)
+from ingroup.inference.engine import FAILED, LENGTH, NO_CHOICES, STOP, EngineError, Reply, Sampling
+from ingroup.parameters import address
 
 OFFICIAL = "https://api.openai.com/v1"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,7 +42,7 @@ class OpenAIEngine:
     The key is read from ``OPENAI_API_KEY`` at each use and stands nowhere else; a server on this
     machine needs none. Chats go out as messages: template and BOS are the server's. ``base_url``,
     up to and with ``/v1``, is ``OPENAI_BASE_URL`` or OpenAI's own unless given. EngineError where
-    the key is missing, or the address is none or holds a secret.
+    the key is missing, InputError where the address is none or holds a secret.
 
     A trial is given up after so many ``attempts`` or ``budget_seconds``, waits included. The client
     tries status 408, 409, 429 and 5xx, ``timeout`` seconds of silence, broken connections and
@@ -60,13 +51,10 @@ class OpenAIEngine:
     """
 
     asks_again = True
+    attempts, timeout, budget_seconds = 6, 60.0, 600.0
 
-    def __init__(
-        self, model: str, base_url: str = "", in_flight: int = 16, timeout: float = 60.0,
-        attempts: int = 6, budget_seconds: float = 600.0,
-    ):  # fmt: skip
-        self.model, self.in_flight, self.attempts = model, in_flight, attempts
-        self.timeout, self.budget_seconds = timeout, budget_seconds
+    def __init__(self, model: str, base_url: str = "", in_flight: int = 16):
+        self.model, self.in_flight = model, in_flight
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
         self._address = address(self.base_url)
         self._key()
@@ -182,7 +170,7 @@ class OpenAIEngine:
         request = {"model": self.model, "messages": list(messages), longest: sampling.max_tokens}
         request["temperature"] = sampling.temperature
         if sampling.temperature > 0:
-            request |= {"top_p": sampling.top_p, "seed": trial_seed(sampling.seed, messages)}
+            request |= {"top_p": sampling.top_p, "seed": sampling.trial_seed(messages)}
         return request
 
     async def _ask(self, client: openai.AsyncOpenAI, request: dict[str, Any]) -> tuple[Reply, bool]:
@@ -251,22 +239,19 @@ async def _look(response: httpx2.Response) -> None:
     if b"insufficient_quota" in body:  # a 429 that no waiting mends
         response.headers["x-should-retry"] = "false"
     if response.is_success:
-        try:
-            _completion(bytes(body))
-        except ValueError as error:
-            raise BrokenBody(str(error)) from None
+        _completion(bytes(body))
 
 
 def _completion(body: bytes) -> Reply:
-    """The reply in a chat completion's body; a ValueError with the body where it is none."""
+    """The reply in a chat completion's body; a BrokenBody with the body where it is none."""
     try:
         answer = json.loads(body)
         first = answer["choices"][0]
         texts = [first["message"].get("content"), first["message"].get("refusal")]
         name, usage, ending = answer.get("model"), answer.get("usage"), first.get("finish_reason")
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         found = body.decode("utf8", "replace")
-        raise ValueError(f"the answer is no chat completion: {found}") from error
+        raise BrokenBody(f"the answer is no chat completion: {found}") from None
     name = _encodable(name) if isinstance(name, str) else ""
     counts = _counts(usage)
     # A refusal by the server or its filter is text as well: what it means is for parsing to say.

@@ -88,12 +88,8 @@ class Prompter:
             )
         return texts
 
-    def ids(self, messages: Sequence[Message]) -> list[int]:
-        """Token ids of a chat, ready for the model to answer."""
-        return self.batch([messages])[0]
-
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[list[int]]:
-        """:meth:`ids` of many chats; the tokenizer spreads them over the cores."""
+        """Token ids of each chat, for the model to answer; the tokenizer uses all cores."""
         if self.system == "fold":
             conversations = [fold_system(messages) for messages in conversations]
         if not conversations:
@@ -156,6 +152,6 @@ def tokens(
     """
     number = len(asked)
     drawn = rng.choice(number, min(size, number), replace=False)
-    lengths = [len(prompter.ids(asked[index].messages)) for index in map(int, drawn)]
+    lengths = [len(ids) for ids in prompter.batch([asked[n].messages for n in map(int, drawn)])]
     spread = np.std(lengths, ddof=1) * math.sqrt((1 - len(drawn) / number) / len(drawn))
     return {"tokens": number * float(np.mean(lengths)), "error": number * float(spread)}

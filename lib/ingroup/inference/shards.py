@@ -48,10 +48,6 @@ class StoreError(RuntimeError):
     """A store cannot be used for this run; the message says why and what to do."""
 
 
-class DamagedError(StoreError):
-    """A file holds other bytes, or answers to something else, than was written under its name."""
-
-
 def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
     rows = zip(trials, replies, strict=True)
@@ -60,47 +56,44 @@ def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Re
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
-    head, digest, tail = _unseal(stream.getvalue().to_pybytes())
-    assert digest == _BLANK, "the seal stands where it is looked for"
-    replace(path, head + _sha256(head, tail) + tail)
+    content = stream.getvalue().to_pybytes()
+    assert content.rfind(_SEAL) == content.rfind(_SEAL + _BLANK) > 0, "where it is looked for"
+    replace(path, _sealed(content))
 
 
 def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
-def _unseal(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """What stands before the digest, the digest, and what stands behind it."""
+def _sealed(content: bytes) -> bytes:
+    """The same bytes with the right digest behind the seal."""
     place = content.rfind(_SEAL) + len(_SEAL)
-    return content[:place], content[place : place + len(_BLANK)], content[place + len(_BLANK) :]
+    head, tail = content[:place], content[place + len(_BLANK) :]
+    return head + hashlib.sha256(head + _BLANK + tail).hexdigest().encode() + tail
 
 
-def _sha256(head: bytes, tail: bytes) -> bytes:
-    return hashlib.sha256(head + _BLANK + tail).hexdigest().encode()
+def read(
+    path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]
+) -> pa.Table | None:
+    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them; None if it is damaged.
 
-
-def read(path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them.
-
-    DamagedError where a byte is not as it was written (checked by flipping every single bit of a
-    shard), or it is not bound to ``manifest`` (a hash) and its name, or does not hold all
-    ``trials`` of its shard, or some of them if it need not be ``whole``. StoreError where it cannot
-    be read.
+    That is where a byte is not as it was written (checked by flipping every single bit of a shard),
+    or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
+    shard, or some of them if it need not be ``whole``. StoreError where it cannot be read.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    head, digest, tail = _unseal(content)
-    if digest != _sha256(head, tail):
-        raise DamagedError(f"{path} is damaged; run the generation again")
+    if content != _sealed(content):
+        return None
     file = pq.ParquetFile(pa.BufferReader(content))
     table = file.read(list(columns))
     held = table["trial"].to_numpy()
     sound = len(held) == len(trials) if whole else len(held) > 0
     sound = sound and held[0] in trials and held[-1] in trials and (np.diff(held) > 0).all()
     if not (sound and _bound(path, manifest).items() <= file.schema_arrow.metadata.items()):
-        raise DamagedError(f"{path} holds answers to something else; run the generation again")
+        return None
     return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
 
 

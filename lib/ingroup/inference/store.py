@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from ingroup.inference import shards
 from ingroup.inference.engine import FAILED, Reply
 from ingroup.inference.journal import Journal
-from ingroup.inference.shards import SCHEMA, DamagedError, StoreError
+from ingroup.inference.shards import SCHEMA, StoreError
 
 JOURNAL = "journal.jsonl"
 FORMAT = 5  # what the files look like
@@ -168,11 +168,12 @@ class Store:
         for shard in numbers:
             trials, found, damaged = range(*self.bounds(shard)), [], []
             for path in files.get(shard, ()):
-                try:
-                    whole = path == self.path(shard)
-                    found.append(shards.read(path, self._hash, trials, whole, columns))
-                except DamagedError:
+                whole = path == self.path(shard)
+                table = shards.read(path, self._hash, trials, whole, columns)
+                if table is None:
                     damaged.append(path)
+                else:
+                    found.append(table)
             there = found and self.path(shard) not in damaged
             yield shard, shards.latest(found) if there else None, damaged
 

