@@ -1,8 +1,8 @@
-"""Trials and their numbers, in designs of a few lines; the studies' own are in their rooms."""
+"""Index -> condition -> index, in designs of a few lines; the studies' own are in their rooms."""
 
 import hashlib
 import sys
-from itertools import islice, product
+from itertools import islice
 
 import pytest
 
@@ -27,13 +27,10 @@ def plan():
     )
 
 
-def test_every_trial_has_its_number_and_every_number_its_trial(plan):
-    """As the factors' product written out, the first factor the slowest."""
+def test_index_to_condition_to_index(plan):
     assert len(plan) == 12 + 10 + 12
-    whole = [{**b.labels, **dict(zip(b.factors, one, strict=True))}
-             for b in plan.blocks for one in product(*b.factors.values())]  # fmt: skip
-    assert [trial.condition for trial in plan] == whole
-    assert [trial.index for trial in plan] == list(range(34))
+    for number, trial in enumerate(plan):
+        assert trial.index == number == plan.index(trial.condition)
     condition = {"setting": "P0", "category": "y", "a": "d", "b": 1}
     assert plan[13] == (13, condition, [{"role": "user", "content": "d asks 1"}])
     assert plan[-1] == plan[33]
@@ -57,6 +54,11 @@ def test_a_large_design_costs_no_more_memory_than_a_small_one():
     assert len(large) == 10**8
     assert large[98_765_432].messages[0]["content"] == "9876 asks 5432"
     assert size(large) == size(small)
+
+
+def test_a_condition_of_no_block_has_no_number(plan):
+    with pytest.raises(KeyError, match="no block of the design has"):
+        plan.index({"setting": "P0", "category": "z", "a": "d", "b": 1})
 
 
 def test_another_text_gives_another_fingerprint():

@@ -15,6 +15,8 @@ from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ingroup.tables import InputError
 
 Message = dict[str, str]
@@ -69,6 +71,11 @@ class Block:
             condition[name] = levels[place]
         return condition
 
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition inside the block, the inverse of :meth:`condition`."""
+        places = [list(levels).index(condition[name]) for name, levels in self.factors.items()]
+        return int(np.ravel_multi_index(places, self.shape))
+
 
 class Design(Sequence[Trial]):
     """A lazily indexed sequence of trials: blocks in prefix order."""
@@ -89,6 +96,13 @@ class Design(Sequence[Trial]):
         block = self.blocks[place]
         condition = block.condition(number - self._bounds[place])
         return Trial(number, condition, block.render(condition))
+
+    def index(self, condition: Mapping[str, Any]) -> int:
+        """The number of a condition in the whole design: index -> condition -> index."""
+        for block, start in zip(self.blocks, self._bounds, strict=False):
+            if block.labels.items() <= condition.items():
+                return start + block.index(condition)
+        raise KeyError(f"no block of the design has {dict(condition)}")
 
     @cached_property
     def fingerprint(self) -> str:
