@@ -28,8 +28,8 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
     call = SimpleNamespace(design=Design([block]), labels={"category": "Religion"})
     for exclusion in ("listwise", "pairwise"):
         count = defined(
-            "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd, people=people,
-            EXCLUSION=exclusion,
+            "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd,
+            people=people, EXCLUSION=exclusion,
             stored=lambda call: SimpleNamespace(read=lambda columns: told),
         )  # fmt: skip
         same = statistics.same_group(people["Religion"].group[1:])
