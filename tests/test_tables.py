@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingroup.tables import InputError, decoded, read_json, read_table, wrong
+from ingroup.tables import InputError, check, decoded, once, read_json, read_table, wrong
 
 
 @pytest.fixture
@@ -111,6 +111,18 @@ def test_json_that_is_wrong_is_one_sentence(file, content):
     assert str(caught.value).startswith(f"{file}{WRONG_JSON[content]}")
     file.write_text('{"a": [1, {"b": null}]}', "utf8")
     assert read_json(file) == {"a": [1, {"b": None}]}
+
+
+def test_the_first_wrong_cell_and_the_first_row_again_are_named(file):
+    file.write_text("name,size\na,1\nb,x\n\nc,y\nA,1\n", "utf8")
+    table = read_table(file)
+    once(file, table)
+    check(file, table.name, table.name != "", "a name")
+    with pytest.raises(InputError, match=r"line 3, column 'size': found 'x', expected a number\."):
+        check(file, table["size"], table["size"].str.isdigit(), "a number")
+    again = r"line 6: found name 'A', size '1' again, expected it once; it is .* in line 2\."
+    with pytest.raises(InputError, match=again):
+        once(file, table, table.map(str.lower))
 
 
 def test_the_sentence_names_the_place():

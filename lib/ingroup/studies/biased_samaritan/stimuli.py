@@ -2,7 +2,7 @@
 
 A scenario is a small occasion to help somebody, told in several wordings; each wording has one slot
 ``{person}`` for whoever might help. The paper's scenarios are not public: these were written for
-this project (data/README.md). Whoever has others gives a CSV with the same columns.
+this project (data/README.md).
 """
 
 import re
@@ -64,12 +64,10 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
             raise wrong(at(file, line), f"a stray brace {brace[0]!r}", expected, "text")
     once(file, told[["scenario", "wording"]])
     once(file, told[["text"]], told[["text"]].map(lambda text: " ".join(text.casefold().split())))
-    line = told.index.to_series()
-    first = line.groupby(told.scenario).transform("first")
-    for other in line[told.title != told.title[first].to_numpy()]:
-        title, scenario = told.title[first[other]], told.scenario[other]
-        expected = f"{title!r} as in line {first[other]}, which is scenario {scenario} too"
-        raise wrong(at(file, other), repr(told.title[other]), expected, "title")
+    title = told.groupby("scenario").title.transform("first")
+    for line in told.index[told.title != title]:
+        expected = f"{title[line]!r}, the first title of scenario {told.scenario[line]}"
+        raise wrong(at(file, line), repr(told.title[line]), expected, "title")
     told = told.astype({"scenario": int, "title": str, "wording": int, "text": str})
     wordings = sorted(told.wording.unique())
     for scenario, rows in told.groupby("scenario", sort=False):

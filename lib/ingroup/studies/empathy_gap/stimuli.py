@@ -1,7 +1,6 @@
 """What the study shows: identities and prompts of ``data/stimuli/empathy_gap``, events of a corpus.
 
-The prompts stand there word for word; this module only reads, checks and fills them. Whoever wants
-another identity adds a line to ``identities.csv`` and nothing else.
+The prompts stand there word for word; this module only reads, checks and fills them.
 """
 
 from dataclasses import dataclass
