@@ -14,8 +14,7 @@ import pytest
 from few import Few
 from ingroup.inference import EngineError, Reply, Sampling, Store, StoreError, open_store, parts
 from ingroup.inference import store as stores
-from ingroup.inference.journal import Journal
-from ingroup.inference.shards import SCHEMA
+from ingroup.inference.shards import SCHEMA, Journal
 from toy import SAMPLING, Toy, religion, run
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SystemRole = Literal["keep", "fold", "plain"]
 Bos = Literal["template", "released"]
+Prompts = list[list[int]]  # chats as token ids
 
 LONGEST = 20  # seconds for one short chat, which takes a thousandth of one
 
@@ -88,7 +89,7 @@ class Prompter:
             )
         return texts
 
-    def batch(self, conversations: Sequence[Sequence[Message]]) -> list[list[int]]:
+    def batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
         """Token ids of each chat, for the model to answer; the tokenizer uses all cores."""
         if self.system == "fold":
             conversations = [fold_system(messages) for messages in conversations]
@@ -116,7 +117,7 @@ class Prompter:
         return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
 
 
-def batches(prompts: list[list[int]], size: int, least: int) -> Iterator[tuple[list[int], int]]:
+def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int], int]]:
     """Cut prompts into batches of up to ``size`` that share a long prefix.
 
     In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once it

@@ -1,14 +1,17 @@
-"""One file of a store: replies as Parquet, sealed and bound to the place where it stands.
+"""The files of a store: shards of replies, and finished calls that no shard holds yet.
 
-The footer holds what the file is bound to (its store's manifest, its own name) and a SHA-256 over
+A shard is Parquet, which any reader of Parquet reads, sealed and bound to the place where it
+stands. The footer holds what it is bound to (its store's manifest, its own name) and a SHA-256 over
 all its bytes, taken while 64 zeros stand in its place: Parquet's page checksums leave the pages'
-headers and the footer open. Any reader of Parquet reads it.
+headers and the footer open.
 """
 
 import errno
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +38,8 @@ SCHEMA = pa.schema(
         ("mass", pa.list_(pa.float16())),
     ]
 )
+
+SECONDS = 0.5  # from one sync to the next; a kill of the process costs nothing in between
 
 _SEAL, _BLANK = b"sha256:", b"0" * 64
 _REMEDIES = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow writing there") | {
@@ -150,3 +155,58 @@ def unwritable(path: Path, error: OSError) -> StoreError:
         f"{path} cannot be written: {error.strerror}; all shards that are there are whole and "
         f"stay, {remedy} and run again to go on behind them"
     )
+
+
+class Journal:
+    """The finished calls of one store, which is held alone meanwhile: ``kept``, by trial.
+
+    The ``file`` is made at the first reply, and gone once every reply stands in a shard. A line is
+    a digest over ``manifest`` (a hash) and what follows, then the trial with its reply as JSON; one
+    that was torn or changed is passed over: its trial is asked again. A failed call is not kept.
+    """
+
+    def __init__(self, file: Path, manifest: str):
+        self.file, self._manifest = file, manifest.encode()
+        self.kept: dict[int, Reply] = {}
+        self._stream, self._synced = None, 0.0
+        for line in file.read_bytes().split(b"\n") if file.exists() else ():
+            digest, _, text = line.partition(b" ")
+            if digest == self._digest(text):
+                values = json.loads(text)
+                trial = values.pop("trial")
+                lists = {name: tuple(values[name]) for name in ("probabilities", "mass")}
+                self.kept[trial] = Reply(**values | lists)
+
+    def add(self, trial: int, reply: Reply) -> None:
+        """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""
+        if reply.finish_reason == FAILED:
+            return
+        if self._stream is None:  # without what was torn
+            replace(self.file, b"".join(map(self._line, self.kept, self.kept.values())))
+        self.kept[trial] = reply
+        try:
+            self._stream = self._stream or self.file.open("ab")
+            self._stream.write(self._line(trial, reply))
+            self._stream.flush()
+            if time.monotonic() - self._synced > SECONDS:
+                os.fsync(self._stream.fileno())
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise unwritable(self.file, error) from error
+
+    def drop(self, trials: Iterable[int]) -> None:
+        """Forget replies that stand in a shard now."""
+        for trial in trials:
+            self.kept.pop(trial, None)
+        if not self.kept:
+            if self._stream is not None:
+                self._stream.close()
+            self._stream = None
+            self.file.unlink(missing_ok=True)
+
+    def _line(self, trial: int, reply: Reply) -> bytes:
+        text = json.dumps({"trial": trial, **reply._asdict()}).encode()
+        return self._digest(text) + b" " + text + b"\n"
+
+    def _digest(self, text: bytes) -> bytes:
+        return hashlib.sha256(self._manifest + text).hexdigest()[:16].encode()

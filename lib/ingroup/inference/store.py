@@ -24,8 +24,7 @@ from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
 from ingroup.inference.engine import FAILED, Reply
-from ingroup.inference.journal import Journal
-from ingroup.inference.shards import SCHEMA, StoreError
+from ingroup.inference.shards import SCHEMA, Journal, StoreError
 
 JOURNAL = "journal.jsonl"
 FORMAT = 5  # what the files look like

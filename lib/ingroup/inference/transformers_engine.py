@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import chain
-from threading import local
 
 import torch
 import transformers
@@ -16,7 +15,7 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, SystemRole, batches
+from ingroup.inference.prompts import Bos, Prompts, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, weighed
 
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
@@ -36,7 +35,7 @@ class TransformersEngine(LocalEngine):
         self, model: str, batch_size: int = 64, system: SystemRole = "keep",
         bos: Bos = "template", dtype: str = "auto",
     ):  # fmt: skip
-        self.batch_size, self._own = batch_size, local()  # a thread's own cache, or none
+        self.batch_size = batch_size
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         own = "float32" if self.device == "cpu" else "bfloat16"
         self.dtype = own if dtype == "auto" else dtype
@@ -64,27 +63,27 @@ class TransformersEngine(LocalEngine):
                 replies.append(reply)
         return replies
 
-    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         least = max(1, self.batch_size // 4)  # a step costs little more for many than for few
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
-    def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def _chosen(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """Behind several leads each prompt goes on from its own cache: it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._chosen(prompts, sampling)
         config = self._model.config  # loads it, before there are threads
 
         def one(ids: list[int]) -> Reply:
-            self._own.cache = DynamicCache(config=config)
-            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling)
-            self._own.cache = None
+            own = DynamicCache(config=config)
+            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling, own=own)
             return reply
 
         with self._threads(len(prompts)) as pool:
             return list(pool.map(one, prompts))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
-        own = getattr(self._own, "cache", None)
+    def _weighed(
+        self, prompts: Prompts, tree: Tree, own: DynamicCache | None = None
+    ) -> list[Reply]:
         if own is None or not prompts:
             return self._in_batches(prompts, LEAST, partial(self._weigh, tree))
         known = own.get_seq_length()
@@ -96,9 +95,7 @@ class TransformersEngine(LocalEngine):
         config = self._model.config.get_text_config()  # loads it, before there are threads
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
-    def _in_batches(
-        self, prompts: list[list[int]], least: int, compute: Callable[..., list]
-    ) -> list:
+    def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
         """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
         cut = list(batches(prompts, self.batch_size, least))
         parts = [[prompts[place] for place in batch] for batch, _ in cut]
@@ -120,7 +117,7 @@ class TransformersEngine(LocalEngine):
             torch.set_num_threads(cores)
 
     @torch.inference_mode()
-    def _generate(self, sampling: Sampling, prompts: list[list[int]], shared: int) -> list[Reply]:
+    def _generate(self, sampling: Sampling, prompts: Prompts, shared: int) -> list[Reply]:
         """Replies to prompts whose first ``shared`` tokens are the same and computed once."""
         rest, prefix, past = self._begin(prompts, shared)
         # Padding stands between the prefix and the rest; the mask hides it from both.
@@ -139,7 +136,7 @@ class TransformersEngine(LocalEngine):
         return list(map(self._reply, prompts, written, _cached(prompts, shared)))
 
     def _begin(
-        self, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
+        self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
         """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
         rest = self.tokenizer.pad(
@@ -154,7 +151,7 @@ class TransformersEngine(LocalEngine):
 
     @torch.inference_mode()
     def _weigh(
-        self, tree: Tree, prompts: list[list[int]], shared: int, past: DynamicCache | None = None
+        self, tree: Tree, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> list[Reply]:
         """Probabilities over choices, in one pass over prompts and tree together.
 
@@ -221,7 +218,7 @@ class Draw:
     ``prompts`` are token ids, a list a row of the batch; the temperature is above 0.
     """
 
-    def __init__(self, prompts: list[list[int]], sampling: Sampling, device: str):
+    def __init__(self, prompts: Prompts, sampling: Sampling, device: str):
         self.streams = [
             torch.Generator(device).manual_seed(sampling.trial_seed(ids)) for ids in prompts
         ]

@@ -11,7 +11,7 @@ import torch
 
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, SystemRole
+from ingroup.inference.prompts import Bos, Prompts, SystemRole
 from ingroup.inference.weights import LocalEngine, weighed
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class VLLMEngine(LocalEngine):
                 f"vLLM cannot start {self.weights.model!r}: {_reason(error)}"
             ) from error
 
-    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """One reply a prompt (token ids), in order; EngineError where vLLM cannot start."""
         if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
@@ -88,7 +88,7 @@ class VLLMEngine(LocalEngine):
     def _longest(self) -> int:
         return self.llm.model_config.max_model_len - 1
 
-    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         drawn = partial(
             self.vllm.SamplingParams,
             temperature=sampling.temperature,
@@ -101,7 +101,7 @@ class VLLMEngine(LocalEngine):
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._reply, self._generate(prompts, how)))
 
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
+    def _weighed(self, prompts: Prompts, tree: Tree) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
@@ -124,7 +124,7 @@ class VLLMEngine(LocalEngine):
         (found,), mass = tree.probabilities(logs), float(np.exp(logs[0]).sum())
         return weighed(found, mass, outputs[0].num_cached_tokens or 0)
 
-    def _generate(self, prompts: list[list[int]], how: Any) -> list["RequestOutput"]:
+    def _generate(self, prompts: Prompts, how: Any) -> list["RequestOutput"]:
         """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:

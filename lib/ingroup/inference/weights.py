@@ -20,7 +20,7 @@ from ingroup import corpora, models, paths
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, Prompter, SystemRole
+from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 
 
 def make(name: str) -> Path:
@@ -185,27 +185,25 @@ class LocalEngine(ABC):
         """One reply a conversation, in order."""
         return self.complete(self.prompter.batch(conversations), sampling)
 
-    def complete(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """One reply a prompt (token ids), in order; one that is too long for the model fails."""
         if sampling.choices:
             return self._chosen(prompts, sampling)
         return self._fitting(prompts, 0, partial(self._written, sampling=sampling))
 
     @abstractmethod
-    def _written(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
+    def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: list[list[int]], tree: Tree) -> list[Reply]:
+    def _weighed(self, prompts: Prompts, tree: Tree) -> list[Reply]:
         """How probable each answer is behind each prompt (:func:`weighed`), or failed replies."""
 
     @abstractmethod
     def _longest(self) -> float:
         """Tokens that a prompt may have, so that one more can follow."""
 
-    def _fitting(
-        self, prompts: list[list[int]], more: int, ask: Callable[[list[list[int]]], list[Reply]]
-    ) -> list[Reply]:
+    def _fitting(self, prompts: Prompts, more: int, ask: Callable[..., list[Reply]]) -> list[Reply]:
         """What ``ask`` makes of each prompt that leaves room for ``more`` tokens; others fail."""
         longest = self._longest() - more
         found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
@@ -217,15 +215,15 @@ class LocalEngine(ABC):
             for ids in prompts
         ]
 
-    def _chosen(self, prompts: list[list[int]], sampling: Sampling) -> list[Reply]:
-        """Replies over choices: behind each lead, given the answers before it."""
+    def _chosen(self, prompts: Prompts, sampling: Sampling, **how: Any) -> list[Reply]:
+        """Replies over choices, behind each lead, given those before; ``how`` is `_weighed`'s."""
         replies = [Reply("", STOP)] * len(prompts)
         for lead in sampling.leads:
             tree = self._tree(sampling.choices, lead)
             depth = max(len(place.path) for place in tree.places)
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
-            found = self._fitting(asked, depth, partial(self._weighed, tree=tree))
+            found = self._fitting(asked, depth, partial(self._weighed, tree=tree, **how))
             for place, (before, one) in enumerate(zip(replies, found, strict=True)):
                 if before.finish_reason == FAILED:
                     continue  # what failed once has failed
