@@ -1,5 +1,7 @@
 """Answers of StereoMap: responses to ratings, keywords and reasons, one row a reply."""
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -85,13 +87,8 @@ def spoken(replies: pd.DataFrame) -> pd.DataFrame:
 
     Parts are joined; texts that have no word are left out.
     """
-    rated = {word.casefold() for word in stimuli.prompts("EXTENDED")[FIRST].words}
-
-    def besides(reply: str) -> str:
-        lines = [line for line in str(reply).splitlines() if line.strip()]
-        heads = [line.strip(" -*|").split(":")[0].strip(" *|").casefold() for line in lines]
-        return "\n".join(line for line, head in zip(lines, heads, strict=True) if head not in rated)
-
-    told = replies.assign(text=replies.reply.map(besides))
+    words = "|".join(map(re.escape, stimuli.prompts("EXTENDED")[FIRST].words))
+    rated = re.compile(rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$")
+    told = replies.assign(text=replies.reply.str.replace(rated, "", regex=True))
     told = told.groupby(["group", "round"], sort=False).text.agg("\n".join).reset_index()
     return told[told.text.str.contains(r"\w")]

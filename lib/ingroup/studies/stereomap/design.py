@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -117,10 +118,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
             labels = {"version": version, "ablation": ablation}
             if model.over_choices and rounds:
-                alike: dict[tuple[str, ...], list[str]] = {}  # prompts by the words that they rate
-                for prompt in prompts:
-                    alike.setdefault(stimuli.expected(prompt).words, []).append(prompt)
-                for words, same in alike.items():
+                for words, same in groupby(prompts, lambda name: stimuli.expected(name).words):
+                    same = [*same]
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
                     design = trials(groups, same, ablation, how[0], "together", how[2])
                     sampling = over_choices(words)

@@ -5,11 +5,9 @@ As in `ingroup.parsing` no reply raises.
 
 import math
 import re
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
 import yaml
@@ -193,13 +191,10 @@ def _pairs(text: str, words: Sequence[str]) -> Iterator[_Pair]:
         yield from ((word, 1, read) for word, _, read in before)
 
 
-def _by_sentence(line: str, *kinds: list[_Span]) -> Iterable[tuple[list[_Span], ...]]:
+def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
     ends = [match.end() for match in _SENTENCE_END.finditer(line)]
-    sentences = defaultdict(lambda: ([], []))
-    for place, spans in enumerate(kinds):
-        for span in spans:
-            sentences[bisect_right(ends, span.start)][place].append(span)
-    return sentences.values()
+    for start, end in pairwise([0, *ends, len(line)]):
+        yield [[span for span in spans if start <= span.start < end] for spans in kinds]
 
 
 @lru_cache(maxsize=64)
@@ -251,18 +246,15 @@ def _labelled(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[
         if _DIRECT.fullmatch(gap) or (opens and _COLON.fullmatch(gap)):
             minus = re.search(r"[:=|]\s?-\Z", gap)
             owned.append((label, number._replace(read=OUTSIDE) if minus else number))
-    starts = [number.start for number in numbers]
-    if not owned or owned[0][0].start:
-        for number in numbers[: bisect_left(starts, owned[0][0].start) if owned else None]:
-            if number.read not in _NO_CLAIM:
-                yield labels[0].read, 1, number.read
-    for (label, number), following in zip_longest(owned, owned[1:]):
-        limit = following[0].start if following else len(line)
+    claims = [number for number in numbers if number.read not in _NO_CLAIM]
+    starts = [*(label.start for label, _ in owned), len(line)]
+    yield from ((labels[0].read, 1, claim.read) for claim in claims if claim.start < starts[0])
+    for (label, number), limit in zip(owned, starts[1:], strict=True):
         end = _SENTENCE_END.search(line, number.end, limit)
         limit = end.start() if end else limit
-        rivals = numbers[bisect_right(starts, number.start) : bisect_left(starts, limit)]
+        rivals = (claim for claim in claims if number.start < claim.start < limit)
         yield label.read, 0, number.read
-        yield from ((label.read, 0, rival.read) for rival in rivals if rival.read not in _NO_CLAIM)
+        yield from ((label.read, 0, rival.read) for rival in rivals)
 
 
 def _told(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:

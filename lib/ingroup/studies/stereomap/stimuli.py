@@ -130,29 +130,6 @@ def chats(
     no chain of thought. `wording` "released" is what the authors' code sends; reduced prompts and
     ORIGINAL are the paper's. Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
-    parts = _parts(group, prompt, ablation, form, calls, wording)
-    asked = {"": _TEXTS["join"].join(parts.values())} if calls == "together" else parts
-    return {part: [{"role": "user", "content": text}] for part, text in asked.items()}
-
-
-@cache
-def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
-    """A prompt with the words and keywords that a reply to it, or to one `part`, should hold."""
-    about = prompts(prompt.split("/")[0])[prompt]
-    asked = _parts(next(iter(_groups())), prompt, ablation, "released")
-    read = {part} if part else set(asked)
-    own = {"Rating"} if "overall" in asked else set()  # the overall rating has a part of its own
-    rated = [word for word in about.words if word not in own] if "ratings" in read else []
-    rated += own if "overall" in read else []
-    keywords_in = "keywords" if "keywords" in about.parts else "ratings"
-    n = about.n_keywords if keywords_in in read else 0
-    return about._replace(words=tuple(rated), n_keywords=n)
-
-
-def _parts(
-    group: str, prompt: str, ablation: str, form: str, calls: str = "together", wording: str = ""
-) -> dict[str, str]:
-    """Texts of the parts that are asked, filled."""
     parts = dict(prompts(prompt.split("/")[0])[prompt].parts)
     left_out, instructions = _TEXTS["ablations"][ablation], _TEXTS["instructions"]
     if wording == "released" and not left_out:
@@ -164,11 +141,27 @@ def _parts(
     if "instructions" in left_out:
         gone = {f" {sentence}": "" for sentence in instructions}
         parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    changes = (_TEXTS["separate"] if calls == "separate" else {}) | (
-        _TEXTS["grammatical"] if form == "grammatical" else {}
-    )
+    changes = dict(_TEXTS["separate"] if calls == "separate" else {})
+    changes |= _TEXTS["grammatical"] if form == "grammatical" else {}
     changes |= dict.fromkeys(("{group}", "{people}"), text(group, prompt, form))
-    return {name: _replaced(part, changes) for name, part in parts.items()}
+    parts = {name: _replaced(part, changes) for name, part in parts.items()}
+    if calls == "together":
+        parts = {"": _TEXTS["join"].join(parts.values())}
+    return {part: [{"role": "user", "content": asked}] for part, asked in parts.items()}
+
+
+@cache
+def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
+    """A prompt with the words and keywords that a reply to it, or to one `part`, should hold."""
+    about = prompts(prompt.split("/")[0])[prompt]
+    read = {part} if part else set(about.parts)
+    if "cot" in _TEXTS["ablations"][ablation]:
+        read.discard("keywords")
+    # Where there is no part of its own for the overall rating, or for keywords, ratings has it.
+    overall, first = (one if one in about.parts else "ratings" for one in ("overall", "keywords"))
+    words = (w for w in about.words if (overall if w == "Rating" else "ratings") in read)
+    n = about.n_keywords if first in read else 0
+    return about._replace(words=tuple(words), n_keywords=n)
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:
