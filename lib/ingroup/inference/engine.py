@@ -128,7 +128,7 @@ def make_engine(
 ) -> Engine:  # fmt: skip
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
-    Its library is imported here and not before: who replays recorded answers waits for no torch.
+    Its library is imported here and not before: who only reads a store waits for no torch.
     ``model`` is a folder of ``data/models``, another folder, a name on the hub, a server's name of
     a model, or the name of the one that gave the recorded answers. Several ``workers`` are a
     :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``. EngineError
