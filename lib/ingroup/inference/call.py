@@ -23,7 +23,6 @@ from ingroup.models import STORED
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
-OPTIONS["workers"] = "ENGINE_WORKERS"
 
 
 @dataclass(frozen=True, eq=False)
