@@ -70,7 +70,7 @@ def test_calls_are_asked_and_read_without_an_engine(plan, engines):
     with pytest.raises(StoreError, match="holds no answers; run the study again"):
         stored(asked[0])
     ask(asked, {"SYSTEM": "fold", "ENGINE_WORKERS": 1, "MODELS": "a;b", "RUN": "x"})
-    options = {"system": "fold", "workers": 1}
+    options = {"system": "fold", "engine_workers": 1}
     assert engines == [["vllm", name, options, "closed"] for name in ("a", "b")]
     assert [set(stored(one).read().text) for one in asked] == [{"a"}, {"a"}, {"b"}]
     other = called(Few(plan, 0, 21), "a")

@@ -1,8 +1,4 @@
-"""Asking models: engines, the store of responses, and the loop between them.
-
-An engine with a heavy library is imported by ``make_engine`` when it is chosen, so that nobody
-waits for torch who only reads a store.
-"""
+"""Asking models: engines, the store of responses, and the loop between them."""
 
 # ruff: noqa: F401 (what is imported here is meant for others)
 from ingroup.inference.call import Call, ask, kept, rated, rated_by, stored, there

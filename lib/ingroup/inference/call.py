@@ -23,7 +23,6 @@ from ingroup.models import STORED
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
-OPTIONS["workers"] = "ENGINE_WORKERS"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +109,7 @@ class Call:
 
 
 def rated(calls: Iterable[Call]) -> list[Call]:
-    """The calls whose answers a study analyses: of a model asked over choices those alone.
-
-    What such a model answered freely stands beside them, for comparison.
-    """
+    """The calls whose answers a study analyses: of a model asked over choices those alone."""
     calls = list(calls)
     over_choices = {call.model for call in calls if call.over_choices}
     return [call for call in calls if call.over_choices or call.model not in over_choices]

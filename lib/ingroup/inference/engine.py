@@ -123,23 +123,23 @@ def find_model(name: str) -> str:
 
 def make_engine(
     name: str, model: str, *, batch_size: int = 64, system: str = "keep", bos: str = "template",
-    dtype: str = "auto", gpus: int = 1, workers: int = 1, ray_address: str = "",
+    dtype: str = "auto", gpus: int = 1, engine_workers: int = 1, ray_address: str = "",
     base_url: str = "", in_flight: int = 16, recordings: str = "",
 ) -> Engine:  # fmt: skip
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
-    Its library is imported here and not before: who replays recorded answers waits for no torch.
+    Its library is imported here and not before: who only reads a store waits for no torch.
     ``model`` is a folder of ``data/models``, another folder, a name on the hub, a server's name of
-    a model, or the name of the one that gave the recorded answers. Several ``workers`` are a
-    :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``. EngineError
-    where it cannot start; ValueError for another name.
+    a model, or the name of the one that gave the recorded answers. Several ``engine_workers``
+    are a :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``.
+    EngineError where it cannot start; ValueError for another name.
     """
-    if workers > 1 or ray_address:
+    if engine_workers > 1 or ray_address:
         alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
         from ingroup.inference.cluster import Cluster  # which imports this module
 
         one = partial(make_engine, name, model, gpus=gpus, **alike)
-        return Cluster(one, workers, ray_address, gpus)
+        return Cluster(one, engine_workers, ray_address, gpus)
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 

@@ -26,10 +26,7 @@ transformers.utils.logging.disable_progress_bar()
 
 
 class TransformersEngine(LocalEngine):
-    """Batched generation on the first GPU, or else on the CPU; dtype "auto" is bfloat16 or float32.
-
-    Code from the hub is never run, and only safetensors weights are read.
-    """
+    """Batched generation on the first GPU (dtype "auto" is bfloat16), or on the CPU (float32)."""
 
     def __init__(
         self, model: str, batch_size: int = 64, system: SystemRole = "keep",
@@ -41,7 +38,8 @@ class TransformersEngine(LocalEngine):
         self.dtype = own if dtype == "auto" else dtype
         about = {"engine": "transformers", "engine_version": transformers.__version__}
         about["dtype"] = self.dtype
-        super().__init__(model, system, bos, about, padding_side="left")
+        super().__init__(model, system, bos, about)
+        self.tokenizer.padding_side = "left"
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
 

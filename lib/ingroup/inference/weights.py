@@ -125,7 +125,7 @@ class Weights:
             raise self._unusable(error) from error
 
     def causal_model(self, **options) -> transformers.PreTrainedModel:
-        """The model, every tensor from its files and of its generation defaults the end tokens.
+        """The model, every tensor from its safetensors, of its generation defaults the end tokens.
 
         What else stands there (beams, penalties, a least length) the other engines do not apply.
         EngineError where the files lack a tensor, which would then be random, hold one that the
@@ -167,11 +167,9 @@ class LocalEngine(ABC):
 
     asks_again = False
 
-    def __init__(
-        self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], **tokenizer: Any
-    ):
+    def __init__(self, model: str, system: SystemRole, bos: Bos, about: dict[str, str]):
         self.weights, self.about = Weights(model), about
-        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained, **tokenizer)
+        self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos)
         kept = lru_cache(1 << 16)  # most replies come many times
         self._reply_text = kept(partial(self.tokenizer.decode, skip_special_tokens=True))
