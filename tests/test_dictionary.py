@@ -298,7 +298,7 @@ def test_no_keywords_give_an_empty_table(toy):
 
 def test_every_word_maps_to_itself_whatever_its_capitals():
     for words in (SAMPLE.words, SAMPLE.words.str.upper(), SAMPLE.words.str.title() + "."):
-        found = find(words, SAMPLE, no_lemmas)
+        found = find(words, SAMPLE, no_lemmas, {})
         assert found.word.tolist() == SAMPLE.words.tolist()
         assert set(found.step) == {"exact"}
 
@@ -327,7 +327,7 @@ def test_both_lemmatizers_know_plurals(toy, way):
 
 def test_each_mapping_is_needed_and_leads_to_a_word_of_the_sample():
     keywords = pd.read_csv(dictionary.MAPPINGS).keyword
-    found = find(keywords, SAMPLE, no_lemmas)
+    found = find(keywords, SAMPLE, no_lemmas, load_mappings())
     wrong = found[found.step != "by hand"]
     assert wrong.empty, wrong
     assert len(keywords) >= 100

@@ -197,19 +197,18 @@ def load_mappings(*files: str | Path) -> dict[str, str]:
 
 
 def find(
-    keywords: Iterable[str], lexicon: Lexicon,
-    lemmas: Callable[[str], Sequence[str]] | None = None, mappings: dict[str, str] | None = None,
-    way: str = "sound",
+    keywords: Iterable[str], lexicon: Lexicon, lemmas: Callable[[str], Sequence[str]],
+    mappings: dict[str, str], way: str = "sound",
 ) -> pd.DataFrame:  # fmt: skip
     """Look up keywords, by five rules in turn; `way` "paper" by the three stages of Table 15.
 
     1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
     2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
        of the dictionary the first counts.
-    3. lemma: so it is with a lemma in place of its last word ("risk takers", risk taker).
+    3. lemma: so it is with one of `lemmas` in place of its last word ("risk takers", risk taker).
     4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
        turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
-    5. by hand: a mapping gives a word that the dictionary has.
+    5. by hand: one of `mappings` gives a word that the dictionary has.
 
     The paper's stages (appendix M) are: letter by letter, capitals aside; a keyword without a space
     by its lemma ("two-word phrases failed"); by hand. `step` then is one of exact, lemma, by hand.
@@ -219,8 +218,6 @@ def find(
     Checked on the released dictionary, where every word finds itself.
     """
     keywords = pd.Series(keywords, dtype=object)
-    lemmas = lemmas or lemmatizer()
-    mappings = load_mappings() if mappings is None else mappings
     exact = {fold(word): word for word in reversed(lexicon.words)}
     joined = {_joined(word): exact[word] for word in exact}  # the first of the file comes last
     chosen = {_joined(keyword): joined.get(_joined(word)) for keyword, word in mappings.items()}

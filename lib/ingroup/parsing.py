@@ -118,6 +118,11 @@ def plain(char: str) -> str:
     return "x" if unicodedata.numeric(char, None) is not None else _SIGNS.get(char, char)
 
 
+def one_line(text: str) -> str:
+    """The text on one line, without characters that UTF-8 or a spreadsheet refuses."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text).split())
+
+
 @lru_cache(maxsize=16)
 def _scale_mention(low: float, high: float) -> re.Pattern[str]:
     """Both ends of the scale with a few words between them, as in "0 (not at all) to 100"."""

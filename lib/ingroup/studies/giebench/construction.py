@@ -19,6 +19,7 @@ from ingroup import models
 from ingroup.design import Block, Design, filled
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import FAILED, LENGTH
+from ingroup.parsing import one_line
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
@@ -77,7 +78,7 @@ def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
     meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
     table = read_table(file, [*TOPIC, *meant])
     marks = [name for name in table if annotated and re.fullmatch(r"annotator_\d+", name)]
-    table = table[[*TOPIC, *marks, *meant[2:]]].map(_plain)
+    table = table[[*TOPIC, *marks, *meant[2:]]].map(one_line)
     words = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
     words |= {"category": tuple(stimuli.categories()), "discussed": ("", *STANCES)}
     for name, column in table.items():
@@ -124,13 +125,12 @@ def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, i
     is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
     # Seconds to import, for which nobody has to wait who only reads or asks.
-    from statsmodels.stats.inter_rater import fleiss_kappa
+    from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
-    counts = np.stack([(given == mark).sum(axis=1) for mark in marks], axis=1)
-    defined = len(np.unique(given)) > 1
-    return float(fleiss_kappa(counts)) if defined else np.nan, len(given)
+    counts, used = aggregate_raters(given)
+    return float(fleiss_kappa(counts)) if len(used) > 1 else np.nan, len(given)
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
@@ -209,7 +209,7 @@ def parse_topics(text: str) -> Found:
     marked, bare = {}, {}
     for line in text.splitlines():
         number = _NUMBER.match(line)
-        rest = _plain(line[number.end() :] if number else line).replace("**", "")
+        rest = one_line(line[number.end() :] if number else line).replace("**", "")
         quoted = _QUESTION.search(rest)
         topic = quoted[1] if quoted else rest.rstrip("\"“”*_ '")
         if not quoted and (label := _LABEL.match(topic)):
@@ -253,9 +253,4 @@ def _turn(text: str) -> str:
             said = json.loads(f'"{said}"', strict=False)  # with JSON's escapes
         except ValueError:
             said = said.replace('\\"', '"')
-    return _plain(said)
-
-
-def _plain(text: str) -> str:
-    """One line, without characters that UTF-8 or a spreadsheet refuses."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text).split())
+    return one_line(said)

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ingroup.inference.engine import FAILED
-from ingroup.parsing import REFUSED
+from ingroup.parsing import REFUSED, one_line
 from ingroup.stats.paired import clustered_share
 from ingroup.tables import InputError, at, once, read_table, wrong
 
@@ -25,7 +25,6 @@ SHOWN = ("group", "prompt", "round", "ratings", "keywords", "reasons", "reply")
 BELOW = "below"  # in place of a coherence: it is asked further down
 CELL = 32_000  # characters; a spreadsheet's cell holds 32,767
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Also behind what may separate cells: a spreadsheet that expects ";" splits a reply with one.
 _FORMULA = re.compile(r"(\A|[,;\"|])(\s*)(?=[=+\-@＝＋－＠])")
 _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
@@ -33,7 +32,7 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 def harmless(text: str) -> str:
     """One line that no spreadsheet takes for a formula, with ' before = + - @, and fits a cell."""
-    return _FORMULA.sub(r"\1\2'", " ".join(_CONTROL.sub(" ", text).split()))[:CELL]
+    return _FORMULA.sub(r"\1\2'", one_line(text))[:CELL]
 
 
 def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:

@@ -11,10 +11,7 @@ TOO_FEW, TOO_MANY = "too few", "too many"
 
 
 class Keywords(NamedTuple):
-    """Different keywords in lower case, the reason of each ("" where none), and a status.
-
-    It is "ok", "too few", "too many", or, without a keyword, "refused" or "unparsable".
-    """
+    """Different keywords in lower case, the reason of each ("" where none), and a status."""
 
     words: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -36,9 +33,10 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
        or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
 
-    `n` keywords were asked for; all different ones of the list are given, each once. A reply
-    without a list is "refused" if it has the words of a refusal, else "unparsable". Checked with a
-    table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
+    `n` keywords were asked for; all different ones of the list are given, each once. The status is
+    "ok", "too few" or "too many"; without a list "refused" if the reply has the words of a refusal,
+    else "unparsable". Checked with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and
+    random text.
     """
     text = text.translate(_QUOTES) if isinstance(text, str) else ""
     lists = _lists(text)

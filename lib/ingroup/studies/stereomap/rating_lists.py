@@ -1,7 +1,4 @@
-"""Replies that rate a list of words: a number for each, or why there is none.
-
-As in `ingroup.parsing` no reply raises.
-"""
+"""Replies that rate words: a number for each, or why none; as in `ingroup.parsing` none raises."""
 
 import math
 import re
