@@ -154,7 +154,7 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
     ("text", "message"),
     [
         ("word,dimension,direction\nfriendly,Sociability,1\ncold,Sociability,7", "found '7'"),
-        ("word,dimension,direction\ncold,Ability,1\ncold,Ability,-1", "line 3, column 'word'"),
+        ("word,dimension,direction\ncold,Ability,1\ncold,Ability,-1", "line 3: found word 'cold'"),
         ("word,dimension,kind\ncold,Ability,1", "'direction': found only word, dimension, kind"),
         ("word,dimension,direction\nnaïve,Ability,-1", "UTF-8"),
     ],
