@@ -38,8 +38,7 @@ def samples(
     The id of a sample is the trial's number, the epoch its round. Its scores are what the study's
     ``load`` made of the reply by the parsing `rule`; its metadata labels, factors, what else
     ``load`` says, and whether the released rule reads it ``otherwise``. Over choices the reply is
-    the five most probable answers to each lead.
-    StoreError without stored answers.
+    the five most probable answers to each lead. StoreError without stored answers.
     """
     read = notebook.read(call, rule)
     chosen = np.arange(len(call.design))

@@ -133,9 +133,8 @@ def bootstrap_interval(
     5 identities). Checked against the definition draw by draw.
 
     `ratings` are perceivers by experiencers by events, NaN where an answer is missing: the event
-    still counts in other cells. `same`, bool of shape (n, n), is True for in-group pairs of the
-    last n identities; cells of one before them, the unspecified, count in std(M0) and in neither
-    mean.
+    still counts in other cells. `same`, bool (n, n), is True for in-group pairs of the last n
+    identities; cells of one before them, the unspecified, count in std(M0) and in neither mean.
 
     ``statistic`` is delta of the events as they are, ``low`` to ``high`` its interval, ``draws``
     delta of each draw: 0 where all cells were equal, without those that met a cell without any

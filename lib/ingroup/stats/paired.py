@@ -83,8 +83,7 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
 
         p = min(1, 2 P(X <= min(k, n - k)))
 
-    It asks nothing of how large the differences are, and is at least 2^(1 - n). Checked against
-    scipy.stats.binomtest.
+    It asks nothing of their size, and is at least 2^(1 - n). Checked against SciPy's binomtest.
     """
     d = np.subtract(one, other, dtype=float)
     return _coin(*(np.count_nonzero(side > TINY, axis=-1) for side in (d, -d)))

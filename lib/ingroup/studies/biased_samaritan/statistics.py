@@ -111,8 +111,7 @@ def brittleness_between(
 
     Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
     pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``,
-    ``p_least``, ``n`` and those of `in_family` over the pairs; NaN where the two share fewer than 2
-    scenarios.
+    ``p_least``, ``n`` and those of `in_family` over the pairs; NaN where fewer than 2 are shared.
     """
     spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
     pairs = list(combinations(spreads, 2))

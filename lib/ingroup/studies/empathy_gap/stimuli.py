@@ -82,10 +82,7 @@ def prompts() -> dict:
 
 
 def setting(name: str) -> Setting:
-    """Any combination of persona, scale and task, e.g. ``setting("P2,S1,T0")``.
-
-    InputError where a part of the name is unknown.
-    """
+    """Any combination of persona, scale and task, as ``"P2,S1,T0"``; InputError for another."""
     told, kinds = prompts(), ("persona", "scale", "task")
     parts = name.split(",")
     if len(parts) != 3 or any(p not in told[k] for p, k in zip(parts, kinds, strict=True)):
