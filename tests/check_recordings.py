@@ -61,7 +61,7 @@ def tie(call, trial, one, other):
     engine, model = engine_of(call.model), slow_model(call.model)
     ids = [[*engine._spelt(text), engine._end_tokens[0]] for text in (one, other)]
     place = next(n for n, (a, b) in enumerate(zip(*ids, strict=False)) if a != b)
-    prompt = engine.prompter.ids(call.design[trial].messages) + ids[0][:place]
+    prompt = engine.prompter.batch([call.design[trial].messages])[0] + ids[0][:place]
     with torch.inference_mode():
         logits = model(torch.tensor([prompt])).logits[0, -1]
     two = logits[[ids[0][place], ids[1][place]]]
