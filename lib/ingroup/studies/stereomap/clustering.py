@@ -172,9 +172,8 @@ def axis_tests(
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("cluster")
     table["p_holm"] = adjust(table["p"], "holm")
     for end in ("", "_holm"):
-        sign = np.where(table["difference"] > 0, ">", "<")
-        sign = np.where(table[f"p{end}"] < alpha, sign, "=")
-        table[f"sign{end}"] = np.where(table["p"].isna(), "", sign)
+        where = [table["p"].isna(), table[f"p{end}"] >= alpha, table["difference"] > 0]
+        table[f"sign{end}"] = np.select(where, ["", "=", ">"], "<")
     return table
 
 

@@ -104,12 +104,10 @@ def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
     table = by_group.agg(mean="mean", variance="var", rounds="size")
     table["mean"] = table["mean"].round(9)
     table["tied"] = table.groupby("mean")["mean"].transform("size").astype(int)
-    ends = []
-    for end, rising in (("highest", False), ("lowest", True)):
-        part = table.sort_values("mean", ascending=rising, kind="stable").head(n).reset_index()
-        ends.append(part.assign(end=end, rank=part.index + 1))
-    columns = ["end", "rank", "group", "mean", "variance", "rounds", "tied"]
-    return pd.concat(ends, ignore_index=True)[columns]
+    ends = {"highest": table.nlargest(n, "mean"), "lowest": table.nsmallest(n, "mean")}
+    table = pd.concat(ends, names=["end"]).reset_index()
+    table["rank"] = table.groupby("end").cumcount() + 1
+    return table[["end", "rank", "group", "mean", "variance", "rounds", "tied"]]
 
 
 def agreement(
