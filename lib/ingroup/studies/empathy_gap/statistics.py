@@ -26,7 +26,8 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
 
     "listwise" is the paper's rule (footnote 5, appendix C.1): an event without a rating in any cell
     is left out of all cells, so that all rest on the same events. "pairwise": only the missing
-    ratings are left out, and an event that no cell rates. ValueError where no event is left.
+    ratings are left out, and an event goes only if no cell has a rating of it. ValueError where no
+    event is left.
     """
     missing = np.isnan(values)
     lost = (missing.any if rule == "listwise" else missing.all)(axis=(0, 1))
@@ -43,7 +44,8 @@ def exclude(values: np.ndarray, rule: Exclusion = "listwise") -> np.ndarray:
 def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
     """M0: mean rating of each cell over the events that it has, on the scale of the prompt.
 
-    Rows are perceivers (Figure 2). As released: 2 `decimals`. ValueError for a cell without any.
+    Rows are perceivers, as in Figure 2. The released code rounds to 2 `decimals`. ValueError for a
+    cell without a rating.
     """
     if (empty := np.argwhere(np.isnan(values).all(axis=2))).size:
         raise ValueError("the cell of perceiver {} and experiencer {} is empty".format(*empty[0]))
@@ -57,7 +59,8 @@ def cell_means(values: np.ndarray, decimals: int | None = None) -> np.ndarray:
 def zscore(matrix: ArrayLike) -> np.ndarray:
     """z-scores over all cells: M = (M0 - mean(M0)) / std(M0), section 3.4.
 
-    With the population's standard deviation (ddof 0), as released. ValueError where all are equal.
+    The standard deviation is the population's (ddof 0), as in the released code. ValueError where
+    all cells have the same value.
     """
     matrix = np.asarray(matrix, dtype=float)
     if is_flat(matrix):
@@ -73,8 +76,9 @@ def is_flat(matrix: np.ndarray) -> bool:
 def cells(values: np.ndarray, names: Sequence[str]) -> pd.DataFrame:
     """The matrices M0 and M as a table: ``perceiver``, ``experiencer``, ``mean`` and ``z``.
 
-    One row a cell, row by row, of `values` after exclusion, whose identities are `names`; z of a
-    flat matrix is 0. ``mean_released`` and ``z_released`` are of the released code's rounded means.
+    One row a cell, row by row, of `values` after exclusion, whose identities are `names`; where a
+    matrix is flat all its z-scores are 0. ``mean_released`` and ``z_released`` are of the rounded
+    means of the released code.
     """
     index = pd.MultiIndex.from_product([names, names], names=["perceiver", "experiencer"])
     table = pd.DataFrame(index=index)
