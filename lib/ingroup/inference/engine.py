@@ -11,6 +11,7 @@ from ingroup import models
 from ingroup.design import Message
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
+FILTERED = "filtered"  # a content filter declined the prompt or the reply
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
@@ -70,8 +71,10 @@ class Reply(NamedTuple):
     """One raw reply.
 
     ``text`` is what the model wrote without special tokens, None where the call failed;
-    ``finish_reason`` is ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens) or
-    ``"failed"``, and ``error`` says why. ``cached_tokens`` are those of the prompt that did not
+    ``reasoning`` is what the model thought before its answer, "" without any; it is never parsed.
+    ``finish_reason`` is ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens),
+    ``"filtered"`` (a content filter declined) or ``"failed"``, and ``error`` says why.
+    ``output_tokens`` count the reasoning too, of which there are ``reasoning_tokens``. ``cached_tokens`` are those of the prompt that did not
     have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
     ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
     on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
@@ -87,6 +90,8 @@ class Reply(NamedTuple):
     model: str = ""
     probabilities: Sequence[float] = ()
     mass: Sequence[float] = ()
+    reasoning: str = ""
+    reasoning_tokens: int = 0
 
 
 class Engine(Protocol):
