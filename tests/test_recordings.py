@@ -22,7 +22,7 @@ def test_every_recorded_store_is_whole_and_answers_the_prompts_of_today(model):
     assert {call.address for call in there(calls.values())} == here
     for address in here:
         store = stored(calls[address])
-        assert store.state() == ([], [], [])
+        assert store.state() == ([], [], [], [])
         assert (store.manifest["model"], store.manifest["engine"]) == (model, calls[address].engine)
         if models.is_calibrant(model):  # the weights are here, too
             assert store.manifest["revision"] == models.revision(paths.MODELS / model)

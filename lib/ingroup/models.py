@@ -190,3 +190,8 @@ def calibrants() -> list[str]:
 def words(text: str) -> list[str]:
     """Lower-case words of a text, letters only: the unit that planted points attach to."""
     return re.findall(r"[a-z]+", text.lower())
+
+
+def reasons(name: str) -> bool:
+    """Whether a model reasons before it answers, as far as its name tells."""
+    return False

@@ -65,7 +65,14 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     MODELS: Annotated[Texts, Field(min_length=1, description="names of models, e.g. calibrant")]
     ENGINE: Literal["", "transformers", "vllm", "openai", "replay"]
     RATING: Literal["", "greedy", "expected"]
-    TEMPERATURE: Temperature
+    TEMPERATURE: Annotated[Literal[""] | Temperature, Field(description="0 to 2, or empty")]
+    REASONING: Annotated[
+        str,
+        Field(
+            pattern=r"^(none|minimal|low|medium|high|[1-9]\d{0,6})?$",
+            description="empty, none, minimal, low, medium, high, or a number of tokens",
+        ),
+    ]
     TOP_P: TopP
     MAX_TOKENS: Count
     N_RESAMPLES: Count

@@ -3,12 +3,18 @@
 import math
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 OK = "ok"
-REFUSED = "refused"
-UNPARSABLE = "unparsable"
+REFUSED = "refused"  # the model or its filter declined
+UNPARSABLE = "unparsable"  # the text holds no answer
+CUT = "cut"  # the reply ended before its answer
+FAILED = "failed"  # the engine gave no text
 
 Rule = Literal["sound", "released"]
 
@@ -77,6 +83,43 @@ def _released(text: str) -> Parsed:
     if numbers and 0 <= numbers[0] <= 100:
         return Parsed(numbers[0], OK)
     return Parsed(math.nan, REFUSED)
+
+
+def final_status(
+    responses: pd.DataFrame, parsed: Sequence[str], unread: Collection[str] = (UNPARSABLE,)
+) -> np.ndarray:
+    """Tell why replies hold no answer, from how they ended and what parsing made of their texts.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        A row a reply, with ``text``, ``finish_reason`` and ``reasoning``, as a store gives them.
+    parsed : sequence of str
+        The status of each text.
+    unread : collection of str
+        The statuses by which parsing says that a text holds no answer.
+
+    Returns
+    -------
+    ndarray of str
+        "failed" for a call without a text; "refused" where a filter declined; "cut" where the
+        reply ended inside its reasoning, or at its limit before an answer; else as parsed. The
+        four are never merged.
+    """
+    ending = responses["finish_reason"].astype(object).to_numpy()
+    text = responses["text"].astype(object).fillna("").str.strip()
+    is_blank = (text == "").to_numpy()
+    has_reasoning = (responses["reasoning"].astype(object) != "").to_numpy()
+    at_limit = ending == "length"
+
+    before_answer = is_blank & (has_reasoning | at_limit)
+    without_answer = at_limit & np.isin(np.asarray(parsed, dtype=object), list(unread))
+
+    status = np.asarray(parsed, dtype=object).copy()
+    status[before_answer | without_answer] = CUT
+    status[ending == "filtered"] = REFUSED
+    status[ending == "failed"] = FAILED
+    return status
 
 
 _NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"

@@ -84,8 +84,8 @@ def kept(folder, replies):
     """Replies as a store gives them back."""
     manifest = {"trials": len(replies), "shard_size": 2, "sampling_choices": ["1", "3", "5"]}
     store = Store(folder, manifest)
-    with store.writing() as (missing, _):
-        for shard in missing:
+    with store.writing() as state:
+        for shard in state.missing:
             store.write(shard, replies[slice(*store.bounds(shard))])
     return store.read()
 

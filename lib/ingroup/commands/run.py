@@ -111,7 +111,7 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
         calls = calls_of(notebook, parameters)
     done = ask(calls, parameters)
     trials = sum(len(call.design) for call in done)
-    failed = sum(len(stored(call).state()[1]) for call in done)
+    failed = sum(len(stored(call).state().failed) for call in done)
     return f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
 
 

@@ -55,6 +55,8 @@ class Call:
         Slashes of a name are made harmless. The same model through two engines has two stores.
         """
         part = f"{self.part}+choices" if self.over_choices else self.part
+        if self.sampling.reasoning:
+            part = f"{part}+reasoning-{self.sampling.reasoning}"
         parts = (self.study, self.source, f"{self.model.strip('/')}@{self.engine}", part)
         return Path(*(part.strip("/").replace("/", "--") for part in parts))
 
@@ -205,11 +207,13 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
             return False
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known)
-    missing, failed, damaged = store.state()
-    for path in damaged if call.engine == STORED else ():  # else it is named when it is asked again
+    state = store.state()
+    for path in (
+        state.damaged if call.engine == STORED else ()
+    ):  # else it is named when it is asked again
         print(f"{path} is damaged", file=sys.stderr)
-    again = failed and call.engine == "openai"  # a server's failed calls are asked again
-    return not (missing or damaged or store.has_journal or again)
+    again = state.failed and call.engine == "openai"  # a server's failed calls are asked again
+    return not (state.missing or state.damaged or state.cut or store.has_journal or again)
 
 
 def stored(call: Call) -> Store:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +12,7 @@ from ingroup.design import Message
 
 STOP, LENGTH, FAILED = "stop", "length", "failed"
 FILTERED = "filtered"  # a content filter declined the prompt or the reply
+REASONING_ROOM = 8_192  # tokens, beside those of the answer
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
@@ -28,8 +29,10 @@ class Sampling:
     """How replies are drawn.
 
     Temperature 0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have
-    no effect; above it every prompt has a seed of its own, from this one. A reply has at most
-    ``max_tokens`` (128 in the released code of Hou et al.).
+    no effect; above it every prompt has a seed of its own, from this one. None sends neither of
+    the three to a server. A reply has at most ``max_tokens`` (128 in the released code of Hou et
+    al.), its reasoning included. ``reasoning`` says how much the model is to think: "" (its own
+    default), an effort ("none" to "high"), or a number of tokens.
 
     With ``choices``, the admissible answers, nothing is drawn: a reply brings the probability of
     each (:mod:`ingroup.inference.choices`). It may consist of several answers, each behind one of
@@ -37,25 +40,35 @@ class Sampling:
     of range.
     """
 
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     top_p: float = 1.0
     max_tokens: int = 128
     seed: int = 0
     choices: tuple[str, ...] = ()
     leads: tuple[str, ...] = ("",)
+    reasoning: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.temperature >= 0 and 0 < self.top_p <= 1 and self.max_tokens >= 1):
+        temperature = self.temperature or 0.0
+        if not (temperature >= 0 and 0 < self.top_p <= 1 and self.max_tokens >= 1):
             raise ValueError(
                 f"sampling needs temperature >= 0, 0 < top_p <= 1 and max_tokens >= 1, found {self}"
             )
 
     def identity(self) -> dict[str, Any]:
         """What of the sampling can change a reply; top_p and seed only if anything is drawn."""
+        thinks = {"reasoning": self.reasoning} if self.reasoning else {}
         if self.choices:
-            return {"choices": list(self.choices), "leads": list(self.leads)}
-        kept = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        return kept | ({"top_p": self.top_p, "seed": self.seed} if self.temperature > 0 else {})
+            return {"choices": list(self.choices), "leads": list(self.leads)} | thinks
+        kept = {"temperature": self.temperature, "max_tokens": self.max_tokens} | thinks
+        if self.draws:
+            kept |= {"top_p": self.top_p, "seed": self.seed}
+        return kept
+
+    @property
+    def draws(self) -> bool:
+        """Whether replies are drawn with a temperature and a seed that are known."""
+        return bool(self.temperature)
 
     def trial_seed(self, prompt: Sequence) -> int:
         """A seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and ``seed``.
@@ -70,11 +83,11 @@ class Sampling:
 class Reply(NamedTuple):
     """One raw reply.
 
-    ``text`` is what the model wrote without special tokens, None where the call failed;
-    ``reasoning`` is what the model thought before its answer, "" without any; it is never parsed.
-    ``finish_reason`` is ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens),
-    ``"filtered"`` (a content filter declined) or ``"failed"``, and ``error`` says why.
-    ``output_tokens`` count the reasoning too, of which there are ``reasoning_tokens``. ``cached_tokens`` are those of the prompt that did not
+    ``text`` is the answer without special tokens, None where the call failed. ``reasoning`` is what
+    the model thought before its answer, "" without any; it is never parsed. ``finish_reason`` is
+    ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens), ``"filtered"`` (a content filter
+    declined) or ``"failed"``, and ``error`` says why. ``output_tokens`` count the reasoning too, of
+    which there are ``reasoning_tokens``. ``cached_tokens`` are those of the prompt that did not
     have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
     ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
     on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
@@ -116,6 +129,32 @@ class Engine(Protocol):
         """Give back what the engine holds; it may be asked again and then takes it anew."""
 
 
+def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> Sampling:
+    """The sampling of free text by a run's parameters, for one of its models.
+
+    An answer may have ``MAX_TOKENS``; where the model reasons it may think for as many more as
+    ``REASONING`` says, or `REASONING_ROOM`. ``usual`` holds what replaces the parameters of the
+    same name. An empty ``TEMPERATURE`` is not sent, whatever the study's usual one is.
+    """
+    effort = parameters["REASONING"]
+    room = 0
+    if effort.isdigit():
+        room = int(effort)
+    elif effort != "none" and (effort or models.reasons(model)):
+        room = REASONING_ROOM
+
+    drawn = {"temperature": parameters["TEMPERATURE"], "top_p": parameters.get("TOP_P", 1.0)}
+    drawn |= usual
+    if parameters["TEMPERATURE"] == "":
+        drawn["temperature"] = None
+    return Sampling(
+        **drawn,
+        max_tokens=parameters["MAX_TOKENS"] + room,
+        seed=parameters["SEED"],
+        reasoning=effort,
+    )
+
+
 def find_model(name: str) -> str:
     """What a loader takes for a name: a folder, made where a package carries it, or the hub's."""
     if models.folder(name) is None and name in models.carried():
@@ -129,7 +168,7 @@ def find_model(name: str) -> str:
 def make_engine(
     name: str, model: str, *, batch_size: int = 64, system: str = "keep", bos: str = "template",
     dtype: str = "auto", gpus: int = 1, engine_workers: int = 1, ray_address: str = "",
-    base_url: str = "", in_flight: int = 16, recordings: str = "",
+    base_url: str = "", in_flight: int = 16, recordings: str = "", reasoning: str = "",
 ) -> Engine:  # fmt: skip
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
@@ -141,6 +180,7 @@ def make_engine(
     """
     if engine_workers > 1 or ray_address:
         alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
+        alike["reasoning"] = reasoning
         from ingroup.inference.cluster import Cluster  # which imports this module
 
         one = partial(make_engine, name, model, gpus=gpus, **alike)
@@ -148,11 +188,11 @@ def make_engine(
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 
-        return TransformersEngine(find_model(model), batch_size, system, bos, dtype)
+        return TransformersEngine(find_model(model), batch_size, system, bos, dtype, reasoning)
     if name == "vllm":
         from ingroup.inference.vllm_engine import VLLMEngine
 
-        return VLLMEngine(find_model(model), system, bos, gpus, dtype)
+        return VLLMEngine(find_model(model), system, bos, gpus, dtype, reasoning)
     if name == "openai":
         from ingroup.inference.openai_engine import OpenAIEngine
 

@@ -37,19 +37,24 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     The store, from :func:`open_store`, is held alone while anything is asked. Trials whose call
-    failed in an earlier run are asked again where the engine says that this may help. Standard
+    failed in an earlier run are asked again where the engine says that this may help; replies that
+    were cut are asked again where the sampling now allows more tokens. Standard
     error says how many calls failed and why, behind ``title``, as the progress bar. EngineError
     where the engine gives up (the store keeps what it has); StoreError where another run is writing
     to this store, or the disk is full or read-only.
     """
-    missing, failed, damaged = store.state()
-    if missing or damaged or store.has_journal or (failed and engine.asks_again):
-        for path in damaged:
+    state = store.state()
+    repeats = state.cut or (state.failed and engine.asks_again)
+    if state.missing or state.damaged or store.has_journal or repeats:
+        for path in state.damaged:
             print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
-        with store.writing() as (missing, failed):
+        with store.writing() as state:
+            missing = state.missing
             new = [range(*store.bounds(shard)) for shard in missing]
-            starts = range(0, len(failed), store.shard_size) if engine.asks_again else ()
-            again = [failed[start : start + store.shard_size] for start in starts]
+            failed = state.failed if engine.asks_again else []
+            repeated = sorted([*failed, *state.cut])
+            starts = range(0, len(repeated), store.shard_size)
+            again = [repeated[start : start + store.shard_size] for start in starts]
             done = store.trials - sum(map(len, [*new, *again]))
             there = done + len(store.journal().kept)
             with tqdm(

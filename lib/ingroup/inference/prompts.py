@@ -3,8 +3,10 @@
 import hashlib
 import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from ingroup.design import Design, Message
 from ingroup.inference.engine import EngineError
+from ingroup.inference.reasoning import closing, opens
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -45,13 +48,22 @@ class Prompter:
     text and lets the tokenizer add its special tokens once more, as the released script of Hou et
     al. did: models with a BOS token then get it twice. EngineError without a chat template, where
     it does not end, or where "keep" meets one that refuses or drops the system turn.
+
+    ``reasoning`` says how much a model is to think, where its template has a switch for it: "none"
+    turns it off, any other value but "" turns it on, and is the effort if the template asks for
+    one. A template without a switch is used as it is, and standard error says so.
+    ``opens_reasoning`` tells whether a rendered chat ends inside the reasoning, ``answer_prefix``
+    what follows a rendered chat before an answer that is scored: it ends the reasoning.
     """
 
     def __init__(
         self, tokenizer: "PreTrainedTokenizerBase", system: SystemRole = "keep",
-        bos: Bos = "template",
+        bos: Bos = "template", reasoning: str = "",
     ):  # fmt: skip
         self.tokenizer, self.system, self.bos = tokenizer, system, bos
+        self.opens_reasoning = False
+        self.answer_prefix = ""
+        self._switches: dict[str, str | bool] = {}
         if system == "plain":
             return
         if tokenizer.chat_template is None:
@@ -59,13 +71,36 @@ class Prompter:
                 f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
                 "needed (its name often ends in -Instruct or -it)"
             )
+        if reasoning:
+            self._switches = self._reasoning_switches(reasoning)
         parts = [turn["content"] for turn in _PROBE]
-        whole = any(all(part in text for part in parts) for text in self._probed())
+        texts = self._probed()
+        if texts:
+            self.opens_reasoning = opens(texts[-1])
+            self.answer_prefix = closing(texts[-1])
+        whole = any(all(part in text for part in parts) for text in texts)
         if system == "keep" and not whole:
             raise EngineError(
                 f"the chat template of {tokenizer.name_or_path} has no system role; set "
                 "SYSTEM=fold to put the persona before the task in the user turn"
             )
+
+    def _reasoning_switches(self, reasoning: str) -> dict[str, str | bool]:
+        """The arguments of the template that say how much to think, or none and a line."""
+        template = str(self.tokenizer.chat_template)
+        switches: dict[str, str | bool] = {}
+        if "enable_thinking" in template:
+            switches["enable_thinking"] = reasoning != "none"
+        if "reasoning_effort" in template and reasoning in ("low", "medium", "high"):
+            switches["reasoning_effort"] = reasoning
+
+        if not switches:
+            print(
+                f"REASONING={reasoning} is left out for {Path(self.tokenizer.name_or_path).name}: "
+                "its chat template has no such switch",
+                file=sys.stderr,
+            )
+        return switches
 
     def _probed(self) -> list[str]:
         """The probe with and without its system turn, as far as the template takes them.
@@ -107,14 +142,18 @@ class Prompter:
         if self.system == "plain":
             return ["\n".join(turn["content"] for turn in chat) for chat in conversations]
         return self.tokenizer.apply_chat_template(
-            list(conversations), add_generation_prompt=True, tokenize=False
+            list(conversations), add_generation_prompt=True, tokenize=False, **self._switches
         )
 
     def identity(self) -> dict[str, str]:
         """What of the rendering can change a reply."""
         used = "" if self.system == "plain" else str(self.tokenizer.chat_template)
         template = hashlib.sha256(used.encode()).hexdigest()
-        return {"chat_template": template[:16], "system": self.system, "bos": self.bos}
+        about = {"chat_template": template[:16], "system": self.system, "bos": self.bos}
+        switches = {name: str(value) for name, value in self._switches.items()}
+        if self.answer_prefix:
+            switches["answer_prefix"] = self.answer_prefix
+        return about | switches
 
 
 def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int], int]]:

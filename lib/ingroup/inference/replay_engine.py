@@ -16,6 +16,7 @@ import pandas as pd
 
 from ingroup.design import Message
 from ingroup.inference.engine import FAILED, LENGTH, NO_CHOICES, STOP, EngineError, Reply, Sampling
+from ingroup.inference.reasoning import apart
 from ingroup.tables import at, read_json, read_table, wrong
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
@@ -73,7 +74,7 @@ class ReplayEngine:
         self.round, self._rounds = 1, set()
         for recording in _recorded(self._files):
             keys += _key(recording.prompt, recording.round)
-            codes.append(replies.setdefault(recording.reply, len(replies)))
+            codes.append(replies.setdefault(apart(recording.reply), len(replies)))
             self._rounds.add(recording.round)
         if not codes:
             raise EngineError(f"{self.path} holds no recording")
@@ -218,7 +219,15 @@ def _logged(file: Path) -> Iterator[Recording]:
                 continue
             turns = takewhile(lambda message: message.role != "assistant", sample.messages)
             said, cut = sample.output, sample.output.stop_reason in ("max_tokens", "model_length")
-            reply = Reply(said.completion, LENGTH if cut else STOP, model=said.model)
+            thoughts = [
+                part.reasoning for part in said.message.content_list if part.type == "reasoning"
+            ]
+            reply = Reply(
+                said.completion,
+                LENGTH if cut else STOP,
+                model=said.model,
+                reasoning="\n".join(thoughts),
+            )
             where, prompt = f"{file}, sample {sample.id}", _prompt(*(turn.text for turn in turns))
             yield Recording(where, prompt, reply, sample.epoch)
     except (BadZipFile, KeyError, ValueError) as error:

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ingroup.inference.engine import FAILED, Reply
+from ingroup.inference.engine import FAILED, LENGTH, Reply
+from ingroup.inference.reasoning import separate
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
@@ -36,6 +37,10 @@ SCHEMA = pa.schema(
         # Three digits, half the room: of 37 million answers over 101 choices, 7 GB.
         ("probabilities", pa.list_(pa.float16())),
         ("mass", pa.list_(pa.float16())),
+        ("reasoning", TEXT),
+        ("reasoning_tokens", pa.int32()),
+        # The limit under which a reply was written: one that was cut is asked again with a higher.
+        ("max_tokens", pa.int32()),
     ]
 )
 
@@ -53,10 +58,13 @@ class StoreError(RuntimeError):
     """A store cannot be used for this run; the message says why and what to do."""
 
 
-def write(path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply]) -> None:
+def write(
+    path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
+) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    rows = zip(trials, replies, strict=True)
-    rows = [{"trial": trial, **reply._asdict()} for trial, reply in rows]
+    limit = {"max_tokens": max_tokens}
+    pairs = zip(trials, replies, strict=True)
+    rows = [{"trial": trial, **reply._asdict(), **limit} for trial, reply in pairs]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
@@ -84,7 +92,9 @@ def read(
 
     That is where a byte is not as it was written (checked by flipping every single bit of a shard),
     or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
-    shard, or some of them if it need not be ``whole``. StoreError where it cannot be read.
+    shard, or some of them if it need not be ``whole``. The text of a file from before reasoning was
+    stored apart is split here (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0.
+    StoreError where it cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -93,13 +103,33 @@ def read(
     if content != _sealed(content):
         return None
     file = pq.ParquetFile(pa.BufferReader(content))
-    table = file.read(list(columns))
+    table = _read_columns(file, columns)
     held = table["trial"].to_numpy()
     sound = len(held) == len(trials) if whole else len(held) > 0
     sound = sound and held[0] in trials and held[-1] in trials and (np.diff(held) > 0).all()
     if not (sound and _bound(path, manifest).items() <= file.schema_arrow.metadata.items()):
         return None
     return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
+
+
+def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
+    """The columns of a file; those that it is too old to have are made of its texts."""
+    held = file.schema_arrow.names
+    if "reasoning" in held:
+        return file.read(list(columns))
+
+    table = file.read([name for name in columns if name in held])
+    nothing = pa.array(np.zeros(len(table), dtype=np.int32))
+    made = {"reasoning_tokens": nothing, "max_tokens": nothing}
+    if {"text", "reasoning"} & set(columns):
+        texts = file.read(["text"])["text"].to_pandas().astype(object)
+        pairs = [
+            (None, "") if text is None else separate(text) for text in texts.replace(np.nan, None)
+        ]
+        made["text"] = pa.array([answer for answer, _ in pairs], pa.string()).dictionary_encode()
+        made["reasoning"] = pa.array([thought for _, thought in pairs]).dictionary_encode()
+    arrays = [made[name] if name in made else table[name] for name in columns]
+    return pa.Table.from_arrays(arrays, names=list(columns))
 
 
 def latest(tables: Sequence[pa.Table]) -> pa.Table:
@@ -162,11 +192,14 @@ class Journal:
 
     The ``file`` is made at the first reply, and gone once every reply stands in a shard. A line is
     a digest over ``manifest`` (a hash) and what follows, then the trial with its reply as JSON; one
-    that was torn or changed is passed over: its trial is asked again. A failed call is not kept.
+    that was torn or changed is passed over: its trial is asked again. A failed call is not kept,
+    nor is a reply that was cut at fewer than ``max_tokens``.
     """
 
-    def __init__(self, file: Path, manifest: str):
-        self.file, self._manifest = file, manifest.encode()
+    def __init__(self, file: Path, manifest: str, max_tokens: int = 0):
+        self.file = file
+        self._manifest = manifest.encode()
+        self._max_tokens = max_tokens
         self.kept: dict[int, Reply] = {}
         self._stream, self._synced = None, 0.0
         for line in file.read_bytes().split(b"\n") if file.exists() else ():
@@ -174,6 +207,9 @@ class Journal:
             if digest == self._digest(text):
                 values = json.loads(text)
                 trial = values.pop("trial")
+                limit = values.pop("max_tokens", max_tokens)
+                if values["finish_reason"] == LENGTH and limit < max_tokens:
+                    continue
                 lists = {name: tuple(values[name]) for name in ("probabilities", "mass")}
                 self.kept[trial] = Reply(**values | lists)
 
@@ -205,7 +241,8 @@ class Journal:
             self.file.unlink(missing_ok=True)
 
     def _line(self, trial: int, reply: Reply) -> bytes:
-        text = json.dumps({"trial": trial, **reply._asdict()}).encode()
+        limit = {"max_tokens": self._max_tokens}
+        text = json.dumps({"trial": trial, **reply._asdict(), **limit}).encode()
         return self._digest(text) + b" " + text + b"\n"
 
     def _digest(self, text: bytes) -> bytes:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
-from ingroup.inference.engine import FAILED, Reply
+from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.shards import SCHEMA, Journal, StoreError
 
 JOURNAL = "journal.jsonl"
@@ -42,15 +42,27 @@ def read_manifest(file: Path) -> dict[str, Any]:
         raise StoreError(f"{file} cannot be read as JSON; move its folder away") from error
 
 
+class State(NamedTuple):
+    """What a store lacks: shards, trials of the other shards, and files."""
+
+    missing: list[int]  # shards that were not asked, or are damaged
+    failed: list[int]  # trials whose call failed
+    cut: list[int]  # trials whose reply was cut at fewer tokens than it may have now
+    damaged: list[Path]  # files that do not hold what was written
+
+
 class Store:
     """The responses of one model to one design; nothing is written before :meth:`writing`.
 
     The ``manifest`` holds everything that can change a response, and ``trials`` and ``shard_size``.
-    StoreError where the folder holds answers to something else, or shards of another format.
+    A manifest with more ``sampling_max_tokens`` than the folder's is the same: only replies that
+    were cut can differ, and those are asked again. StoreError where the folder holds answers to
+    something else, or shards of another format.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any]):
         self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
+        self.max_tokens = manifest.get("sampling_max_tokens") or 0
         self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
         self._agree()
 
@@ -65,6 +77,8 @@ class Store:
         for name in sorted(there.keys() | self.manifest.keys()):
             old, new = there.get(name), self.manifest.get(name)
             if old == new:
+                continue
+            if name == "sampling_max_tokens" and old and new and old < new:
                 continue
             if name == "prompts":
                 raise StoreError(
@@ -89,8 +103,8 @@ class Store:
         return hashlib.sha256(self._text).hexdigest()
 
     @contextmanager
-    def writing(self) -> Iterator[tuple[list[int], list[int]]]:
-        """Hold the store alone, write its manifest, clear it up, and see what is missing or failed.
+    def writing(self) -> Iterator[State]:
+        """Hold the store alone, write its manifest, clear it up, and see what it lacks.
 
         What killed runs left half written is removed; a damaged file is moved aside as
         ``*.damaged``, so that its trials are asked again. StoreError, at once, where another run or
@@ -110,17 +124,17 @@ class Store:
         with held:
             if not self._agree():  # a manifest that no answer follows yet is replaced
                 shards.replace(self.folder / "manifest.json", self._text)
-            missing, failed, damaged = self.state()
+            state = self.state()
             try:
                 for leftover in self.folder.glob(".*.tmp"):
                     leftover.unlink()
-                for path in damaged:
+                for path in state.damaged:
                     os.replace(path, path.with_name(f"{path.name}.damaged"))
                 with TemporaryFile(dir=self.folder, prefix=".", suffix=".tmp") as probe:
                     probe.write(bytes(_ROOM))
             except OSError as error:
                 raise shards.unwritable(self.folder, error) from error
-            yield missing, failed
+            yield state
 
     @property
     def has_journal(self) -> bool:
@@ -130,7 +144,7 @@ class Store:
 
     def journal(self) -> Journal:
         """Finished calls that no shard holds yet, inside :meth:`writing`."""
-        return Journal(self.folder / JOURNAL, self._hash)
+        return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
 
     @property
     def shards(self) -> int:
@@ -176,21 +190,27 @@ class Store:
             there = found and self.path(shard) not in damaged
             yield shard, shards.latest(found) if there else None, damaged
 
-    def state(self) -> tuple[list[int], list[int], list[Path]]:
-        """What this store lacks; reads every file and changes none.
-
-        Shards that were not asked or are damaged, trials of the others whose call failed, and files
-        that do not hold what was written.
-        """
-        missing, failed, damaged = [], [], []
-        for shard, table, files in self.tables(range(self.shards), ["trial", "finish_reason"]):
-            damaged += files
+    def state(self) -> State:
+        """What this store lacks; reads every file and changes none."""
+        state = State([], [], [], [])
+        first_limit = self.manifest.get("sampling_max_tokens") or 0
+        columns = ["trial", "finish_reason", "max_tokens"]
+        for shard, table, files in self.tables(range(self.shards), columns):
+            state.damaged.extend(files)
             if table is None:
-                missing.append(shard)
-            else:
-                again = pc.equal(table["finish_reason"], FAILED)
-                failed += table["trial"].filter(again).to_pylist()
-        return missing, failed, damaged
+                state.missing.append(shard)
+                continue
+
+            trials = table["trial"]
+            endings = table["finish_reason"]
+            failed = pc.equal(endings, FAILED)
+            state.failed.extend(trials.filter(failed).to_pylist())
+
+            # A shard from before the column was there has the limit of the manifest.
+            limits = pc.max_element_wise(table["max_tokens"], first_limit)
+            cut = pc.and_(pc.equal(endings, LENGTH), pc.less(limits, self.max_tokens))
+            state.cut.extend(trials.filter(cut).to_pylist())
+        return state
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
@@ -203,12 +223,13 @@ class Store:
             raise StoreError(f"shard {shard} takes {len(trials)} replies, found {len(replies)}")
         if self.path(shard).exists():
             raise StoreError(f"{self.path(shard)} is there already; answers are never overwritten")
-        shards.write(self.path(shard), self._hash, trials, replies)
+        shards.write(self.path(shard), self._hash, trials, replies, self.max_tokens)
 
     def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Write what ascending trials that had failed were answered when they were asked again.
+        """Write what ascending trials were answered when they were asked again.
 
-        Each of their shards gets one more supplement, unless all of its trials failed again.
+        They had failed or were cut. Each of their shards gets one more supplement, unless all of
+        its trials failed.
         """
         files = self.files()
         pairs = zip(trials, replies, strict=True)
@@ -217,7 +238,7 @@ class Store:
             if any(reply.finish_reason != FAILED for reply in answers):
                 number = 1 + int(_NAME.fullmatch(files[shard][-1].name)[2] or 0)
                 name = f"{self.path(shard).stem}.again-{number}.parquet"
-                shards.write(self.folder / name, self._hash, asked, answers)
+                shards.write(self.folder / name, self._hash, asked, answers, self.max_tokens)
 
     def read(
         self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()

@@ -30,7 +30,7 @@ class TransformersEngine(LocalEngine):
 
     def __init__(
         self, model: str, batch_size: int = 64, system: SystemRole = "keep",
-        bos: Bos = "template", dtype: str = "auto",
+        bos: Bos = "template", dtype: str = "auto", reasoning: str = "",
     ):  # fmt: skip
         self.batch_size = batch_size
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,7 +38,7 @@ class TransformersEngine(LocalEngine):
         self.dtype = own if dtype == "auto" else dtype
         about = {"engine": "transformers", "engine_version": transformers.__version__}
         about["dtype"] = self.dtype
-        super().__init__(model, system, bos, about)
+        super().__init__(model, system, bos, about, reasoning)
         self.tokenizer.padding_side = "left"
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
@@ -121,7 +121,7 @@ class TransformersEngine(LocalEngine):
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
-        draw = [Draw(prompts, sampling, self.device)] if sampling.temperature > 0 else []
+        draw = [Draw(prompts, sampling, self.device)] if sampling.draws else []
         output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
@@ -131,7 +131,7 @@ class TransformersEngine(LocalEngine):
             logits_processor=LogitsProcessorList(draw),
         )
         written = output[:, ids.shape[1] :].tolist()
-        return list(map(self._reply, prompts, written, _cached(prompts, shared)))
+        return list(map(self._ended, prompts, written, _cached(prompts, shared)))
 
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
@@ -193,11 +193,11 @@ class TransformersEngine(LocalEngine):
         mass = free.exp().sum(dim=-1).tolist()
         return list(map(weighed, tree.probabilities(found), mass, _cached(prompts, shared)))
 
-    def _reply(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
+    def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
+        """The reply up to its first end token, without the padding behind it."""
         ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
         length = ends[0] + 1 if ends else len(ids)
-        text, ended = self._reply_text(tuple(ids[:length])), STOP if ends else LENGTH
-        return Reply(text, ended, len(prompt), cached, length)
+        return self._reply(ids[:length], STOP if ends else LENGTH, len(prompt), cached)
 
     def close(self) -> None:
         """Give the memory of the weights back."""

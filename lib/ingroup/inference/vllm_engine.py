@@ -39,7 +39,7 @@ class VLLMEngine(LocalEngine):
 
     def __init__(
         self, model: str, system: SystemRole = "keep", bos: Bos = "template",
-        tensor_parallel_size: int = 1, dtype: str = "auto",
+        tensor_parallel_size: int = 1, dtype: str = "auto", reasoning: str = "",
     ):  # fmt: skip
         # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
@@ -49,7 +49,7 @@ class VLLMEngine(LocalEngine):
         self._dtype = "float32" if self.on_cpu and dtype == "auto" else dtype
         about = {"engine": "vllm", "engine_version": self.vllm.__version__}
         about |= {"dtype": self._dtype, "tensor_parallel_size": str(tensor_parallel_size)}
-        super().__init__(model, system, bos, about)
+        super().__init__(model, system, bos, about, reasoning)
 
     @cached_property
     def llm(self) -> "LLM":
@@ -80,7 +80,7 @@ class VLLMEngine(LocalEngine):
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         """One reply a prompt (token ids), in order; EngineError where vLLM cannot start."""
-        if self.on_cpu and sampling.temperature > 0 and sampling.seed != self._seed:
+        if self.on_cpu and sampling.draws and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
             self._seed = sampling.seed
         return super().complete(prompts, sampling)
@@ -91,15 +91,15 @@ class VLLMEngine(LocalEngine):
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
         drawn = partial(
             self.vllm.SamplingParams,
-            temperature=sampling.temperature,
+            temperature=sampling.temperature or 0.0,
             top_p=sampling.top_p,
             max_tokens=sampling.max_tokens,
             detokenize=False,
         )
-        seeded = sampling.temperature > 0 and not self.on_cpu
+        seeded = sampling.draws and not self.on_cpu
         seeds = (sampling.trial_seed(ids) for ids in prompts)
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
-        return list(map(self._reply, self._generate(prompts, how)))
+        return list(map(self._ended, self._generate(prompts, how)))
 
     def _weighed(self, prompts: Prompts, tree: Tree) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
@@ -134,19 +134,14 @@ class VLLMEngine(LocalEngine):
             self.close()
             raise
 
-    def _reply(self, output: "RequestOutput") -> Reply:
+    def _ended(self, output: "RequestOutput") -> Reply:
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         if error := _broken(output):
             return Reply(None, FAILED, prompt_tokens, error=error)
-        return Reply(
-            # Decoded here as in the transformers engine: same tokens, same text.
-            text=self._reply_text(tuple(written.token_ids)),
-            finish_reason=written.finish_reason,
-            prompt_tokens=prompt_tokens,
-            cached_tokens=output.num_cached_tokens or 0,
-            output_tokens=len(written.token_ids),
-        )
+        # Decoded as in the transformers engine: same tokens, same text.
+        cached = output.num_cached_tokens or 0
+        return self._reply(written.token_ids, written.finish_reason, prompt_tokens, cached)
 
     def close(self) -> None:
         """Give the memory of weights and cache back; the next question loads the model again."""

@@ -21,6 +21,7 @@ from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
+from ingroup.inference.reasoning import apart, is_mark
 
 
 def make(name: str) -> Path:
@@ -167,13 +168,41 @@ class LocalEngine(ABC):
 
     asks_again = False
 
-    def __init__(self, model: str, system: SystemRole, bos: Bos, about: dict[str, str]):
+    def __init__(
+        self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], reasoning: str = ""
+    ):
         self.weights, self.about = Weights(model), about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
-        self.prompter = Prompter(self.tokenizer, system, bos)
+        self.prompter = Prompter(self.tokenizer, system, bos, reasoning)
         kept = lru_cache(1 << 16)  # most replies come many times
-        self._reply_text = kept(partial(self.tokenizer.decode, skip_special_tokens=True))
+        self._decoded = kept(self._decode)
         self._spelt = kept(partial(self.tokenizer.encode, add_special_tokens=False))
+
+    def _decode(self, ids: tuple[int, ...]) -> str:
+        """The text of a reply without special tokens, but for those that mark reasoning."""
+        if not self._marks:
+            return self.tokenizer.decode(ids, skip_special_tokens=True)
+        text = self.tokenizer.decode(ids, skip_special_tokens=False)
+        for token in self._other_special_tokens:
+            text = text.replace(token, "")
+        return text
+
+    @cached_property
+    def _marks(self) -> list[str]:
+        """Special tokens that mark reasoning, as in the harmony format."""
+        return [token for token in self.tokenizer.all_special_tokens if is_mark(token)]
+
+    @cached_property
+    def _other_special_tokens(self) -> list[str]:
+        return [token for token in self.tokenizer.all_special_tokens if not is_mark(token)]
+
+    def _reply(
+        self, ids: Sequence[int], finish_reason: str, prompt_tokens: int, cached_tokens: int
+    ) -> Reply:
+        """A reply that the model wrote freely, its reasoning apart from its answer."""
+        text = self._decoded(tuple(ids))
+        reply = Reply(text, finish_reason, prompt_tokens, cached_tokens, len(ids))
+        return apart(reply, self.prompter.opens_reasoning)
 
     def identity(self) -> dict[str, str]:
         """``about``, the model with its commit or hash, and how a chat is rendered."""
@@ -216,6 +245,9 @@ class LocalEngine(ABC):
     def _chosen(self, prompts: Prompts, sampling: Sampling, **how: Any) -> list[Reply]:
         """Replies over choices, behind each lead, given those before; ``how`` is `_weighed`'s."""
         replies = [Reply("", STOP)] * len(prompts)
+        # An answer inside the reasoning would be no answer.
+        answer_prefix = self._spelt(self.prompter.answer_prefix)
+        prompts = [ids + answer_prefix for ids in prompts]
         for lead in sampling.leads:
             tree = self._tree(sampling.choices, lead)
             depth = max(len(place.path) for place in tree.places)

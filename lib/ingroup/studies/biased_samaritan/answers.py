@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected
-from ingroup.parsing import Rule, parse_rating
+from ingroup.parsing import OK, Rule, final_status, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
 
@@ -15,7 +15,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
     ``rating`` (in points of the scale, NaN without one) and ``status`` ("ok", "refused",
-    "unparsable", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating`. Over choices
+    "unparsable", "cut", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating` and
+    settled by :func:`ingroup.parsing.final_status`. Over choices
     the rating is the mean of the distribution, the reply its most probable number. StoreError where
     there are no answers to these prompts.
     """
@@ -23,12 +24,11 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     texts = table.text.astype(object).where(table.text.notna(), None)
     read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
     parsed = pd.DataFrame([read[text] for text in texts], columns=["rating", "status"])
-    failed = table.finish_reason == "failed"
+    status = final_status(table, parsed.status)
+    rating = parsed.rating.where(status == OK)
     if call.over_choices:
-        parsed["rating"] = expected(table, call.sampling.choices)[0]
-    return pd.DataFrame(block.factors["prompt"]).assign(
-        reply=texts, rating=parsed.rating, status=parsed.status.mask(failed, "failed")
-    )
+        rating = expected(table, call.sampling.choices)[0]
+    return pd.DataFrame(block.factors["prompt"]).assign(reply=texts, rating=rating, status=status)
 
 
 def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:

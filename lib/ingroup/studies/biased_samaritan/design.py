@@ -13,6 +13,7 @@ from ingroup import models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.inference.engine import free_sampling
 from ingroup.parameters import Count, MinusOne, Temperature, TopP, readable
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
@@ -28,7 +29,9 @@ class Parameters(shared.Parameters):
     LATINO: bool
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
     RUNS: Count
-    TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
+    TEMPERATURE: Annotated[
+        Literal[""] | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+    ]
     TOP_P: Annotated[MinusOne | TopP, Field(description="above 0 and at most 1, or -1")]
     UNIT: Literal["scenario", "prompt"]
     BRITTLENESS: Literal["sample", "population"]
@@ -92,9 +95,13 @@ def trials(
 def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     """Temperature and top_p as given, else those of Table 5, else 1 (not in the table)."""
     printed = published.sampling("biased_samaritan", model)
-    given = {name: parameters[name.upper()] for name in printed}
-    drawn = {name: float(x if x >= 0 else printed[name]) for name, x in given.items()}
-    return Sampling(**drawn, max_tokens=parameters["MAX_TOKENS"], seed=parameters["SEED"])
+    drawn = {name: parameters[name.upper()] for name in printed}
+    for name, given in drawn.items():
+        if given == -1:
+            drawn[name] = printed[name]
+    if drawn["temperature"] == "":
+        del drawn["temperature"]
+    return free_sampling(parameters, model, **{name: float(x) for name, x in drawn.items()})
 
 
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
@@ -108,7 +115,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
     first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
     tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
-    numbers = Sampling(choices=tuple(map(str, range(scale.low, scale.high + 1))))
+    choices = tuple(map(str, range(scale.low, scale.high + 1)))
+    numbers = Sampling(choices=choices, reasoning=p["REASONING"])
     how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
     for few, told in ((False, table), (True, table[table.scenario.isin(first)])):
         source = f"{Path(p['SCENARIOS']).stem}-{told.scenario.nunique()}"

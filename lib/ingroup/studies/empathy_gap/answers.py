@@ -13,12 +13,11 @@ import pandas as pd
 
 from ingroup.inference import Call, parts, stored
 from ingroup.inference.choices import expected
-from ingroup.inference.engine import FAILED
-from ingroup.parsing import OK, REFUSED, UNPARSABLE, Rule, parse_rating
+from ingroup.parsing import CUT, FAILED, OK, REFUSED, UNPARSABLE, Rule, final_status, parse_rating
 from ingroup.studies.empathy_gap import stimuli
 
 MISSING = "missing"  # the trial was never answered
-STATUSES = (OK, REFUSED, UNPARSABLE, FAILED, MISSING)
+STATUSES = (OK, REFUSED, UNPARSABLE, CUT, FAILED, MISSING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Ratings:
 
     @property
     def counts(self) -> pd.Series:
-        """Number of trials of each of the five statuses; they sum to ``values.size``."""
+        """Number of trials of each of the six statuses; they sum to ``values.size``."""
         numbers = np.bincount(self.status.ravel(), minlength=len(STATUSES))
         return pd.Series(numbers, STATUSES, name="trials")
 
@@ -55,7 +54,7 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
         status = np.where(np.isnan(values), STATUSES.index(FAILED), STATUSES.index(OK))
         return Ratings(values, status.astype(np.int8))
     scale = stimuli.setting(call.labels["setting"])
-    read = parts(store, columns=["text"])
+    read = parts(store, columns=["text", "reasoning"])
     return from_parts(read, block.shape, scale.low, scale.high, rule)
 
 
@@ -66,9 +65,9 @@ def from_parts(
     """Parse the responses of one block, of `shape` (perceivers, experiencers, events), into arrays.
 
     `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),
-    ``text`` (str, or categorical of str; null where the call failed) and ``finish_reason``. Parts
-    and rows stand in any order; a trial without a row is "missing". The others are those of
-    :func:`ingroup.parsing.parse_rating`; under "released" a value may be 0 to 100 whatever the
+    ``text`` (str, or categorical of str; null where the call failed), ``reasoning`` and
+    ``finish_reason``. Parts and rows stand in any order; a trial without a row is "missing". The
+    others are those of :func:`ingroup.parsing.final_status`; under "released" a value may be 0 to 100 whatever the
     scale. Checked against a loop over rows.
     """
     values = np.full(prod(shape), np.nan)
@@ -76,10 +75,12 @@ def from_parts(
     read = cache(lambda text: parse_rating(text, low, high, rule))
     for responses in tables:
         codes, texts = pd.factorize(responses["text"])
-        # A failed call has the code -1, which looks up the last place.
+        # A failed call has no text: the code -1 looks up the last place.
         value_of, status_of = zip(*map(read, texts), (np.nan, FAILED), strict=True)
-        codes = np.where(responses["finish_reason"] == FAILED, -1, codes)
+        parsed = np.array(status_of, dtype=object)[codes]
+        settled = final_status(responses, parsed)
+
         trial = responses["trial"].to_numpy()
-        values[trial] = np.array(value_of)[codes]
-        status[trial] = np.array([*map(STATUSES.index, status_of)])[codes]
+        values[trial] = np.where(settled == OK, np.array(value_of)[codes], np.nan)
+        status[trial] = pd.Categorical(settled, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))

@@ -6,7 +6,6 @@ allows, which is what a prefix cache saves.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -17,7 +16,7 @@ from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, Sampling, stored, there
-from ingroup.inference.engine import FAILED, LENGTH
+from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parameters import Count, Texts, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
@@ -127,12 +126,11 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     p = parameters
     events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
     about = ("empathy_gap", f"{Path(p['CORPUS']).stem}-{len(events)}")
-    freely = Sampling(temperature=0.0, max_tokens=128)  # appendix B; length as released
     found, written = [], True
     if p["REWRITER"] and events.third_person_text.isna().any():
         labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
         who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
-        writing = replace(freely, max_tokens=tokens)
+        writing = Sampling(temperature=0.0, max_tokens=tokens)
         writer = Call(*about, *who, f"rewrite-{tokens}", design, writing, labels)
         replies = stored(writer).read() if there([writer]) else None
         written = replies is not None and not (replies.finish_reason == FAILED).any()
@@ -152,8 +150,9 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         for (name, category), design in designs.items():
             first, scale = name == names[0], stimuli.setting(name)
             numbers = tuple(map(str, range(scale.low, scale.high + 1)))
-            ways = [Sampling(choices=numbers)] if model.over_choices else []
-            ways += [freely] if first or not ways else []
+            scored = Sampling(choices=numbers, reasoning=p["REASONING"])
+            ways = [scored] if model.over_choices else []
+            ways += [free_sampling(p, model.name)] if first or not ways else []
             part = f"{name}-{'-'.join(category.lower().split())}"
             labels = {"setting": name, "category": category}
             settled = written or shows[name] != "third_person_text"

@@ -12,12 +12,10 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import probabilities
-from ingroup.inference.engine import FAILED, LENGTH
-from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, Rule
+from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, Rule, final_status
 from ingroup.studies.giebench import stimuli
 
 NO_VERDICT = "no verdict"
-CUT = "cut"
 SEVERAL = "several verdicts"
 CHANCES = ["p_right", "p_2", "p_3", "p_4"]
 
@@ -34,8 +32,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
 
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
-    ``letter`` and ``status`` by :func:`parse_verdict`, "failed", or "cut" (MAX_TOKENS came before a
-    verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
+    ``letter`` ("" unless the status is "ok") and ``status`` by :func:`parse_verdict` and
+    :func:`ingroup.parsing.final_status`, ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
     over choices (else NaN) ``p_right``, ``p_2``, ``p_3``, ``p_4``: the probability of the right
     answer and of those behind it, the first after the last.
     """
@@ -43,14 +41,16 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
     if call.over_choices:
         chances = probabilities(table, call.sampling.choices)[:, 0]
-    for asked, reply, p in zip(block.factors["asked"], table.itertuples(), chances, strict=True):
-        item, verdict = stimuli.rotate(asked.question, asked.shift), parse_verdict(reply.text, rule)
-        ended = {FAILED: "failed", LENGTH: CUT if verdict.status == NO_VERDICT else verdict.status}
-        status = ended.get(reply.finish_reason, verdict.status)
+    verdicts = [parse_verdict(text, rule) for text in table.text]
+    statuses = final_status(table, [v.status for v in verdicts], unread=[NO_VERDICT])
+    told = block.factors["asked"], table.itertuples(), chances, verdicts, statuses
+    for asked, reply, p, verdict, status in zip(*told, strict=True):
+        item = stimuli.rotate(asked.question, asked.shift)
+        letter = verdict.letter if status == OK else ""
         what = asked.prompt, item.category, item.key, asked.shift, item.correct
         whose = item.identity, asked.identity or item.identity
         turned = np.roll(p, -stimuli.LETTERS.index(item.correct))
-        rows.append((call.model, *what, verdict.letter, status, *whose, reply.text, *turned))
+        rows.append((call.model, *what, letter, status, *whose, reply.text, *turned))
     columns = "model prompt category key shift correct letter status identity told reply"
     return pd.DataFrame(rows, columns=[*columns.split(), *CHANCES])
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ import pandas as pd
 
 from ingroup import models
 from ingroup.design import Block, Design, filled
-from ingroup.inference import Call, Sampling
-from ingroup.inference.engine import FAILED, LENGTH
+from ingroup.inference import Call
+from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parsing import one_line
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError, at, check, once, read_table, wrong
@@ -45,11 +46,11 @@ def calls(
 
     The :func:`writer` is asked, or the first of ``MODELS`` where there is none.
     """
-    names = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")
-    *sampling, seed = (parameters[name] for name in names)
+    seed = parameters["SEED"]
     first = models.split(parameters["MODELS"][0], parameters["ENGINE"])
     model, engine = writer(parameters) or first
-    if sampling[0] <= 0:
+    sampling = free_sampling(parameters, model)
+    if sampling.temperature == 0:
         raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
     template = stimuli.templates()[prompt]
 
@@ -61,7 +62,7 @@ def calls(
     return [
         Call(
             "giebench", "construction", model, engine, f"{part}-{draw}", design,
-            Sampling(*sampling, draw), options={"system": "fold"},  # no prompt has a system turn
+            replace(sampling, seed=draw), options={"system": "fold"},  # no prompt has a system turn
         )
         for draw in range(seed * draws, (seed + 1) * draws)
     ]  # fmt: skip
@@ -193,7 +194,7 @@ def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
         parsed = parse(row.text if isinstance(row.text, str) else "")
         if row.finish_reason == FAILED:
             parsed = parsed._replace(missing=f"the call failed ({row.error})")
-        elif row.finish_reason == LENGTH and parse is parse_dialog:
+        elif row.finish_reason == LENGTH and (parse is parse_dialog or not row.text):
             parsed = parsed._replace(missing="the reply was cut off; a larger MAX_TOKENS helps")
         read.append(parsed)
     return read

@@ -12,6 +12,7 @@ from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.inference.engine import free_sampling
 from ingroup.parameters import readable
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.construction import read_topics
@@ -113,14 +114,13 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
     for q in ("COT", "ID") if len(pairs) else ():
         asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
-    freely = Sampling(*(parameters[n] for n in ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "SEED")))
-    verdicts = Sampling(choices=VERDICTS)
+    verdicts = Sampling(choices=VERDICTS, reasoning=parameters["REASONING"])
     return [
         Call(
             "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
             options={"system": "plain" if plain else "fold"},  # no prompt has a system turn
         )
         for model in models.asked(parameters)
-        for sampling in ([verdicts] if model.over_choices else []) + [freely]
+        for sampling in ([verdicts] if model.over_choices else []) + [free_sampling(parameters, model.name)]
         for plan, (part, design) in asked.items()
     ]  # fmt: skip

@@ -7,7 +7,8 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected, probabilities
-from ingroup.parsing import Rule
+from ingroup.inference.engine import FILTERED
+from ingroup.parsing import Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
@@ -28,8 +29,10 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     means = [None] * len(table)
     if call.over_choices:
         means = expected(table, call.sampling.choices, len(call.sampling.leads)).to_numpy()
-    told = block.factors["inquiry"], table.text, table.finish_reason, means
-    for asked, text, end, mean in zip(*told, strict=True):
+    filtered = table.finish_reason == FILTERED
+    texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer
+    told = block.factors["inquiry"], texts, means
+    for asked, text, mean in zip(*told, strict=True):
         about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
         words, n = about.words, about.n_keywords
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
@@ -39,11 +42,16 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
             rated = parse_ratings(text, words, rule)
         if n:
             listed = parse_keywords(text, n)
-        status = "failed" if end == "failed" else rated.status or listed.status
+        status = rated.status or listed.status
         told = asked.group, asked.prompt.split("/")[1], asked.part, text, status, rated.values
         rows.append((call.model, *call.labels.values(), *told, *listed))
     columns = "group prompt part reply status values keywords reasons list"
-    return pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
+    replies = pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
+
+    has_list = replies["list"] != ""
+    replies["status"] = final_status(table, replies["status"])
+    replies["list"] = np.where(has_list, final_status(table, replies["list"]), "")
+    return replies
 
 
 def weighed(call: Call) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from ingroup import dictionary, models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
+from ingroup.inference.engine import free_sampling
 from ingroup.parameters import Count, CountOrNone, MinusOne, Temperature, Texts, readable
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
@@ -36,7 +37,9 @@ class Parameters(shared.Parameters):
     FORM: Literal["released", "grammatical"]
     WORDING: Literal["paper", "released"]
     CALLS: Literal["together", "separate"]
-    TEMPERATURE: Annotated[MinusOne | Temperature, Field(description="0 to 2, or -1")]
+    TEMPERATURE: Annotated[
+        Literal[""] | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+    ]
     INCOMPLETE: Literal["drop", "mean"]
     CLUSTERS: Count
     CLUSTER_SEED: CountOrNone
@@ -109,9 +112,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     source = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups"
     found = []
     for model in models.asked(p):
-        temperature = p["TEMPERATURE"]
-        if temperature < 0:  # appendix A
-            temperature = published.sampling("stereomap", model.name)["temperature"]
+        drawn = {}
+        if p["TEMPERATURE"] == -1:  # appendix A
+            drawn["temperature"] = published.sampling("stereomap", model.name)["temperature"]
+        free = free_sampling(p, model.name, **drawn)
         at = "stereomap", source, model.name, model.engine
         for number, ((version, ablation), (groups, prompts)) in enumerate(asked.items()):
             name = "-".join([version, *ablation.replace("/", "").split(), *named])
@@ -122,12 +126,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                     same = [*same]
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
                     design = trials(groups, same, ablation, how[0], "together", how[2])
-                    sampling = over_choices(words)
+                    sampling = replace(over_choices(words), reasoning=p["REASONING"])
                     found.append(Call(*at, part, design, sampling, labels | {"round": 1}))
             design = trials(groups, prompts, ablation, *how)
             for turn in range(1, rounds + 1):
                 seed = p["SEED"] + 1000 * turn + number
-                sampling = Sampling(temperature, p["TOP_P"], p["MAX_TOKENS"], seed)
+                sampling = replace(free, seed=seed)
                 part = f"{name}-round{turn}"
                 found.append(Call(*at, part, design, sampling, labels | {"round": turn}))
     return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
