@@ -214,7 +214,7 @@ def test_a_model_that_looks_back_less_far_than_a_prompt_is_refused(chats, copy, 
 
 def test_an_end_token_that_is_written_counts_and_has_no_text(engine):
     end = engine.tokenizer.eos_token_id
-    assert engine._reply([1], [end, 5], 0) == Reply("", "stop", 1, 0, 1)
+    assert engine._ended([1], [end, 5], 0) == Reply("", "stop", 1, 0, 1)
 
 
 @pytest.mark.parametrize("temperature", [0, 1.5])

@@ -74,12 +74,13 @@ class ReplayEngine:
         self.round, self._rounds = 1, set()
         for recording in _recorded(self._files):
             keys += _key(recording.prompt, recording.round)
-            codes.append(replies.setdefault(apart(recording.reply), len(replies)))
+            codes.append(replies.setdefault(recording.reply, len(replies)))
             self._rounds.add(recording.round)
         if not codes:
             raise EngineError(f"{self.path} holds no recording")
         unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
-        self._order, self._replies = np.argsort(unsorted, kind="stable"), list(replies)
+        self._order = np.argsort(unsorted, kind="stable")
+        self._replies = [apart(reply) for reply in replies]
         self._keys, self._used = unsorted[self._order], np.zeros(len(codes), dtype=bool)
 
     def turn_to(self, number: int) -> bool:

@@ -11,7 +11,8 @@ from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
 
 ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "RATING": "", "RUNS": 2,
          "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
-         "TOP_P": -1.0, "MAX_TOKENS": 128, "SEED": 7, "REQUEST": "sample"}  # fmt: skip
+         "TOP_P": -1.0, "MAX_TOKENS": 128, "REASONING": "", "SEED": 7,
+         "REQUEST": "sample"}  # fmt: skip
 
 
 TOLD = stimuli.load_scenarios()

@@ -43,7 +43,7 @@ def rated(request, tmp_path, monkeypatch):
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: rater())
     parameters = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "RUNS": 2, "LATINO": False}
     parameters |= {"SCENARIOS": str(tmp_path / "twelve.csv"), "CROSSING": request.param}
-    parameters |= {"TEMPERATURE": -1.0, "TOP_P": -1.0, "MAX_TOKENS": 8, "SEED": 0}
+    parameters |= {"TEMPERATURE": -1.0, "TOP_P": -1.0, "MAX_TOKENS": 8, "REASONING": "", "SEED": 0}
     parameters |= {"REQUEST": "sample"}
     asked = ask(design.calls(parameters), parameters)
     return request.param, {one.key[1:]: load(one) for one in asked}

@@ -23,6 +23,7 @@ def table(texts, trial, failed=()):
     """Responses in the order of `texts`; the positions in `failed` are calls that failed."""
     reason = ["failed" if i in failed else "stop" for i in range(len(texts))]
     told = pd.DataFrame({"trial": list(trial), "text": texts, "finish_reason": reason})
+    told["reasoning"] = ""
     return told.astype({"trial": int})
 
 
@@ -101,7 +102,7 @@ def test_ratings_over_choices_are_means_of_the_stored_distributions(tmp_path, mo
         assert found.values.shape == (6, 6, 2)
         np.testing.assert_array_equal(found.values.ravel()[:5], [5, 6, NAN, 4, 4])
         assert found.counts.to_dict() == {
-            "ok": 71, "refused": 0, "unparsable": 0, "failed": 1, "missing": 0
+            "ok": 71, "refused": 0, "unparsable": 0, "cut": 0, "failed": 1, "missing": 0
         }  # fmt: skip
     (tmp_path / one.address / "part-00000.parquet").unlink()
     assert there([one]) == []

@@ -102,7 +102,8 @@ def test_without_the_first_person_what_was_written_is_rewritten(events):
 CONTROL = next(one.name for one in models.registry().names.values() if one.control)
 GIVEN = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
-    "SETTINGS": [], "CATEGORIES": [], "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
+    "SETTINGS": [], "CATEGORIES": [], "REASONING": "", "TEMPERATURE": 0.0, "MAX_TOKENS": 128,
+    "SEED": 0, "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
 }  # fmt: skip
 
 

@@ -147,7 +147,8 @@ ASKED = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
     "REWRITER": "", "REWRITE_TOKENS": 9,
     "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
-    "EXCLUSION": "listwise", "RATING": "",
+    "EXCLUSION": "listwise", "RATING": "", "REASONING": "", "TEMPERATURE": 0.0,
+    "MAX_TOKENS": 128, "SEED": 0,
 }  # fmt: skip
 
 

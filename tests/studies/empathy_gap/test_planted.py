@@ -104,7 +104,11 @@ def answered(engine, category):
     block = replace(block, factors={**block.factors, **both})
     chats = [trial.messages for trial in Design([block])]
     replies = engine.answer(chats, Sampling(max_tokens=12))
-    table = pd.DataFrame(replies)[["text", "finish_reason"]].rename_axis("trial").reset_index()
+    table = (
+        pd.DataFrame(replies)[["text", "finish_reason", "reasoning"]]
+        .rename_axis("trial")
+        .reset_index()
+    )
     found = answers.from_parts([table], block.shape, 0, 100)
     return block, found, statistics.same_group(people.group[1:])
 

@@ -199,7 +199,7 @@ def test_long_hostile_replies_are_read_too():
 
 PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": True}
-PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "REASONING": "", "SEED": 0}
 
 
 class Judge(Toy):

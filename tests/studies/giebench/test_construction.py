@@ -26,7 +26,7 @@ from ingroup.tables import InputError
 
 P, N, O = "positive", "negative", "offensive"  # noqa: E741
 PARAMETERS = {"MODELS": ["calibrant", "m"], "ENGINE": "openai", "TEMPERATURE": 1.0, "TOP_P": 1.0}
-PARAMETERS |= {"MAX_TOKENS": 1024, "SEED": 5}
+PARAMETERS |= {"MAX_TOKENS": 1024, "REASONING": "", "SEED": 5}
 
 
 def sheet(*rows: tuple[str, ...]) -> pd.DataFrame:

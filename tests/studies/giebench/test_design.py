@@ -12,7 +12,14 @@ from ingroup.studies.giebench.design import mismatched, trials
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
 PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
 PARAMETERS |= {"QUESTIONS": "sample", "ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.0}
-PARAMETERS |= {"TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0, "WORDING": "straight", "TEMPLATE": "chat"}
+PARAMETERS |= {
+    "TOP_P": 1.0,
+    "MAX_TOKENS": 9,
+    "REASONING": "",
+    "SEED": 0,
+    "WORDING": "straight",
+    "TEMPLATE": "chat",
+}
 
 
 def test_a_rotated_design_begins_with_the_items_as_they_are():

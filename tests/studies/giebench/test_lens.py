@@ -102,7 +102,14 @@ class Says(Toy):
 
 RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
 RUN |= {"ORDER": "given", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": False}
-RUN |= {"PARSING": "sound", "TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "SEED": 0}
+RUN |= {
+    "PARSING": "sound",
+    "TEMPERATURE": 0.0,
+    "TOP_P": 1.0,
+    "MAX_TOKENS": 9,
+    "REASONING": "",
+    "SEED": 0,
+}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimu
 MODEL = "gpt-4-turbo"
 PARAMETERS = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
-PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "SEED": 0}
+PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "REASONING": "", "SEED": 0}
 PARAMETERS |= {"WORDING": "straight", "TEMPLATE": "chat"}
 # What the released regular expression makes of a reply; several are no verdict by the sound rule.
 SAID = {"I take [[{}]].": "{}", "[[{}]] or [[D]]": "{}", "[[E]]": "E", "None.": "", "[[a]]": ""}

@@ -11,7 +11,7 @@ ASKED = {
     "MODELS": ["small"], "ENGINE": "", "RATING": "expected", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 2, "ABLATION_ROUNDS": 0, "FORM": "released",
     "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
-    "MAX_TOKENS": 400, "SEED": 0,
+    "MAX_TOKENS": 400, "REASONING": "", "SEED": 0,
     "INCOMPLETE": "drop", "PARSING": "sound", "CLUSTERS": 2, "ALPHA": 0.05,
 }  # fmt: skip
 NUMBERS = np.arange(1, 6)

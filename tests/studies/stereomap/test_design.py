@@ -9,7 +9,7 @@ ASKED = {
     "MODELS": ["calibrant"], "ENGINE": "", "RATING": "", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 3, "ABLATION_ROUNDS": 2, "FORM": "released",
     "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
-    "MAX_TOKENS": 800, "SEED": 7,
+    "MAX_TOKENS": 800, "REASONING": "", "SEED": 7,
 }  # fmt: skip
 
 

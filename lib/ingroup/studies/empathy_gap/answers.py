@@ -67,8 +67,8 @@ def from_parts(
     `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),
     ``text`` (str, or categorical of str; null where the call failed), ``reasoning`` and
     ``finish_reason``. Parts and rows stand in any order; a trial without a row is "missing". The
-    others are those of :func:`ingroup.parsing.final_status`; under "released" a value may be 0 to 100 whatever the
-    scale. Checked against a loop over rows.
+    others are those of :func:`ingroup.parsing.final_status`; under "released" a value may be 0 to
+    100 whatever the scale. Checked against a loop over rows.
     """
     values = np.full(prod(shape), np.nan)
     status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)

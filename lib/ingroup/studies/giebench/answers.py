@@ -33,7 +33,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
     ``letter`` ("" unless the status is "ok") and ``status`` by :func:`parse_verdict` and
-    :func:`ingroup.parsing.final_status`, ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
+    :func:`ingroup.parsing.final_status`, ``identity`` (whose item it is), ``told`` (who stands in
+    the prompt) and ``reply``;
     over choices (else NaN) ``p_right``, ``p_2``, ``p_3``, ``p_4``: the probability of the right
     answer and of those behind it, the first after the last.
     """

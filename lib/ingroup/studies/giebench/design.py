@@ -115,12 +115,15 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     for q in ("COT", "ID") if len(pairs) else ():
         asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
     verdicts = Sampling(choices=VERDICTS, reasoning=parameters["REASONING"])
-    return [
-        Call(
-            "giebench", source, model.name, model.engine, part, design, sampling, {"plan": plan},
-            options={"system": "plain" if plain else "fold"},  # no prompt has a system turn
-        )
-        for model in models.asked(parameters)
-        for sampling in ([verdicts] if model.over_choices else []) + [free_sampling(parameters, model.name)]
-        for plan, (part, design) in asked.items()
-    ]  # fmt: skip
+    options = {"system": "plain" if plain else "fold"}  # no prompt has a system turn
+    found = []
+    for model in models.asked(parameters):
+        at = "giebench", source, model.name, model.engine
+        samplings = [free_sampling(parameters, model.name)]
+        if model.over_choices:
+            samplings.insert(0, verdicts)
+        for sampling in samplings:
+            for plan, (part, design) in asked.items():
+                labels = {"plan": plan}
+                found.append(Call(*at, part, design, sampling, labels, options=options))
+    return found
