@@ -72,7 +72,7 @@ def test_it_ends_with_what_a_server_cost(server):
     )
     shared_budget.cache_clear()
     assert run.answer("30_giebench", given()).splitlines()[-1] == (
-        "this run took 0 prompt tokens and 0 reply tokens, and cost 0.0000; all that is stored "
+        "this run took 0 prompt tokens and 0 reply tokens, and cost 0.00; all that is stored "
         "cost 1.33"
     )
 

@@ -30,7 +30,7 @@ def test_prices_are_per_million_tokens():
     assert prices({"PRICE_IN": None}) == (0.0, 0.0)
     assert Prices(0.0, 1.0).are_given
     assert not Prices().are_given
-    assert [money(amount) for amount in (0.01234, 1234.567)] == ["0.0123", "1,234.57"]
+    assert [money(amount) for amount in (0.0, 0.01234, 1234.567)] == ["0.00", "0.0123", "1,234.57"]
 
 
 def test_tokens_are_estimated_from_characters():
@@ -79,13 +79,21 @@ def test_the_servers_counts_replace_the_estimate():
     assert budget.most(CHAT, SAMPLING) == pytest.approx((300 * 1.0 + 50 * 2.0) / 1e6)
 
 
+def test_reasoning_that_max_tokens_does_not_bound_is_expected_again():
+    budget = Budget(100 * MOST, PRICES)
+    budget.pay(Reply("1", "stop", 100, 0, 175, reasoning_tokens=170), CHAT, SAMPLING)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((100 * 1.0 + 175 * 2.0) / 1e6)
+    budget.pay(Reply("1", "stop", 100, 0, 5), CHAT, SAMPLING)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((100 * 1.0 + 175 * 2.0) / 1e6)
+
+
 def test_replies_without_counts_are_taken_for_the_most():
     budget = Budget(3.5 * MOST, PRICES)
     budget.pay(Reply(None, "failed", error="no answer"), CHAT, SAMPLING)
     budget.pay(Reply("1", "stop"), CHAT, SAMPLING)
     assert (budget.spent, budget.uncounted) == (0.0, 2)
     assert budget.affordable([CHAT] * 30, SAMPLING) == 1
-    assert budget.bill() == "0.0000 (and up to 0.0004 for 2 replies without token counts)"
+    assert budget.bill() == "0.00 (and up to 0.0004 for 2 replies without token counts)"
 
 
 def test_a_limit_needs_both_prices():

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ingroup import models, paths
 from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
-from ingroup.inference.engine import Sampling, make_engine
+from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
 from ingroup.models import STORED
@@ -179,8 +179,8 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     One engine a model, where something is missing, with the options that the ``parameters`` name.
     Returns the answered calls: those of the engine "stored" that are not here, and rounds without
     recordings, are left out and named. EngineError where an engine cannot start or gives up; the
-    stores keep what they have. It is LimitReached where a further call could pass the COST_LIMIT of
-    this run; InputError where there is one without prices. StoreError where all are left out, a
+    stores keep what they have, also where a further call could pass the run's COST_LIMIT.
+    InputError where that is given without prices. StoreError where all are left out, a
     store answers something else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
@@ -207,7 +207,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                     fill(call.design, engine, store, call.sampling, call.title, budget)
                 except LimitReached as reached:
                     whole = money(cost_stored(calls, parameters))
-                    raise LimitReached(
+                    raise EngineError(
                         f"{reached}; {kept(calls):,} replies are stored, which cost {whole} in all "
                         "runs, and the same command with a higher COST_LIMIT goes on"
                     ) from reached

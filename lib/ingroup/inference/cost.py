@@ -41,8 +41,8 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
 
 
 def money(amount: float) -> str:
-    """An amount as text: two decimals, and four below 1."""
-    decimals = 2 if amount >= 1 else 4
+    """An amount as text: two decimals, and four where it is below 1 and not 0."""
+    decimals = 4 if 0 < amount < 1 else 2
     return f"{amount:,.{decimals}f}"
 
 
@@ -81,16 +81,21 @@ class Budget:
         self.uncounted = 0  # replies without token counts
         self.prompt_tokens = 0
         self.output_tokens = 0
+        # What the replies of this run show; at first an estimate and the limit that is sent.
         self._tokens_a_character = 1 / CHARACTERS
+        self._share_of_max_tokens = 1.0
         self._has_learnt = False
 
     def most(self, chat: Sequence[Message], sampling: Sampling) -> float:
         """The most that one trial can cost: its estimated prompt, and replies of full length.
 
         The prompt has as many tokens a character as any earlier prompt of this run, at least 1/4.
+        A server may not count reasoning against ``max_tokens``: replies are as long as the longest
+        so far where that was longer.
         """
-        prompt = math.ceil(characters(chat) * self._tokens_a_character)
-        return self.prices.cost(prompt * len(sampling.leads), most_output(sampling))
+        prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
+        output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
+        return self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
 
     def affordable(self, chats: Sequence[Sequence[Message]], sampling: Sampling) -> int:
         """How many chats, from the first, can be asked at once without passing the limit.
@@ -150,6 +155,8 @@ class Budget:
         self._has_learnt = True
         asked = max(1, characters(chat)) * len(sampling.leads)
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)
+        share = reply.output_tokens / most_output(sampling)
+        self._share_of_max_tokens = max(self._share_of_max_tokens, share)
 
 
 @cache

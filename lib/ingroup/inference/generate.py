@@ -15,6 +15,7 @@ from ingroup.design import Design, Message
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
+from ingroup.inference.shards import Journal
 from ingroup.inference.store import Store, parts
 
 SHARD_SIZE = 4096
@@ -113,33 +114,32 @@ def _each(
     """Each reply is kept as it comes, and nothing that is kept is asked again."""
     journal = store.journal()
     for place, numbers in enumerate(todo):
-        rest = [number for number in numbers if number not in journal.kept]
         found = dict(journal.kept)
+        rest = [number for number in numbers if number not in found]
 
-        # Calls in flight count at their most: a slice is as large as the limit allows then.
+        # Calls in flight count at their most: as many are asked at once as the limit then allows.
         while rest:
             chats = [design[number].messages for number in rest]
-            size = budget.affordable(chats, sampling)
-            slice_ = rest[:size]
-            asked = chats[:size]
-
-            def keep(
-                index: int,
-                reply: Reply,
-                numbers: Sequence[int] = slice_,
-                chats: Sequence[Sequence[Message]] = asked,
-            ) -> None:
-                journal.add(numbers[index], reply)
-                budget.pay(reply, chats[index], sampling)
-                progress.update()
-
-            replies = engine.answer_each(asked, sampling, keep)
-            found |= dict(zip(slice_, replies, strict=True))
-            rest = rest[size:]
+            allowed = budget.affordable(chats, sampling)
+            asked = rest[:allowed]
+            keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
+            replies = engine.answer_each(chats[:allowed], sampling, keep)
+            found |= dict(zip(asked, replies, strict=True))
+            rest = rest[allowed:]
 
         yield place, [found[number] for number in numbers]
         journal.drop(numbers)  # whoever took them has written them
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
+
+
+def _keep(
+    journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
+    chats: Sequence[Sequence[Message]], place: int, reply: Reply,
+) -> None:  # fmt: skip
+    """Keep the reply to the chat at a place, and pay for it."""
+    journal.add(asked[place], reply)
+    budget.pay(reply, chats[place], sampling)
+    progress.update()
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
