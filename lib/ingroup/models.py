@@ -20,6 +20,7 @@ from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
+SERVERS = ("inspect", "openai")  # engines that ask a server, whose replies have a price
 # A version's tail, which may fall away: -latest, -preview, -002, -2024-08-06, -20241022, -0613.
 _TAIL = r"-(latest|preview|00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4})$"
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.

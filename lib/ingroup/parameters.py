@@ -92,6 +92,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     IN_FLIGHT: Count
     PRICE_IN: Price
     PRICE_OUT: Price
+    COST_LIMIT: Price
     RECORDINGS: str
     RUN: str
 

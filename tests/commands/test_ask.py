@@ -4,14 +4,18 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import run
-from ingroup.inference import call, there
-from toy import Toy
+from ingroup.commands.parameters import calls_of, merged
+from ingroup.inference import EngineError, Reply, call, kept, there
+from ingroup.inference.cost import shared_budget
+from ingroup.tables import InputError
+from toy import Server, Toy
 
 GIVEN = ["--ask", "30_giebench", "--set", "MODELS=calibrant", "--set", "MISMATCH=false"]
 
 
 @pytest.fixture
 def engines(tmp_path, only_real_recordings, monkeypatch):
+    shared_budget.cache_clear()  # each test is a run of its own
     made = []
 
     def make(*named, **_):
@@ -26,7 +30,10 @@ def engines(tmp_path, only_real_recordings, monkeypatch):
 def test_a_study_is_asked_once_without_its_notebook(engines, capsys):
     assert run.main(GIVEN) == 0
     assert engines == [("transformers", "calibrant")]
-    assert capsys.readouterr().out == "948 of 948 prompts are answered and stored, 0 failed\n"
+    assert capsys.readouterr().out == (
+        "948 of 948 prompts are answered and stored, 0 failed\n"
+        "this run took 9,480 prompt tokens and 948 reply tokens\n"
+    )
     stored = [file.parent.name for file in paths.RESPONSES.rglob("part-00000.parquet")]
     assert sorted(stored) == ["COT-rotate", "ID-rotate", "Raw-rotate+uncued"]
 
@@ -35,7 +42,80 @@ def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
     toy = Toy(lambda chat, again, before: None if before < 100 else "[[A]]")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: toy)
     assert run.main(GIVEN) == 0
-    assert capsys.readouterr().out == "848 of 948 prompts are answered and stored, 100 failed\n"
+    said = capsys.readouterr().out.splitlines()[0]
+    assert said == "848 of 948 prompts are answered and stored, 100 failed"
+
+
+# ---- what a server's replies cost ----------------------------------------------------------------
+
+
+@pytest.fixture
+def server(engines, monkeypatch):
+    """Each reply took 200 prompt tokens and 100 reply tokens."""
+    made = Server(lambda *_: Reply("[[A]]", "stop", 200, 0, 100), asks_again=True, engine="openai")
+    monkeypatch.setattr(call, "make_engine", lambda *_, **__: made)
+    return made
+
+
+def given(**more):
+    """The parameters of a run that asks 948 prompts of a server, at 2 and 10 for a million."""
+    typed = {"MODELS": "m@openai", "MISMATCH": "false", "MAX_TOKENS": "100"}
+    typed |= {"PRICE_IN": "2", "PRICE_OUT": "10"}
+    return merged("30_giebench", "demo", typed) | more
+
+
+def test_it_ends_with_what_a_server_cost(server):
+    """One prompt costs 0.0014; a second run of the same asks nothing, and costs nothing."""
+    assert run.answer("30_giebench", given()).splitlines()[-1] == (
+        "this run took 189,600 prompt tokens and 94,800 reply tokens, and cost 1.33; all that is "
+        "stored cost 1.33"
+    )
+    shared_budget.cache_clear()
+    assert run.answer("30_giebench", given()).splitlines()[-1] == (
+        "this run took 0 prompt tokens and 0 reply tokens, and cost 0.00; all that is stored "
+        "cost 1.33"
+    )
+
+
+def test_without_prices_the_line_says_so(server):
+    assert run.answer("30_giebench", given(PRICE_IN=0.0, PRICE_OUT=0.0)).splitlines()[-1] == (
+        "this run took 189,600 prompt tokens and 94,800 reply tokens; prices not given: set "
+        "PRICE_IN and PRICE_OUT (per million tokens)"
+    )
+
+
+def test_a_limit_stops_a_run_over_all_its_calls_and_a_higher_one_goes_on(server):
+    """Of 1.3272 that the whole run costs; stored replies of the first are not counted again."""
+    first = given(COST_LIMIT=1.0)
+    with pytest.raises(EngineError) as caught:
+        run.answer("30_giebench", first)
+    stored = kept(calls_of("30_giebench", first))
+    assert stored == sum(server.batches) == server.asked["all"]
+    cost = stored * 0.0014
+    assert 1.0 - 2 * 0.0014 < cost <= 1.0
+    said = str(caught.value)
+    assert said.startswith(f"COST_LIMIT=1 stops this run: {cost:.4f} spent, and a further call ")
+    assert said.endswith(
+        f"; {stored:,} replies are stored, which cost {cost:.4f} in all runs, and the same command "
+        "with a higher COST_LIMIT goes on"
+    )
+
+    last = run.answer("30_giebench", given(COST_LIMIT=1.2)).splitlines()[-1]
+    assert server.asked["all"] == 948
+    assert last.endswith(f"cost {(948 - stored) * 0.0014:.4f}; all that is stored cost 1.33")
+
+
+def test_a_limit_without_prices_starts_nothing(server, monkeypatch, capsys):
+    unpriced = given(COST_LIMIT=5.0, PRICE_IN=0.0)
+    with pytest.raises(InputError, match="COST_LIMIT needs the prices of a million tokens: set "):
+        run.answer("30_giebench", unpriced)
+    monkeypatch.setattr(run, "parameters_of", lambda *_: unpriced)
+    assert run.main([*GIVEN, "--check"]) == 2
+    assert capsys.readouterr().err.startswith("COST_LIMIT needs the prices of a million tokens")
+    assert server.asked["all"] == 0
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("more", [["--ask"], []])

@@ -17,6 +17,7 @@ from ingroup import paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
+from ingroup.inference.cost import Characters
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.studies.biased_samaritan import lens as biased_samaritan
 from ingroup.studies.biased_samaritan.answers import cubes, load
@@ -261,6 +262,98 @@ def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
     assert not paths.RAW.exists()
 
 
+# ---- what a server costs -------------------------------------------------------------------------
+
+
+def bill(**given):
+    """A plan of one setting: the parts of each of its lines on servers, and its whole text."""
+    text = plan.plan({NOTEBOOK: parameters(SETTINGS="P0,S0,T0", **given)})
+    lines = text.split("\n\n")[2].split("\n")
+    return [re.split(" {2,}", line.strip()) for line in lines], text
+
+
+def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
+    """A word is a token here, and every trial is counted."""
+    monkeypatch.setattr(plan, "load_counter", lambda model: Words())
+    monkeypatch.setattr(plan, "SAMPLE", 10_000)
+    given = {"SETTINGS": "P0,S0,T0", "MODELS": "m@openai"}
+    (call,) = calls_of(NOTEBOOK, parameters(**given))
+    words = sum(map(len, Words().batch([trial.messages for trial in call.design])))
+    replies = 5_808 * call.sampling.max_tokens
+    price = (words * 250 + replies * 1000) / 1e6
+    (head, line, (said,)), _ = bill(MODELS="m@openai", PRICE_IN="250", PRICE_OUT="1000")
+    assert head == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
+    assert line == [
+        "m", "5,808", f"{words:,}", f"at most {replies:,}", f"at most {price:,.2f}",
+        f"at most {price / 2:,.2f}",
+    ]  # fmt: skip
+    assert said == "The price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it."
+
+
+def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
+    monkeypatch.setattr(plan, "SAMPLE", 10_000)
+    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@openai"))
+    tokens = 0
+    for trial in call.design:
+        tokens += math.ceil(sum(len(turn["content"]) for turn in trial.messages) / 4)
+    (_, line, (said,)), text = bill(MODELS="m@openai")
+    assert line[2] == f"{tokens:,}"
+    assert line[4:] == ["unknown", "unknown"]
+    assert said == "The price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
+    estimated = "Prompt tokens of m are estimated from 4 characters a token: its tokenizer is not"
+    assert estimated in text
+
+
+def test_a_servers_own_tokenizer_is_taken_where_it_is_here(prompter, monkeypatch, tmp_path):
+    """In a folder of ours, or in the hub's cache under the name that the registry has for it."""
+    plan.load_counter.cache_clear()
+    monkeypatch.setattr(plan, "try_to_load_from_cache", lambda *_: None)
+    assert isinstance(plan.load_counter("llama-3-8b"), Characters)
+    assert isinstance(plan.load_counter("gpt-4o"), Characters)
+    chat = [{"role": "system", "content": "Hello"}, {"role": "user", "content": "there"}]
+    assert plan.load_counter("calibrant").batch([chat]) == prompter.batch([chat])
+
+    def cached(hub_id, name):
+        found = paths.MODELS / "calibrant" / name
+        return str(found) if hub_id == "Qwen/Qwen1.5-4B-Chat" else None
+
+    plan.load_counter.cache_clear()
+    monkeypatch.setattr(plan, "try_to_load_from_cache", cached)
+    assert plan.load_counter("provider/qwen-1.5-4b").batch([chat]) == prompter.batch([chat])
+    assert isinstance(plan.load_counter("qwen-1.5-7b"), Characters)
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    monkeypatch.setattr(plan, "try_to_load_from_cache", lambda _, name: str(tmp_path / name))
+    assert isinstance(plan.load_counter("qwen-1.5-14b"), Characters)  # it cannot be loaded
+    plan.load_counter.cache_clear()
+
+
+def test_several_servers_have_one_total_and_what_is_stored_costs_nothing(monkeypatch):
+    monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
+    given = {"MODELS": "m@openai;n@openai;calibrant", "PRICE_IN": "2", "PRICE_OUT": "10"}
+    first, *_ = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", **given))
+    store = open_store(first.folder, first.design, Toy(None, engine="openai"), first.sampling, 1000)
+    with store.writing():
+        store.write(0, [Reply("50", "stop")] * 1000)
+    (_, m, n, whole, _), _ = bill(**given)
+    assert (m[0], m[1], n[0], n[1]) == ("m", "4,808", "n", "5,808")
+    assert whole[:2] == ["all servers", "10,616"]
+    counts = [[int(re.sub(r"\D", "", cell)) for cell in row[2:4]] for row in (m, n, whole)]
+    assert counts[0][0] + counts[1][0] == pytest.approx(counts[2][0], abs=1)
+    assert counts[0][1] + counts[1][1] == counts[2][1]
+    prices = [float(row[4].removeprefix("at most ")) for row in (m, n, whole)]
+    assert prices[2] == pytest.approx((counts[2][0] * 2 + counts[2][1] * 10) / 1e6, abs=0.01)
+    assert prices[0] + prices[1] == pytest.approx(prices[2], abs=0.011)
+
+
+def test_a_limit_without_prices_is_one_sentence(monkeypatch, capsys):
+    limited = parameters(MODELS="m@openai") | {"COST_LIMIT": 5.0}
+    monkeypatch.setattr(plan, "parameters_of", lambda *_, **__: limited)
+    assert plan.main(ONE) == 2
+    out, sentence = capsys.readouterr()
+    assert out == ""
+    assert sentence.startswith("COST_LIMIT needs the prices of a million tokens: set PRICE_IN and ")
+
+
 # ---- text --------------------------------------------------------------------------------------
 
 
@@ -324,7 +417,6 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"ENGINE": "openai", "MODELS": "m"}, "with ENGINE=openai the server makes the tokens."),
         ({"ENGINE": "replay", "RECORDINGS": "."}, "with ENGINE=replay no model is asked."),
         ({"MODELS": "no/body"}, "the model 'no/body' cannot be loaded, and there is .*"),
     ],

@@ -52,6 +52,16 @@ class Toy:
         pass
 
 
+class Server(Toy):
+    """A toy that gives each reply as it comes, as an engine does whose replies cost money."""
+
+    def answer_each(self, conversations, sampling, keep):
+        replies = self.answer(conversations, sampling)
+        for place, reply in enumerate(replies):
+            keep(place, reply)
+        return replies
+
+
 def run(plan, folder, engine, shard_size=50, sampling=SAMPLING):
     store = open_store(folder, plan, engine, sampling, shard_size)
     fill(plan, engine, store, sampling)

@@ -111,6 +111,17 @@ def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
     assert usage(named, 0, 0, "m").another_model[0] == 2
 
 
+def test_reasoning_tokens_are_told_and_are_part_of_the_output(responses):
+    """Stores that were filled before replies had reasoning lack the column."""
+    old = usage(responses.drop(columns="reasoning_tokens", errors="ignore"), 2.5, 10, "m")
+    assert old.reasoning_tokens[0] == 0
+    new = usage(responses.assign(reasoning_tokens=[1, 0, 0, 0, 0, 2]), 2.5, 10, "m")
+    assert new.reasoning_tokens[0] == 3
+    assert new.cost[0] == old.cost[0] == pytest.approx((700 * 2.5 + 5 * 10) / 1_000_000)
+    names = list(new.columns)
+    assert names.index("reasoning_tokens") == names.index("output_tokens") + 1
+
+
 def test_tokens_of_a_large_study_do_not_overflow():
     """37 million prompts of 300 tokens are more than 32 bits count."""
     one = pd.DataFrame({"prompt_tokens": [2**30] * 8, "cached_tokens": 0, "output_tokens": 1})

@@ -1,4 +1,4 @@
-"""What a run would ask, before anything starts: prompts, tokens, shards, hours; what it would find.
+"""What a run would ask, before anything starts: prompts, tokens, shards, hours, price, power.
 
 It loads a tokenizer and no model, and leaves every file as it is. A corpus that nobody has fetched
 is counted with the sample's texts, as many as the corpus has.
@@ -17,11 +17,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from huggingface_hub import try_to_load_from_cache
 from statsmodels.stats.power import TTestPower
 
 from ingroup import corpora, models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import Call, EngineError, Store, StoreError, find_model
+from ingroup.inference.cost import (
+    BATCHED,
+    CHARACTERS,
+    Characters,
+    Prices,
+    budget_of,
+    money,
+    most_output,
+    prices,
+)
 from ingroup.inference.generate import SHARD_SIZE, pinned
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
@@ -75,8 +86,6 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
 @cache
 def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | str:
     """The prompts of a model as its engine renders them, without the model; or why not."""
-    if engine == "openai":
-        return "with ENGINE=openai the server makes the tokens"
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
     if models.folder(model) is None and model in models.carried():
@@ -91,14 +100,48 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
         return str(error).rstrip(".")
 
 
-def stored(call: Call, prompter: Prompter | str) -> tuple[list[int], str]:
+def tokenizer_folder(model: str) -> Path | None:
+    """Where a model's tokenizer is on this machine: its own folder, or the hub's cache.
+
+    None where it is not here, or where no row of the registry names the hub's files.
+    """
+    if folder := models.folder(model):
+        return folder
+
+    known = models.find(model)
+    if known is None or not known.hub_id:
+        return None
+
+    file = try_to_load_from_cache(known.hub_id, "tokenizer_config.json")
+    return Path(file).parent if isinstance(file, str) else None
+
+
+@cache
+def load_counter(model: str) -> Prompter | Characters:
+    """What counts the prompt tokens of a model behind a server: its tokenizer, or characters."""
+    folder = tokenizer_folder(model)
+    if folder is None:
+        return Characters()
+
+    from transformers import AutoTokenizer  # seconds, which only those wait who need it
+
+    from ingroup.inference.weights import Weights
+
+    try:
+        return Prompter(Weights(str(folder)).load(AutoTokenizer.from_pretrained))
+    except EngineError:
+        return Characters()
+
+
+def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
     """Trials of each shard that a call has stored, and what keeps a run from going on with them.
 
     Only names and manifest.json are read: a damaged shard counts as done, and what only a started
     engine knows (versions, dtype, hash of weights) is not compared.
     """
     known = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
-    known |= {} if isinstance(prompter, str) else prompter.identity()
+    if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
+        known |= prompter.identity()
     if not call.settled:  # they are of stand-ins
         del known["prompts"]
     file = call.folder / "manifest.json"
@@ -152,16 +195,57 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     return text.to_string(col_space=[len(name) + 1 for name in text])
 
 
+def bill(call: Call, row: Mapping[str, float], its_prices: Prices) -> dict[str, Any]:
+    """What is left to ask of a server in one line of a plan, and the most that it can cost.
+
+    ``row`` has ``trials``, ``answered`` and prompt ``tokens`` of calls that are like ``call``.
+    """
+    left = row["trials"] - row["answered"]
+    prompt_tokens = row["tokens"] * left / row["trials"]
+    reply_tokens = most_output(call.sampling) * left
+    price = its_prices.cost(prompt_tokens, reply_tokens) if its_prices.are_given else math.nan
+    return {
+        "model": call.model,
+        "prompts": left,
+        "prompt tokens": prompt_tokens,
+        "reply tokens": reply_tokens,
+        "price": price,
+    }
+
+
+def bill_table(bills: list[dict[str, Any]]) -> str:
+    """Tokens and price of what is left to ask of each server's model, as aligned text."""
+    by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
+    if len(by_model) > 1:
+        by_model.loc["all servers"] = by_model.sum(min_count=1)
+    by_model["in batches"] = by_model.price * BATCHED
+
+    counts = ["prompts", "prompt tokens", "reply tokens"]
+    text = by_model[counts].map("{:,.0f}".format)
+    text["reply tokens"] = "at most " + text["reply tokens"]
+    for column in ("price", "in batches"):
+        text[column] = "at most " + by_model[column].map(money)
+
+    text = text.replace("at most nan", "unknown")
+    lines = text.rename_axis(None).to_string(col_space=[len(name) + 1 for name in text])
+    if by_model.price.isna().all():
+        return f"{lines}\nThe price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
+    return f"{lines}\nThe price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it."
+
+
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
     """The plan of some notebooks, by their parameters, at ``rate`` prompts a second (or `RATE`)."""
     every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
     size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(0)
-    rows, notes, refused = {}, [], []
+    rows, notes, refused, bills = {}, [], [], []
     for notebook, lines in every.items():
         for name, calls in lines.items():
             first, given = calls[0], notebooks[notebook]
             system = first.options.get("system", given.get("SYSTEM"))
-            prompter = load_prompter(first.model, first.engine, system, given["BOS"])
+            if first.engine in models.SERVERS:
+                prompter = load_counter(first.model)
+            else:
+                prompter = load_prompter(first.model, first.engine, system, given["BOS"])
             if isinstance(prompter, str):
                 found = dict.fromkeys(("tokens", "error"), math.nan)
                 notes.append(f"Prompt tokens are unknown: {prompter}.")
@@ -169,10 +253,17 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
                 found = tokens(first.design, prompter, size, rng)
                 how = f"on up to {size:,} random trials a line, ± one standard error"
                 notes.append(f"Tokens are counted {how}.")
+            if isinstance(prompter, Characters):
+                notes.append(
+                    f"Prompt tokens of {first.model} are estimated from {CHARACTERS} characters a "
+                    "token: its tokenizer is not here."
+                )
             found |= {"trials": len(first.design), "shards": -(-len(first.design) // SHARD_SIZE)}
             there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
             rows[name] = {key: value * len(calls) for key, value in found.items()}
             rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
+            if first.engine in models.SERVERS:
+                bills.append(bill(first, rows[name], prices(given)))
             refused += filter(None, problems)
             if not first.settled:
                 notes.append("Texts that are still to be written are counted with stand-ins.")
@@ -187,7 +278,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         )
     more = [f"So it is with {len(refused) - 3} more folders."] if refused[3:] else []
     said = dict.fromkeys([*notes, *refused[:3], *more])  # once each
-    return "\n".join([table(numbers, speed), "", headline, *said])
+    priced = ["", bill_table(bills), ""] if bills else []
+    return "\n".join([table(numbers, speed), "", headline, *priced, *said])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -207,6 +299,8 @@ def main(arguments: list[str] | None = None) -> int:
         with TemporaryDirectory() as folder:
             instead = stand_ins(Path(folder))
             values = {name: parameters_of(name, options, instead=instead) for name in names}
+            for given in values.values():
+                budget_of(given)  # a limit without prices is said here, too
             print(plan(values, rate))
             print(*(power(name, given) for name, given in values.items()), sep="\n")
         for corpus, file in instead.items():

@@ -18,7 +18,9 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
-from ingroup.inference import EngineError, StoreError, ask, kept, make_engine, stored
+from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
+from ingroup.inference.call import cost_stored
+from ingroup.inference.cost import budget_of, money
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
@@ -104,7 +106,7 @@ def execute(
 
 
 def answer(notebook: str, parameters: dict[str, Any]) -> str:
-    """Ask and store what a study's notebook would ask; a sentence on what is stored."""
+    """Ask and store what a study's notebook would ask; a line on the answers, one on their cost."""
     calls = calls_of(notebook, parameters)
     if not all(call.settled for call in calls):  # texts that come first
         ask([call for call in calls if call.settled], parameters)
@@ -112,7 +114,27 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
     done = ask(calls, parameters)
     trials = sum(len(call.design) for call in done)
     failed = sum(len(stored(call).state().failed) for call in done)
-    return f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
+    answered = (
+        f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
+    )
+    return f"{answered}\n{cost_line(done, parameters)}"
+
+
+def cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
+    """What this run's replies took, in tokens and, where a server gave some, in money."""
+    budget = budget_of(parameters)
+    took = (
+        f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "
+        "reply tokens"
+    )
+    if not any(call.engine in models.SERVERS for call in calls):
+        return took
+
+    if not budget.prices.are_given:
+        return f"{took}; prices not given: set PRICE_IN and PRICE_OUT (per million tokens)"
+
+    stored_cost = money(cost_stored(calls, parameters))
+    return f"{took}, and cost {budget.bill()}; all that is stored cost {stored_cost}"
 
 
 def _stop(*_: Any) -> None:
@@ -142,6 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
                 raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
         else:
             parameters = parameters_of(notebook, options)
+            budget_of(parameters)  # a limit without prices starts nothing
         if options.check:
             return 0
         # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.

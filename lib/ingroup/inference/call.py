@@ -14,9 +14,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.engine import Sampling, make_engine
+from ingroup.inference.cost import LimitReached, budget_of, money, prices
+from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
 from ingroup.models import STORED
@@ -144,16 +147,46 @@ def kept(calls: Iterable[Call]) -> int:
     return found
 
 
+def tokens_taken(calls: Iterable[Call]) -> tuple[int, int]:
+    """Prompt and output tokens of the answers that :func:`kept` counts, over all runs."""
+    columns = ["trial", "finish_reason", "prompt_tokens", "output_tokens"]
+    prompt_tokens = 0
+    output_tokens = 0
+    for call in calls:
+        if paths.RECORDINGS in call.folder.parents:
+            continue
+
+        with suppress(StoreError):
+            store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
+            for _, table, _ in store.tables(store.files(), columns):
+                if table is not None:
+                    prompt_tokens += pc.sum(table["prompt_tokens"]).as_py()
+                    output_tokens += pc.sum(table["output_tokens"]).as_py()
+
+            for reply in store.journal().kept.values():
+                prompt_tokens += reply.prompt_tokens
+                output_tokens += reply.output_tokens
+    return prompt_tokens, output_tokens
+
+
+def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
+    """What the kept answers of servers to these calls cost, in all runs, at a run's prices."""
+    from_servers = [call for call in calls if call.engine in models.SERVERS]
+    return prices(parameters).cost(*tokens_taken(from_servers))
+
+
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
 
     One engine a model, where something is missing, with the options that the ``parameters`` name.
     Returns the answered calls: those of the engine "stored" that are not here, and rounds without
     recordings, are left out and named. EngineError where an engine cannot start or gives up; the
-    stores keep what they have. StoreError where all are left out, a store answers something else or
-    cannot be written; ValueError where a call is not settled.
+    stores keep what they have, also where a further call could pass the run's COST_LIMIT.
+    InputError where that is given without prices. StoreError where all are left out, a
+    store answers something else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
+    budget = budget_of(parameters)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     revision = cache(models.revision)
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
@@ -172,7 +205,14 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                     absent.append(call)
                     continue
                 store = open_store(call.folder, call.design, engine, call.sampling)
-                fill(call.design, engine, store, call.sampling, call.title)
+                try:
+                    fill(call.design, engine, store, call.sampling, call.title, budget)
+                except LimitReached as reached:
+                    whole = money(cost_stored(calls, parameters))
+                    raise EngineError(
+                        f"{reached}; {kept(calls):,} replies are stored, which cost {whole} in all "
+                        "runs, and the same command with a higher COST_LIMIT goes on"
+                    ) from reached
     if absent:
         named, more = "; ".join(call.title for call in absent[:3]), len(absent) - 3
         told = f"not stored, and not asked for: {named}" + f" and {more} more" * (more > 0)

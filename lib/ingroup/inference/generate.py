@@ -11,13 +11,15 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from ingroup.design import Design
+from ingroup.design import Design, Message
 from ingroup.inference.cluster import Cluster
+from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
+from ingroup.inference.shards import Journal
 from ingroup.inference.store import Store, parts
 
 SHARD_SIZE = 4096
-TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
+TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
@@ -33,16 +35,21 @@ def open_store(
     return Store(folder, engine.identity() | pinned(design, sampling, shard_size))
 
 
-def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "") -> None:
+def fill(
+    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "",
+    budget: Budget | None = None,
+) -> None:  # fmt: skip
     """Answer every trial of a design that the store does not hold, shard by shard.
 
     The store, from :func:`open_store`, is held alone while anything is asked. Trials whose call
     failed in an earlier run are asked again where the engine says that this may help; replies that
     were cut are asked again where the sampling now allows more tokens. Standard
     error says how many calls failed and why, behind ``title``, as the progress bar. EngineError
-    where the engine gives up (the store keeps what it has); StoreError where another run is writing
-    to this store, or the disk is full or read-only.
+    where the engine gives up (the store keeps what it has), its subclass LimitReached where a
+    further call to a server could pass the limit of the ``budget``; StoreError where another run is
+    writing to this store, or the disk is full or read-only.
     """
+    budget = budget or Budget()
     state = store.state()
     repeats = state.cut or (state.failed and engine.asks_again)
     if state.missing or state.damaged or store.has_journal or repeats:
@@ -65,7 +72,7 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
                 if isinstance(engine, Cluster):
                     ask = engine.replies
                 elif hasattr(engine, "answer_each"):
-                    ask = partial(_each, engine, store, progress)
+                    ask = partial(_each, engine, store, progress, budget)
                 else:
                     ask = partial(_ahead, engine)
                 for place, replies in ask(design, [*new, *again], sampling):
@@ -74,6 +81,9 @@ def fill(design: Design, engine: Engine, store: Store, sampling: Sampling, title
                     else:
                         store.write_again(again[place - len(new)], replies)
                     done += len(replies)
+                    if not hasattr(engine, "answer_each"):  # else each was counted as it came
+                        for reply in replies:
+                            budget.count(reply)
                     progress.update(done - progress.n)  # some count each reply themselves
     for sentence in notes(parts(store, columns=["error", "model"]), store.manifest.get("model")):
         print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
@@ -103,23 +113,38 @@ def _ahead(
 
 
 def _each(
-    engine: Engine, store: Store, progress: tqdm, design: Design, todo: Sequence[Sequence[int]],
-    sampling: Sampling,
+    engine: Engine, store: Store, progress: tqdm, budget: Budget, design: Design,
+    todo: Sequence[Sequence[int]], sampling: Sampling,
 ) -> Iterator[tuple[int, list[Reply]]]:  # fmt: skip
     """Each reply is kept as it comes, and nothing that is kept is asked again."""
     journal = store.journal()
     for place, numbers in enumerate(todo):
-        rest = [number for number in numbers if number not in journal.kept]
+        found = dict(journal.kept)
+        rest = [number for number in numbers if number not in found]
 
-        def keep(index: int, reply: Reply, rest: Sequence[int] = rest) -> None:
-            journal.add(rest[index], reply)
-            progress.update()
+        # Calls in flight count at their most: as many are asked at once as the limit then allows.
+        while rest:
+            chats = [design[number].messages for number in rest]
+            allowed = budget.affordable(chats, sampling)
+            asked = rest[:allowed]
+            keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
+            replies = engine.answer_each(chats[:allowed], sampling, keep)
+            found |= dict(zip(asked, replies, strict=True))
+            rest = rest[allowed:]
 
-        asked = engine.answer_each([design[n].messages for n in rest], sampling, keep)
-        found = journal.kept | dict(zip(rest, asked, strict=True))
         yield place, [found[number] for number in numbers]
         journal.drop(numbers)  # whoever took them has written them
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
+
+
+def _keep(
+    journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
+    chats: Sequence[Sequence[Message]], place: int, reply: Reply,
+) -> None:  # fmt: skip
+    """Keep the reply to the chat at a place, and pay for it."""
+    journal.add(asked[place], reply)
+    budget.pay(reply, chats[place], sampling)
+    progress.update()
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
@@ -145,13 +170,17 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
 def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str) -> pd.DataFrame:
     """One row: ``prompts``, their ``TOKENS``, ``failed`` calls and ``cost`` of stored responses.
 
+    ``reasoning_tokens`` are part of ``output_tokens`` (0 for stores that have no such column);
     ``another_model`` are replies that name another than ``model``. ``cost`` = (prompt_tokens
     price_in + output_tokens price_out) / 10^6, with prices per million tokens. It covers all runs
     that filled the store, is too much where cached tokens are cheaper, and leaves out the calls
     that broke off or failed before others took their place.
     """
-    tokens = {name: int(responses[name].sum()) for name in TOKENS}
-    cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
+    tokens = dict.fromkeys(TOKENS, 0)
+    for name in responses.columns.intersection(TOKENS):
+        tokens[name] = int(responses[name].sum())
+
+    cost = Prices(price_in, price_out).cost(tokens["prompt_tokens"], tokens["output_tokens"])
     failed = int((responses.finish_reason == FAILED).sum())
     other = int((~responses.model.isin(["", model])).sum())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}

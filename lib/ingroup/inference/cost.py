@@ -1,0 +1,181 @@
+"""What asking a server costs: prices, estimated tokens, and a limit that a run does not pass."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ingroup.design import Message
+from ingroup.inference.engine import EngineError, Reply, Sampling
+from ingroup.tables import InputError
+
+CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
+BATCHED = 0.5  # of the price: what providers take for calls in batches
+FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
+PRICED_FOR = 1e6  # tokens: prices are per million
+
+
+class LimitReached(EngineError):
+    """A further call could pass the cost limit; the message says what was spent."""
+
+
+class Prices(NamedTuple):
+    """Prices of a million prompt tokens and of a million output tokens, in any one currency."""
+
+    prompt: float = 0.0
+    output: float = 0.0
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any price is above 0."""
+        return self.prompt > 0 or self.output > 0
+
+    def cost(self, prompt_tokens: float, output_tokens: float) -> float:
+        """The price of so many tokens."""
+        return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
+
+
+def prices(parameters: Mapping[str, Any]) -> Prices:
+    """The prices among a run's parameters; 0 where there are none."""
+    return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
+
+
+def money(amount: float) -> str:
+    """An amount as text: two decimals, and four where it is below 1 and not 0."""
+    decimals = 4 if 0 < amount < 1 else 2
+    return f"{amount:,.{decimals}f}"
+
+
+def characters(chat: Sequence[Message]) -> int:
+    """Characters of a chat's texts."""
+    return sum(len(message["content"]) for message in chat)
+
+
+class Characters:
+    """Count tokens by characters; stands in for a :class:`ingroup.inference.prompts.Prompter`."""
+
+    def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
+        """For each chat a sequence that has its estimated number of tokens."""
+        return [range(math.ceil(characters(chat) / CHARACTERS)) for chat in conversations]
+
+
+def most_output(sampling: Sampling) -> int:
+    """The most output tokens of one trial, over all of its calls."""
+    return sampling.max_tokens * len(sampling.leads)
+
+
+class Budget:
+    """Count what the replies of one run cost, and tell how many calls its limit still allows.
+
+    ``limit`` and the prices have one currency; a limit of 0 is none. ``prompt_tokens`` and
+    ``output_tokens`` count the replies of this run, ``spent`` is the price of those that came from
+    a server. A server may bill a reply that it sends no token counts for, and a failed call: the
+    limit counts them at the most that they can cost, which is ``in_doubt``.
+    """
+
+    def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
+        self.limit = limit
+        self.prices = its_prices or Prices()
+        self.spent = 0.0
+        self.in_doubt = 0.0
+        self.uncounted = 0  # replies without token counts
+        self.prompt_tokens = 0
+        self.output_tokens = 0
+        # What the replies of this run show; at first an estimate and the limit that is sent.
+        self._tokens_a_character = 1 / CHARACTERS
+        self._share_of_max_tokens = 1.0
+        self._has_learnt = False
+
+    def most(self, chat: Sequence[Message], sampling: Sampling) -> float:
+        """The most that one trial can cost: its estimated prompt, and replies of full length.
+
+        The prompt has as many tokens a character as any earlier prompt of this run, at least 1/4.
+        A server may not count reasoning against ``max_tokens``: replies are as long as the longest
+        so far where that was longer.
+        """
+        prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
+        output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
+        return self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
+
+    def affordable(self, chats: Sequence[Sequence[Message]], sampling: Sampling) -> int:
+        """How many chats, from the first, can be asked at once without passing the limit.
+
+        Even if each takes the most tokens. At first they are few, so that the server's counts
+        replace the estimate. LimitReached where there is not one.
+        """
+        if not self.limit:
+            return len(chats)
+
+        if not self._has_learnt:
+            chats = chats[:FIRST]
+
+        total = self.spent + self.in_doubt
+        allowed = 0
+        for chat in chats:
+            total += self.most(chat, sampling)
+            if total > self.limit:
+                break
+            allowed += 1
+
+        if not allowed:
+            raise LimitReached(self._reached(chats[0], sampling))
+        return allowed
+
+    def _reached(self, chat: Sequence[Message], sampling: Sampling) -> str:
+        further = money(self.most(chat, sampling))
+        return (
+            f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
+            f"may cost {further}"
+        )
+
+    def bill(self) -> str:
+        """What was spent, and what may come on top, in words."""
+        if not self.uncounted:
+            return money(self.spent)
+        return (
+            f"{money(self.spent)} (and up to {money(self.in_doubt)} for {self.uncounted:,} replies "
+            "without token counts)"
+        )
+
+    def count(self, reply: Reply) -> None:
+        """Count the tokens of a reply that costs nothing."""
+        self.prompt_tokens += reply.prompt_tokens
+        self.output_tokens += reply.output_tokens
+
+    def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
+        """Count a server's reply to a chat, and what it cost."""
+        self.count(reply)
+
+        if not reply.prompt_tokens and not reply.output_tokens:
+            self.uncounted += 1
+            self.in_doubt += self.most(chat, sampling)
+            return
+
+        self.spent += self.prices.cost(reply.prompt_tokens, reply.output_tokens)
+        self._has_learnt = True
+        asked = max(1, characters(chat)) * len(sampling.leads)
+        self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)
+        share = reply.output_tokens / most_output(sampling)
+        self._share_of_max_tokens = max(self._share_of_max_tokens, share)
+
+
+@cache
+def shared_budget(limit: float, its_prices: Prices) -> Budget:
+    """The one budget of this process with these numbers."""
+    return Budget(limit, its_prices)
+
+
+def budget_of(parameters: Mapping[str, Any]) -> Budget:
+    """The budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
+
+    A run is a process: whatever it asks with the same numbers shares one budget. InputError where
+    there is a limit and a price is missing.
+    """
+    limit = parameters.get("COST_LIMIT") or 0.0
+    its_prices = prices(parameters)
+    if limit and not (its_prices.prompt and its_prices.output):
+        raise InputError(
+            "COST_LIMIT needs the prices of a million tokens: set PRICE_IN and PRICE_OUT, found "
+            f"{its_prices.prompt:g} and {its_prices.output:g}"
+        )
+    return shared_budget(limit, its_prices)

@@ -1,0 +1,188 @@
+"""What asking costs, and a limit that holds even if every call takes the most tokens."""
+
+import numpy as np
+import pytest
+
+from ingroup.design import Block, Design
+from ingroup.inference import Reply, Sampling, fill, open_store
+from ingroup.inference.cost import (
+    Budget,
+    Characters,
+    LimitReached,
+    Prices,
+    budget_of,
+    money,
+    most_output,
+    prices,
+)
+from ingroup.tables import InputError
+from toy import Server
+
+CHAT = [{"role": "system", "content": "x" * 100}, {"role": "user", "content": "y" * 300}]
+SAMPLING = Sampling(max_tokens=50)
+PRICES = Prices(1.0, 2.0)
+MOST = (100 * 1.0 + 50 * 2.0) / 1e6  # of CHAT at these prices, by four characters a token
+
+
+def test_prices_are_per_million_tokens():
+    assert Prices(2.5, 10.0).cost(1_000_000, 100_000) == pytest.approx(3.5)
+    assert prices({"PRICE_IN": 2.5, "PRICE_OUT": 10.0}) == (2.5, 10.0)
+    assert prices({"PRICE_IN": None}) == (0.0, 0.0)
+    assert Prices(0.0, 1.0).are_given
+    assert not Prices().are_given
+    assert [money(amount) for amount in (0.0, 0.01234, 1234.567)] == ["0.00", "0.0123", "1,234.57"]
+
+
+def test_tokens_are_estimated_from_characters():
+    assert list(map(len, Characters().batch([CHAT, CHAT[:1], []]))) == [100, 25, 0]
+
+
+def test_a_call_costs_its_prompt_and_a_reply_of_full_length():
+    assert Budget(1.0, PRICES).most(CHAT, SAMPLING) == pytest.approx(MOST)
+    twice = Sampling(max_tokens=50, choices=("1", "2"), leads=("A: ", "B: "))
+    assert Budget(1.0, PRICES).most(CHAT, twice) == pytest.approx(2 * MOST)
+    assert most_output(twice) == 100
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [(5.5, 5), (5.9, 5), (6.1, 6), (1.1, 1), (99.0, 16)])
+def test_only_calls_that_fit_are_allowed(limit, allowed):
+    """And no more than the first few, before the server has counted any prompt."""
+    assert Budget(limit * MOST, PRICES).affordable([CHAT] * 30, SAMPLING) == allowed
+
+
+def test_without_a_limit_all_are_allowed():
+    budget = Budget(0.0, PRICES)
+    budget.pay(Reply("1", "stop", 10**9, 0, 10**9), CHAT, SAMPLING)
+    assert budget.affordable([CHAT] * 30, SAMPLING) == 30
+
+
+def test_no_call_is_allowed_that_could_pass_the_limit():
+    budget = Budget(10.5 * MOST, PRICES)
+    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
+    assert budget.spent == pytest.approx(MOST)
+    assert budget.affordable([CHAT] * 30, SAMPLING) == 9
+    for _ in range(9):
+        budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
+    with pytest.raises(LimitReached) as caught:
+        budget.affordable([CHAT], SAMPLING)
+    assert str(caught.value) == (
+        "COST_LIMIT=0.0021 stops this run: 0.0020 spent, and a further call may cost 0.0002"
+    )
+
+
+def test_the_servers_counts_replace_the_estimate():
+    """A model that makes two tokens of three characters has dearer prompts than estimated."""
+    budget = Budget(100 * MOST, PRICES)
+    budget.pay(Reply("1", "stop", 300, 0, 1), CHAT, SAMPLING)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((300 * 1.0 + 50 * 2.0) / 1e6)
+    budget.pay(Reply("1", "stop", 40, 0, 1), CHAT, SAMPLING)  # a cheap prompt makes none cheaper
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((300 * 1.0 + 50 * 2.0) / 1e6)
+
+
+def test_reasoning_that_max_tokens_does_not_bound_is_expected_again():
+    budget = Budget(100 * MOST, PRICES)
+    budget.pay(Reply("1", "stop", 100, 0, 175, reasoning_tokens=170), CHAT, SAMPLING)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((100 * 1.0 + 175 * 2.0) / 1e6)
+    budget.pay(Reply("1", "stop", 100, 0, 5), CHAT, SAMPLING)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx((100 * 1.0 + 175 * 2.0) / 1e6)
+
+
+def test_replies_without_counts_are_taken_for_the_most():
+    budget = Budget(3.5 * MOST, PRICES)
+    budget.pay(Reply(None, "failed", error="no answer"), CHAT, SAMPLING)
+    budget.pay(Reply("1", "stop"), CHAT, SAMPLING)
+    assert (budget.spent, budget.uncounted) == (0.0, 2)
+    assert budget.affordable([CHAT] * 30, SAMPLING) == 1
+    assert budget.bill() == "0.00 (and up to 0.0004 for 2 replies without token counts)"
+
+
+def test_a_limit_needs_both_prices():
+    with pytest.raises(InputError) as caught:
+        budget_of({"COST_LIMIT": 5.0, "PRICE_IN": 2.5, "PRICE_OUT": 0.0})
+    assert str(caught.value) == (
+        "COST_LIMIT needs the prices of a million tokens: set PRICE_IN and PRICE_OUT, found "
+        "2.5 and 0"
+    )
+    assert budget_of({}).limit == 0.0
+
+
+def test_a_run_has_one_budget_whatever_it_asks_first():
+    given = {"COST_LIMIT": 5.0, "PRICE_IN": 2.5, "PRICE_OUT": 10.0}
+    assert budget_of(given) is budget_of(given | {"MODELS": ["m"]})
+    assert budget_of(given) is not budget_of(given | {"COST_LIMIT": 6.0})
+
+
+# ---- a store that is filled within a limit -------------------------------------------------------
+
+
+def numbers(trials):
+    """Trials whose prompt is a number of four digits: one token, by four characters a token."""
+
+    def render(condition):
+        return [{"role": "user", "content": str(condition["number"])}]
+
+    return Design([Block({}, {"number": range(1000, 1000 + trials)}, render, "")])
+
+
+def within(folder, limit, design, reply_of, shard_size=40):
+    """Fill a store within a limit; the server, the budget, and whether the limit stopped it."""
+    server = Server(reply_of, asks_again=True)
+    budget = Budget(limit, PRICES)
+    store = open_store(folder, design, server, SAMPLING, shard_size)
+    try:
+        fill(design, server, store, SAMPLING, "Numbers", budget)
+    except LimitReached:
+        return server, budget, True
+    return server, budget, False
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_never_passes_its_limit(seed, tmp_path):
+    """Whatever the calls take, and it does not stop before a further call could pass it."""
+    rng = np.random.default_rng(seed)
+    limit = rng.uniform(0.0002, 0.02)
+    largest = int(rng.integers(1, 51))
+
+    def reply_of(chat, *_):
+        return Reply("1", "stop", 1, 0, int(rng.integers(0, largest + 1)))
+
+    server, budget, stopped = within(tmp_path, limit, numbers(500), reply_of)
+    spent = (budget.prompt_tokens * 1.0 + budget.output_tokens * 2.0) / 1e6
+    assert budget.spent == pytest.approx(spent)
+    assert budget.prompt_tokens == sum(server.batches)
+    assert spent <= limit
+    assert stopped == (sum(server.batches) < 500)
+    if stopped:
+        assert spent + (1.0 + 50 * 2.0) / 1e6 > limit
+
+
+def test_a_slice_counts_calls_in_flight_at_their_most(tmp_path):
+    """Replies of one token: the limit of 20.5 full calls allows 16, then as many as still fit."""
+    most = (1.0 + 50 * 2.0) / 1e6
+    reply = Reply("1", "stop", 1, 0, 1)
+    server, _, stopped = within(tmp_path, 20.5 * most, numbers(100), lambda *_: reply)
+    spent = 3.0 / 1e6  # by one call
+    assert server.batches[0] == 16
+    assert server.batches[1] == int((20.5 * most - 16 * spent) / most) == 20
+    assert not stopped
+    assert sum(server.batches) == 100
+
+
+def test_what_was_answered_is_kept_and_never_asked_again(tmp_path):
+    reply = Reply("1", "stop", 1, 0, 50)
+    most = (1.0 + 50 * 2.0) / 1e6
+    design = numbers(100)
+    first, _, stopped = within(tmp_path, 60.5 * most, design, lambda *_: reply)
+    assert (stopped, sum(first.batches)) == (True, 60)
+
+    second, budget, stopped = within(tmp_path, 60.5 * most, design, lambda *_: reply)
+    assert (stopped, sum(second.batches)) == (False, 40)
+    assert not set(first.asked) & set(second.asked) - {"all"}
+    assert budget.spent == pytest.approx(40 * most)  # what is stored is not counted again
+    assert open_store(tmp_path, design, second, SAMPLING, 40).read().text.tolist() == ["1"] * 100
+
+
+def test_without_a_limit_a_part_is_asked_at_once(tmp_path):
+    server, budget, stopped = within(tmp_path, 0.0, numbers(100), lambda *_: "1")
+    assert (server.batches, stopped) == ([40, 40, 20], False)
+    assert (budget.prompt_tokens, budget.output_tokens) == (1000, 100)
