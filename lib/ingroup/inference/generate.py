@@ -15,6 +15,7 @@ from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.store import Store, parts
+from ingroup.models import same
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
@@ -117,6 +118,11 @@ def _each(
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
 
 
+def _is_other(named: str, model: str | None) -> bool:
+    """Whether a reply names another model than was asked; "" where it names none."""
+    return named != "" and not same(model or "", named)
+
+
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     """Sentences: how many calls failed, and how many replies name another model than was asked.
 
@@ -126,7 +132,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(part.model[~part.model.isin(["", model])].astype(str))
+        models.update(name for name in part.model.astype(str) if _is_other(name, model))
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -148,6 +154,6 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
-    other = int((~responses.model.isin(["", model])).sum())
+    other = sum(_is_other(name, model) for name in responses.model.astype(str))
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])
