@@ -7,7 +7,7 @@ studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 import hashlib
 import re
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,11 +20,13 @@ from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
-SERVERS = ("inspect", "openai")  # engines that ask a server, whose replies have a price
-# A version's tail, which may fall away: -latest, -preview, -002, -2024-08-06, -20241022, -0613.
-_TAIL = r"-(latest|preview|00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4})$"
+# A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
+_MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
+# A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
+_TAIL = rf"-(latest|preview|{_MARK})$"
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
+_CAUTION = "this alone may explain a difference from the printed numbers."
 _NUMBER = r"|\d+(\.\d+)?", "a number, or nothing where none is printed"
 # What a cell of a column has to be: as a pattern, and in words.
 _CELLS = {
@@ -94,6 +96,96 @@ def find(text: str) -> Model | None:
     model = known.names[last]
     base = model.hub_id and before[-1:] == [model.hub_id.lower().split("/")[0]]
     return None if base else model
+
+
+@cache
+def same(asked: str, named: str) -> bool:
+    """Tell whether the name in a server's reply means the model that was asked.
+
+    An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
+    `named`. Two names with different dates are not the same. Names that are in no row of the
+    registry are compared as texts, in any case.
+    """
+    whole = asked.strip().lower()
+    reply = named.strip().lower()
+    if whole == reply or whole.endswith(f"/{reply}"):
+        return True
+
+    known = find(asked)
+    if known is None or known != find(named):
+        return False
+
+    asked_marks = _marks(asked)
+    return not asked_marks or not _marks(named) or _one_of(_marks(named), asked_marks)
+
+
+def checkpoint(text: str) -> str:
+    """Say where a name is not that of the checkpoint whose numbers a paper prints.
+
+    One sentence; "" for the paper's own checkpoint, and for a name that :func:`find` does not know.
+    The paper's own are the hub's id and the ``ids`` of the registry. Only two whole dates tell
+    which of two checkpoints is later.
+    """
+    model = find(text)
+    name = _last(text)
+    tail = re.search(_TAIL, name)
+    if model is None or tail is None or name in registry().ids:
+        return ""
+
+    own = {mark for one in (model.hub_id, *model.ids) for mark in _marks(one)}
+    marks = _marks(name)
+    if _one_of(marks, own):
+        return ""
+
+    dates = {mark for mark in own if len(mark) == 8}
+    version = tail[1].replace("-", "")
+    whole_date = len(version) == 8 and version.isdigit()
+    if not marks or not (own or model.hub_id):
+        # An alias moves; and the registry knows no checkpoint of this model's.
+        relation = "may be another"
+    elif whole_date and dates and version > max(dates):
+        relation = "is a later"
+    elif whole_date and dates and version < min(dates):
+        relation = "is an earlier"
+    else:
+        relation = "is another"
+    named = text.strip().rstrip("/").split("/")[-1]
+    return f"{named} {relation} checkpoint than the paper's: {_CAUTION}"
+
+
+def _last(text: str) -> str:
+    """The last part of a name, in lower case, without a provider's prefix or a folder."""
+    return text.strip().rstrip("/").lower().split("/")[-1]
+
+
+def _marks(text: str) -> list[str]:
+    """The marks of a checkpoint in a name, dates as digits alone."""
+    found = re.findall(rf"-({_MARK})(?=-|$)", _last(text))
+    return [mark.replace("-", "") for mark in found]
+
+
+def _one_of(marks: Collection[str], others: Collection[str]) -> bool:
+    """Whether a mark is among others, where a date may lack its year."""
+    return any(
+        one.endswith(other) or other.endswith(one) for one in marks for other in others
+    )
+
+
+@cache
+def _reasoning() -> re.Pattern[str]:
+    """The families of ``reasoning.yaml`` as one pattern."""
+    families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
+    either = "|".join(family["pattern"] for family in families)
+    return re.compile(rf"(?<![a-z0-9])(?:{either})", re.IGNORECASE)
+
+
+@cache
+def reasons(name: str) -> bool:
+    """Tell whether a model reasons before it answers, by its name alone.
+
+    ``data/models/reasoning.yaml`` lists the families. Case and a provider's prefix do not matter.
+    """
+    return bool(_reasoning().search(_last(name)))
 
 
 def split(text: str, engine: str = "") -> tuple[str, str]:

@@ -44,7 +44,13 @@ class Output:
             folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
-        """Write a table (a numbered one as LaTeX, too); it comes back, to be shown."""
+        """Write a table (a numbered one as LaTeX, too); it comes back, to be shown.
+
+        Where printed numbers stand beside those of another checkpoint than the paper's, this is
+        said on standard output and once a model in the column ``checkpoint``.
+        """
+        if name.startswith("printed_versus_here"):
+            table = published.with_checkpoints(table)
         figures.write_table(table, self.tables, name, index)
         flat = table.reset_index() if index else table
         note = figures.whose([*dict.fromkeys(flat.get("model", ()))])

@@ -145,6 +145,23 @@ def beside(
     return pd.concat(blocks[1:] or blocks, ignore_index=True)
 
 
+def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
+    """Say in a comparison of printed numbers which models are other checkpoints than the paper's.
+
+    `versus` names the ``model`` of a row in a column or a level of its index. The column
+    ``checkpoint`` holds the sentence of :func:`ingroup.models.checkpoint` in the first row of each
+    such model, and the sentence is printed. Without such a model the table comes back unchanged.
+    """
+    names = versus.reset_index()["model"]
+    sentences = names.map(models.checkpoint).mask(names.duplicated(), "")
+    said = sentences[sentences != ""]
+    if said.empty:
+        return versus
+
+    print(*said, sep="\n")
+    return versus.assign(checkpoint=sentences.to_numpy())
+
+
 def _joined(keys: pd.DataFrame) -> list[str]:
     return [", ".join(map(str, key)) for key in keys.itertuples(index=False)]
 

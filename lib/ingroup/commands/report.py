@@ -74,7 +74,8 @@ def verdicts(table: pd.DataFrame) -> pd.Series:
 def counted(folder: Path, since: float = 0.0) -> list[str]:
     """How the numbers of a study came out: a line a table, with the rows of a verdict of few.
 
-    Of tables that were written `since`, in seconds as `time.time` has them.
+    Of tables that were written `since`, in seconds as `time.time` has them. A line more for each
+    model that is another checkpoint than the paper's.
     """
     found = []
     for kind, name in VERSUS.items():
@@ -86,6 +87,7 @@ def counted(folder: Path, since: float = 0.0) -> list[str]:
                 parts.append(f"{len(rows)} of {len(said)} {verdict}{few}")
             parts += ["the pipeline is exact"] * ({*table.get("pipeline", ())} == {"exact"})
             found.append(f"{kind}: {', '.join(parts)}")
+            found += list(table.get("checkpoint", pd.Series(dtype=str)).dropna())
     return found
 
 

@@ -17,6 +17,7 @@ from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import Store, parts
+from ingroup.models import same
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
@@ -137,6 +138,7 @@ def _each(
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
 
 
+<<<<<<< HEAD
 def _keep(
     journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
     chats: Sequence[Sequence[Message]], place: int, reply: Reply,
@@ -145,6 +147,11 @@ def _keep(
     journal.add(asked[place], reply)
     budget.pay(reply, chats[place], sampling)
     progress.update()
+=======
+def _is_other(named: str, model: str | None) -> bool:
+    """Whether a reply names another model than was asked; "" where it names none."""
+    return named != "" and not same(model or "", named)
+>>>>>>> registry
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
@@ -156,7 +163,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(part.model[~part.model.isin(["", model])].astype(str))
+        models.update(name for name in part.model.astype(str) if _is_other(name, model))
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -182,6 +189,6 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
 
     cost = Prices(price_in, price_out).cost(tokens["prompt_tokens"], tokens["output_tokens"])
     failed = int((responses.finish_reason == FAILED).sum())
-    other = int((~responses.model.isin(["", model])).sum())
+    other = sum(_is_other(name, model) for name in responses.model.astype(str))
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])
