@@ -20,6 +20,7 @@ from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
 ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
+SERVERS = ("inspect", "openai")  # engines that ask a server, whose replies have a price
 # A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 # A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
@@ -166,9 +167,7 @@ def _marks(text: str) -> list[str]:
 
 def _one_of(marks: Collection[str], others: Collection[str]) -> bool:
     """Whether a mark is among others, where a date may lack its year."""
-    return any(
-        one.endswith(other) or other.endswith(one) for one in marks for other in others
-    )
+    return any(one.endswith(other) or other.endswith(one) for one in marks for other in others)
 
 
 @cache
@@ -283,8 +282,3 @@ def calibrants() -> list[str]:
 def words(text: str) -> list[str]:
     """Lower-case words of a text, letters only: the unit that planted points attach to."""
     return re.findall(r"[a-z]+", text.lower())
-
-
-def reasons(name: str) -> bool:
-    """Whether a model reasons before it answers, as far as its name tells."""
-    return False

@@ -138,7 +138,6 @@ def _each(
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
 
 
-<<<<<<< HEAD
 def _keep(
     journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
     chats: Sequence[Sequence[Message]], place: int, reply: Reply,
@@ -147,11 +146,11 @@ def _keep(
     journal.add(asked[place], reply)
     budget.pay(reply, chats[place], sampling)
     progress.update()
-=======
+
+
 def _is_other(named: str, model: str | None) -> bool:
     """Whether a reply names another model than was asked; "" where it names none."""
     return named != "" and not same(model or "", named)
->>>>>>> registry
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
