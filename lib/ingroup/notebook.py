@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -11,14 +12,21 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
-from ingroup import figures, paths, published
+from ingroup import figures, models, paths, published
 from ingroup.inference import Call, parts, stored, usage
-from ingroup.inference.engine import FAILED
 from ingroup.inference.generate import TOKENS
-from ingroup.parsing import Rule
+from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
 pd.set_option("display.max_rows", 1_000, "display.max_columns", 40, "display.max_colwidth", 300)
+
+
+# Why a call gave no answer that could be parsed, where the engine gave no reason of its own.
+ENDED = {
+    FAILED: "the engine gave no text",
+    REFUSED: "a content filter declined",
+    CUT: "the reply ended before its answer: a larger MAX_TOKENS asks again",
+}
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,15 +84,22 @@ class Output:
 def took(
     calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
 ) -> Styler:
-    """What calls took, and their sum (``usage.csv``); why some of them failed (``failed.csv``)."""
+    """What calls took, and their sum (``usage.csv``); which gave no answer (``failed.csv``).
+
+    Those are calls that failed, replies that a filter declined, and replies that ended before their
+    answer; a larger ``MAX_TOKENS`` asks the last again.
+    """
     used, failed = [], []
     for call in calls:
         about = {"model": call.model, "asked": call.way, **call.labels}
-        for part in parts(stored(call), columns=[*TOKENS, "error", "model"]):
+        for part in parts(stored(call), columns=[*TOKENS, "text", "reasoning", "error", "model"]):
             used.append(usage(part, price_in, price_out, call.model).assign(**about))
-            for row in part[part.finish_reason == FAILED].itertuples():
+            status = final_status(part, [OK] * len(part))
+            for row, why in zip(part[status != OK].itertuples(), status[status != OK], strict=True):
                 told = call.design[row.trial].condition
-                failed.append({"model": call.model, **call.labels, **told, "reason": row.error})
+                reason = row.error or f"{ENDED[why]} ({row.output_tokens:,} tokens)"
+                about_trial = {"model": call.model, **call.labels, **told}
+                failed.append(about_trial | {"status": why, "reason": reason})
     spent = pd.concat(used).groupby(list(about), sort=False).sum()
     spent.loc[("all", *[""] * (len(about) - 1)), :] = spent.sum()
     spent = spent.astype(dict.fromkeys(spent.columns.drop("cost"), int))
@@ -92,6 +107,40 @@ def took(
     out.write(pd.DataFrame(failed), "failed")
     shown = spent.style.format_index(escape="html").format("{:,.0f}")
     return shown.format("{:,.2f}", subset="cost")
+
+
+def option_mass(calls: Sequence[Call], out: Output) -> Styler:
+    """How much of a model's probability its scored answers hold (``option_mass.csv``).
+
+    A row a model and part of the study: how many answers, the mean and least option mass, and the
+    per cent of answers below one half, where the model would mostly have said something else. A
+    line warns of each model with such answers.
+    """
+    rows = []
+    for call in calls:
+        if not call.over_choices:
+            continue
+        masses = [part.mass.list.flatten() for part in parts(stored(call), columns=["mass"])]
+        mass = pd.concat(masses).astype(float)
+        rows.append({
+            "model": call.model,
+            **call.labels,
+            "answers": len(mass),
+            "mean": mass.mean(),
+            "least": mass.min(),
+            "below half %": 100 * mass.lt(0.5).mean(),
+        })  # fmt: skip
+
+    table = pd.DataFrame(rows, columns=None if rows else ["model", "answers", "below half %"])
+    out.write(table, "option_mass")
+    low = table[table["below half %"] > 0].groupby("model", sort=False)
+    for model, share in low["below half %"].mean().items():
+        print(
+            f"Warning: {share:.0f} % of {models.label(model)}'s scored answers hold less than half "
+            "of its probability: asked for free text it would mostly say something else."
+        )
+    shown = table.style.hide().format(escape="html").format(precision=3, subset=table.columns[-3:])
+    return shown if rows else table.style.hide()
 
 
 def one_line(reply: Any) -> str:
@@ -115,15 +164,30 @@ def replies(
         return pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
 
     read = []
-    for part in parts(stored(call), columns=["text"]):
+    for part in parts(stored(call), columns=["text", "reasoning"]):
         texts = part.text.astype(object)
-        read.append(some(part.assign(text=texts, status=texts.map(status_of, na_action=None))))
-    rows = [
-        {**about(call.design[row.trial].condition), "reply": row.text, "status": row.status}
-        for row in some(pd.concat(read)).itertuples()
-    ]
+        parsed = texts.map(status_of, na_action=None)
+        read.append(some(part.assign(text=texts, status=final_status(part, parsed))))
+    rows = []
+    for row in some(pd.concat(read)).itertuples():
+        said = {"reasoning": row.reasoning, "reply": row.text, "status": row.status}
+        rows.append({**about(call.design[row.trial].condition), **said})
     shown = pd.DataFrame(rows)
-    return HTML(shown.to_html(formatters={"reply": one_line}, escape=True, index=False))
+    if not shown["reasoning"].astype(bool).any():
+        shown = shown.drop(columns="reasoning")
+    # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
+    formatters = dict.fromkeys(shown.columns, lambda cell: escape(str(cell)))
+    formatters["reply"] = lambda reply: escape(one_line(reply))
+    formatters["reasoning"] = collapsed
+    return HTML(shown.to_html(formatters=formatters, escape=False, index=False))
+
+
+def collapsed(reasoning: str) -> str:
+    """A reasoning as HTML that opens on a click, escaped; "" where there is none."""
+    if not reasoning:
+        return ""
+    inside = escape(reasoning)
+    return f"<details><summary>{len(reasoning):,} characters</summary>{inside}</details>"
 
 
 def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:

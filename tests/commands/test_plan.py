@@ -143,7 +143,7 @@ def test_a_half_done_store_is_counted_and_not_touched(call, prompter):
         ({"shard_size": 500}, "holds answers with shard_size 500, this run .* shard_size 1000;"),
         ({"prompts": "abc"}, "holds answers to other prompts than this run has"),
         ({"engine": "vllm"}, "holds answers with engine 'vllm', this run .* 'transformers'"),
-        ({"sampling_max_tokens": 5}, "with sampling_max_tokens 5, .* sampling_max_tokens 128;"),
+        ({"sampling_max_tokens": 500}, "with sampling_max_tokens 500, .* sampling_max_tokens 128;"),
         ({"format": 2}, "holds answers with format 2, this run asks with format"),
     ],
 )

@@ -57,7 +57,9 @@ def samples(
 def _sample(call: Call, row: Any, text: Any, read: dict[str, Any]) -> EvalSample:
     """One trial: its row of the store, the reply as it is shown, what the study read in it."""
     trial = call.design[row.trial]
-    said = [{"role": "assistant", "content": text}] if isinstance(text, str) else []
+    content = [{"type": "reasoning", "reasoning": row.reasoning}] if row.reasoning else []
+    content.append({"type": "text", "text": text})
+    said = [{"role": "assistant", "content": content}] if isinstance(text, str) else []
     ended = "max_tokens" if row.finish_reason == LENGTH else "stop"
     choices = [{"message": message, "stop_reason": ended} for message in said]
     found = {name: read.pop(name, None) for name in READ}

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ingroup.inference.engine import FAILED
-from ingroup.parsing import REFUSED, one_line
+from ingroup.parsing import CUT, REFUSED, one_line
 from ingroup.stats.paired import clustered_share
 from ingroup.tables import InputError, at, once, read_table, wrong
 
@@ -40,12 +40,12 @@ def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -
 
     A group's replies are of one prompt (coherence is about iterations), drawn among those with at
     least `per_group` usable replies; where none has as many, the largest are put together. Groups
-    come in random order. `replies` has `SHOWN` and ``status``; those "refused" or "failed" are not
-    drawn. Returns ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
+    come in random order. `replies` has `SHOWN` and ``status``; those "refused", "cut" or "failed"
+    are not drawn. Returns ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
     `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the coherence in all rows of a
     group but its last. ValueError where there is no reply to draw.
     """
-    usable = replies[~replies["status"].isin([REFUSED, FAILED])].reset_index(drop=True)
+    usable = replies[~replies["status"].isin([REFUSED, CUT, FAILED])].reset_index(drop=True)
     if usable.empty:
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
     key = ["group", "prompt", "round"]
