@@ -25,7 +25,7 @@ _HARMONY_MARK = re.compile(r"<\|(?:channel|start|end|return|call|message|constra
 # The same without its marks, which a decoder that skips special tokens takes away. A text that
 # only begins with the word, "analysis: ...", is none of it.
 _BARE_FINAL = "assistantfinal"
-_BARE_ANALYSIS = re.compile(r"\s*analysis(?:[A-Z\"'(\d]|\s+\w)")
+_BARE_ANALYSIS = re.compile(r"\s*analysis(?:[A-Z\"'(\[\d]|\s+\w)")
 
 
 def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
@@ -51,14 +51,18 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Where marks leave room for doubt, the text counts as reasoning: an answer that is lost is seen
     and can be asked again, a number out of a reasoning is not.
     """
+    is_bare_harmony = text.lstrip().startswith("analysis") and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
-        return _channels(text)
+        answer, reasoning = _channels(text)
+    elif is_bare_harmony or _BARE_ANALYSIS.match(text):
+        answer, reasoning = _bare_channels(text)
+    else:
+        answer, reasoning = _tags(text, opened, ended)
 
-    is_harmony = text.lstrip().startswith("analysis") and _BARE_FINAL in text
-    if is_harmony or _BARE_ANALYSIS.match(text):
-        return _bare_channels(text)
-
-    return _tags(text, opened, ended)
+    # A reply that is nothing but an opening mark ended inside its reasoning, too.
+    if not answer and not reasoning:
+        reasoning = text.strip()
+    return answer, reasoning
 
 
 def apart(reply: Reply, opened: bool = False) -> Reply:
