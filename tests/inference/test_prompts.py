@@ -94,3 +94,40 @@ def test_the_identity_follows_template_and_options(tokenizer):
     assert Prompter(tokenizer, bos="released").identity() != plain
     tokenizer.chat_template += " "
     assert Prompter(tokenizer).identity()["chat_template"] != plain["chat_template"]
+
+
+THINKS = "{% for m in messages %}{{ m.content }}{% endfor %}<|assistant|>"
+SWITCH = "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n"
+SWITCH += "{% else %}<think>\n{% endif %}"
+
+
+def test_a_template_that_opens_the_reasoning_is_noticed_and_can_be_switched(tokenizer, monkeypatch):
+    monkeypatch.setattr(tokenizer, "chat_template", THINKS + "<think>\n")
+    opened = Prompter(tokenizer)
+    assert opened.opens_reasoning
+    assert opened.answer_prefix == opened.identity()["answer_prefix"] == "\n</think>\n\n"
+
+    monkeypatch.setattr(tokenizer, "chat_template", THINKS + SWITCH)
+    assert Prompter(tokenizer).opens_reasoning
+    assert Prompter(tokenizer, reasoning="high").opens_reasoning
+    off = Prompter(tokenizer, reasoning="none")
+    assert not off.opens_reasoning
+    assert off.answer_prefix == ""
+    assert off.identity()["enable_thinking"] == "False"
+    assert "</think>" in tokenizer.decode(off.batch([CHAT])[0])
+
+
+def test_a_template_without_a_switch_is_used_as_it_is_and_a_line_says_so(tokenizer, capsys):
+    plain, asked = Prompter(tokenizer), Prompter(tokenizer, reasoning="high")
+    assert capsys.readouterr().err.startswith("REASONING=high is left out for calibrant")
+    assert asked.batch([CHAT]) == plain.batch([CHAT])
+    assert asked.identity() == plain.identity()
+
+
+def test_the_effort_reaches_a_template_that_asks_for_one(tokenizer, monkeypatch):
+    effort = "Reasoning: {{ reasoning_effort | default('medium') }}. "
+    monkeypatch.setattr(tokenizer, "chat_template", effort + THINKS)
+    assert "Reasoning: low." in tokenizer.decode(
+        Prompter(tokenizer, reasoning="low").batch([CHAT])[0]
+    )
+    assert "Reasoning: medium." in tokenizer.decode(Prompter(tokenizer).batch([CHAT])[0])

@@ -9,13 +9,23 @@ from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from few import Few
-from ingroup.inference import EngineError, Reply, Sampling, Store, StoreError, open_store, parts
+from ingroup.inference import (
+    EngineError,
+    Reply,
+    Sampling,
+    Store,
+    StoreError,
+    open_store,
+    parts,
+    shards,
+)
 from ingroup.inference import store as stores
 from ingroup.inference.shards import SCHEMA, Journal
-from toy import SAMPLING, Toy, religion, run
+from toy import SAMPLING, Toy, numbers, religion, run
 
 
 def parrot(chat, *_):
@@ -271,6 +281,76 @@ def test_of_several_replies_the_latest_counts_unless_it_failed(tmp_path):
     assert {file.name for file in tmp_path.glob("*.again-*")} == {
         f"part-00000.again-{number}.parquet" for number in range(1, 12)
     }
+
+
+def test_a_reply_that_was_cut_is_asked_again_with_more_tokens_alone(tmp_path):
+    plan = numbers(6)
+    limits = []
+
+    class Wordy(Toy):
+        def answer(self, conversations, sampling):
+            limits.append((sampling.max_tokens, [chat[-1]["content"] for chat in conversations]))
+            return [self.of_one(int(chat[-1]["content"]), sampling) for chat in conversations]
+
+        def of_one(self, number, sampling):
+            needed = 10 * (number + 1)
+            if needed <= sampling.max_tokens:
+                return Reply(str(number), "stop", reasoning="hm")
+            return Reply("", "length", reasoning="hm")
+
+    def texts(max_tokens):
+        sampling = Sampling(max_tokens=max_tokens)
+        return run(plan, tmp_path, Wordy(None), 4, sampling).text.tolist()
+
+    assert texts(40) == ["0", "1", "2", "3", "", ""]
+    manifest = (tmp_path / "manifest.json").read_bytes()
+    limits.clear()
+
+    # Only the replies that were cut are asked again, and the one that is cut again stays so.
+    assert texts(50) == ["0", "1", "2", "3", "4", ""]
+    assert limits == [(50, ["4", "5"])]
+    assert texts(50) == ["0", "1", "2", "3", "4", ""]
+    assert len(limits) == 1
+    assert texts(60) == ["0", "1", "2", "3", "4", "5"]
+    assert limits[1:] == [(60, ["5"])]
+
+    # Nothing that was there was overwritten, and fewer tokens than the first run had are refused.
+    assert (tmp_path / "manifest.json").read_bytes() == manifest
+    table = open_store(tmp_path, plan, Wordy(None), Sampling(max_tokens=40), 4).read()
+    assert table["max_tokens"].tolist() == [40, 40, 40, 40, 50, 60]
+    with pytest.raises(StoreError, match=r"sampling_max_tokens 40, this run asks with .* 39"):
+        texts(39)
+
+
+def test_a_journal_of_a_run_with_fewer_tokens_keeps_all_but_the_cut_replies(tmp_path):
+    file = tmp_path / "journal.jsonl"
+    journal = shards.Journal(file, "manifest", 40)
+    whole = Reply("1", "stop", reasoning="hm", reasoning_tokens=3)
+    journal.add(1, whole)
+    journal.add(2, Reply("", "length", reasoning="hm"))
+    assert set(shards.Journal(file, "manifest", 40).kept) == {1, 2}
+    assert shards.Journal(file, "manifest", 50).kept == {1: whole}
+
+
+def test_a_shard_from_before_reasoning_was_stored_apart_is_split_when_it_is_read(
+    tmp_path, monkeypatch
+):
+    names = ["reasoning", "reasoning_tokens", "max_tokens"]
+    old = pa.schema([field for field in shards.SCHEMA if field.name not in names])
+    monkeypatch.setattr(shards, "SCHEMA", old)
+    texts = ["72", "<think>a first guess is 72. But wait", "<think>70?</think> I can't"]
+    replies = [*(Reply(text, "length", 1, 0, 9) for text in texts), Reply(None, "failed")]
+    manifest = {"trials": 4, "shard_size": 4, "sampling_max_tokens": 9}
+    filled(tmp_path, manifest, replies)
+    monkeypatch.undo()
+
+    store = Store(tmp_path, manifest)
+    table = store.read()
+    assert table.text.astype(object).tolist()[:3] == ["72", "", "I can't"]
+    assert table.reasoning.tolist() == ["", "a first guess is 72. But wait", "70?", ""]
+    assert table.text.isna().tolist() == [False, False, False, True]
+    assert store.state() == ([], [3], [], [])
+    assert Store(tmp_path, manifest | {"sampling_max_tokens": 10}).state().cut == [0, 1, 2]
 
 
 def test_a_flipped_bit_in_any_byte_of_a_shard_is_found(tmp_path):

@@ -197,6 +197,28 @@ def test_the_end_tokens_are_found_without_generation_defaults(engine, copy):
     assert TransformersEngine(str(copy))._end_tokens == own
 
 
+def test_a_template_that_ends_in_reasoning_gives_no_answer_and_is_closed_before_scoring(
+    chats, copy
+):
+    template = copy / "chat_template.jinja"
+    plain = template.read_text()
+    template.write_text(plain + "{% if add_generation_prompt %}<think>\n{% endif %}")
+    thinking = TransformersEngine(str(copy))
+    spelt = thinking.tokenizer.encode("perhaps 72", add_special_tokens=False)
+    reply = thinking._reply(spelt, "length", 9, 0)
+    assert (reply.text, reply.reasoning) == ("", "perhaps 72")
+    assert {reply.text for reply in thinking.answer(chats[:3], Sampling(max_tokens=4))} == {""}
+
+    # Scored behind the closed reasoning: as if the template had closed it itself.
+    found = thinking.answer(chats[:3], Sampling(choices=NUMBERS))
+    closed = "{% if add_generation_prompt %}<think>\n\n</think>\n\n{% endif %}"
+    template.write_text(plain + closed)
+    told = TransformersEngine(str(copy)).answer(chats[:3], Sampling(choices=NUMBERS))
+    for one, other in zip(found, told, strict=True):
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-4)
+        assert one.mass == pytest.approx(other.mass, abs=1e-4)
+
+
 @pytest.mark.parametrize("window", [4096, 32])
 def test_a_model_that_looks_back_less_far_than_a_prompt_is_refused(chats, copy, window):
     file = copy / "config.json"

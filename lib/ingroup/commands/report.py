@@ -112,7 +112,7 @@ def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
     """By study the excerpts that 00_map took: each some trials of one kind, prompt and reply."""
     if not (tables / "map" / "replies.csv").exists():
         return {}
-    table, found = read_table(tables / "map", "replies").fillna(""), {}
+    table, found = read_table(tables / "map", "replies").astype(object).fillna(""), {}
     table["model"] = table.model.map(models.label)
     for (study, *_), own in table.groupby(["study", "model", "kind"], sort=False):
         found.setdefault(study, []).append(own.to_dict("records"))
