@@ -57,7 +57,8 @@ def test_a_notebook_is_committed_clean_and_readable(file):
     for cell in cells(file, "code"):
         assert not cell.outputs
         assert cell.execution_count is None
-        assert cell.source.count("\n") < 40
+        most = 50 if cell in tagged else 40  # a parameter a line, and a cell fits on a screen
+        assert cell.source.count("\n") < most
         assert "../" not in cell.source
 
 

@@ -3,12 +3,13 @@
 import math
 import re
 
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingroup import parsing
-from ingroup.parsing import OK, REFUSED, UNPARSABLE, parse_rating
+from ingroup.parsing import CUT, FAILED, OK, REFUSED, UNPARSABLE, final_status, parse_rating
 
 # value on 0 to 100, value on 0 to 10, replies; a status where there is no value
 SOUND = [
@@ -204,3 +205,33 @@ def test_a_lone_carriage_return_ends_a_line_as_a_line_feed_does():
             for end in ("\r", "\r\n"):
                 other = parse_rating(reply.replace("\n", end), 0, 100)
                 assert repr(other) == repr(parse_rating(reply, 0, 100)), reply
+
+
+@pytest.mark.parametrize(
+    ("text", "ending", "reasoning", "parsed", "status"),
+    [
+        ("72", "stop", "", OK, OK),
+        ("72", "stop", "perhaps 90", OK, OK),
+        ("72 is", "length", "", OK, OK),  # its answer stands before the end
+        ("", "stop", "", UNPARSABLE, UNPARSABLE),
+        ("I like", "stop", "", UNPARSABLE, UNPARSABLE),
+        ("I like", "length", "", UNPARSABLE, CUT),
+        ("", "length", "", UNPARSABLE, CUT),  # its reasoning is hidden
+        (" \n", "length", "perhaps 90", UNPARSABLE, CUT),
+        ("", "stop", "perhaps 90", UNPARSABLE, CUT),
+        ("", "stop", "perhaps 90", REFUSED, CUT),  # as the released rule calls an empty text
+        ("I cannot", "stop", "perhaps 90", REFUSED, REFUSED),
+        ("I cannot", "length", "", REFUSED, REFUSED),
+        ("", "filtered", "", UNPARSABLE, REFUSED),
+        ("72", "filtered", "", OK, REFUSED),
+        (None, "failed", "", UNPARSABLE, FAILED),
+    ],
+)
+@pytest.mark.parametrize("kind", ["object", "category"])
+def test_why_there_is_no_answer_is_one_of_four_reasons(
+    text, ending, reasoning, parsed, status, kind
+):
+    row = {"text": text, "finish_reason": ending, "reasoning": reasoning}
+    other = {"text": "50", "finish_reason": "stop", "reasoning": ""}
+    responses = pd.DataFrame([row, other, row], dtype=kind)
+    assert final_status(responses, [parsed, OK, parsed]).tolist() == [status, OK, status]

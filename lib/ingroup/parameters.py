@@ -21,6 +21,7 @@ CountOrNone = Annotated[int, Field(ge=0, description="a whole number, not negati
 Price = Annotated[float, Field(ge=0, description="a number, not negative")]
 Temperature = Annotated[float, Field(ge=0, le=2, description="0 to 2")]
 TopP = Annotated[float, Field(gt=0, le=1, description="above 0 and at most 1")]
+Empty = Annotated[str, Field(max_length=0)]
 MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's table has
 
 
@@ -65,7 +66,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     MODELS: Annotated[Texts, Field(min_length=1, description="names of models, e.g. calibrant")]
     ENGINE: Literal["", "transformers", "vllm", "openai", "replay"]
     RATING: Literal["", "greedy", "expected"]
-    TEMPERATURE: Annotated[Literal[""] | Temperature, Field(description="0 to 2, or empty")]
+    TEMPERATURE: Annotated[Empty | Temperature, Field(description="0 to 2, or empty")]
     REASONING: Annotated[
         str,
         Field(

@@ -106,20 +106,26 @@ def final_status(
         reply ended inside its reasoning, or at its limit before an answer; else as parsed. The
         four are never merged.
     """
-    ending = responses["finish_reason"].astype(object).to_numpy()
-    text = responses["text"].astype(object).fillna("").str.strip()
-    is_blank = (text == "").to_numpy()
-    has_reasoning = (responses["reasoning"].astype(object) != "").to_numpy()
-    at_limit = ending == "length"
+    status = np.array(parsed, dtype=object)
+    ending = responses["finish_reason"]
+    at_limit = (ending == "length").to_numpy()
+    has_reasoning = ~_is_blank(responses["reasoning"])
 
-    before_answer = is_blank & (has_reasoning | at_limit)
-    without_answer = at_limit & np.isin(np.asarray(parsed, dtype=object), list(unread))
+    before_answer = _is_blank(responses["text"]) & (has_reasoning | at_limit)
+    without_answer = at_limit & np.isin(status, list(unread))
 
-    status = np.asarray(parsed, dtype=object).copy()
     status[before_answer | without_answer] = CUT
-    status[ending == "filtered"] = REFUSED
-    status[ending == "failed"] = FAILED
+    status[(ending == "filtered").to_numpy()] = REFUSED
+    status[(ending == "failed").to_numpy()] = FAILED
     return status
+
+
+def _is_blank(texts: pd.Series) -> np.ndarray:
+    """Which texts are missing or have nothing but blanks; looks at each different text once."""
+    codes, different = pd.factorize(texts)
+    blank = [not str(text).strip() for text in different]
+    # A missing text has the code -1, which looks up the last place.
+    return np.array([*blank, True])[codes]
 
 
 _NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"

@@ -14,7 +14,7 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
-from ingroup.parameters import Count, MinusOne, Temperature, TopP, readable
+from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, readable
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
 
@@ -30,7 +30,7 @@ class Parameters(shared.Parameters):
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
     RUNS: Count
     TEMPERATURE: Annotated[
-        Literal[""] | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+        Empty | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
     ]
     TOP_P: Annotated[MinusOne | TopP, Field(description="above 0 and at most 1, or -1")]
     UNIT: Literal["scenario", "prompt"]

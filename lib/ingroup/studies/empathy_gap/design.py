@@ -130,7 +130,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     if p["REWRITER"] and events.third_person_text.isna().any():
         labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
         who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
-        writing = Sampling(temperature=0.0, max_tokens=tokens)
+        writing = free_sampling({**p, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}, who[0])
         writer = Call(*about, *who, f"rewrite-{tokens}", design, writing, labels)
         replies = stored(writer).read() if there([writer]) else None
         written = replies is not None and not (replies.finish_reason == FAILED).any()

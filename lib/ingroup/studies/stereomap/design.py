@@ -12,7 +12,7 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
-from ingroup.parameters import Count, CountOrNone, MinusOne, Temperature, Texts, readable
+from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
 
@@ -38,7 +38,7 @@ class Parameters(shared.Parameters):
     WORDING: Literal["paper", "released"]
     CALLS: Literal["together", "separate"]
     TEMPERATURE: Annotated[
-        Literal[""] | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
+        Empty | MinusOne | Temperature, Field(description="0 to 2, -1, or empty")
     ]
     INCOMPLETE: Literal["drop", "mean"]
     CLUSTERS: Count
