@@ -166,9 +166,7 @@ def _marks(text: str) -> list[str]:
 
 def _one_of(marks: Collection[str], others: Collection[str]) -> bool:
     """Whether a mark is among others, where a date may lack its year."""
-    return any(
-        one.endswith(other) or other.endswith(one) for one in marks for other in others
-    )
+    return any(one.endswith(other) or other.endswith(one) for one in marks for other in others)
 
 
 @cache

@@ -118,9 +118,11 @@ def _each(
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
 
 
-def _is_other(named: str, model: str | None) -> bool:
-    """Whether a reply names another model than was asked; "" where it names none."""
-    return named != "" and not same(model or "", named)
+def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
+    """How many replies name each model that is another than was asked."""
+    named = responses.model.value_counts(sort=False)
+    named = named[(named > 0) & (named.index != "")]
+    return {str(name): int(n) for name, n in named.items() if not same(model or "", str(name))}
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
@@ -132,7 +134,7 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(name for name in part.model.astype(str) if _is_other(name, model))
+        models.update(_other_models(part, model))
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -154,6 +156,6 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
-    other = sum(_is_other(name, model) for name in responses.model.astype(str))
+    other = sum(_other_models(responses, model).values())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])
