@@ -138,6 +138,10 @@ def test_failures_are_told_with_their_reasons(responses):
     dated = named.assign(model=["gpt-4o-mini-2024-07-18", *["gpt-4o-mini"] * 14])
     assert notes([dated], "gpt-4o-mini") == []
     assert notes([dated.assign(model="")], None) == []
+    later = named.assign(model=["gpt-4o-2024-11-20", *["gpt-4o-2024-08-06"] * 14])
+    (sentence,) = notes([later[:8], later[8:]], "gpt-4o")
+    assert sentence.startswith("gpt-4o-2024-11-20 is a later checkpoint than the paper's: ")
+    assert notes([later[:1]], "gpt-4o-2024-11-20") == []
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):

@@ -15,7 +15,7 @@ from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.store import Store, parts
-from ingroup.models import same
+from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
@@ -128,13 +128,15 @@ def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     """Sentences: how many calls failed, and how many replies name another model than was asked.
 
-    Each with its three most frequent reasons or names; none for what did not happen.
+    Each with its three most frequent reasons or names; none for what did not happen. A sentence more
+    for each other checkpoint than the paper's that an alias was served by.
     """
-    prompts, errors, models = 0, Counter(), Counter()
+    prompts, errors, models, served = 0, Counter(), Counter(), set()
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
         models.update(_other_models(part, model))
+        served |= {str(name) for name in part.model.unique()} - set(models)
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -142,6 +144,10 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
         most += [f"{others:,} x something else"] if others else []
         if counts:
             found.append(f"{counts.total():,} of {prompts:,} {what} ({'; '.join(most)})")
+
+    # An alias may be served by another checkpoint than the paper's; of a dated name others say it.
+    if not checkpoint(model or ""):
+        found += [sentence for name in sorted(served) if (sentence := checkpoint(name))]
     return found
 
 
