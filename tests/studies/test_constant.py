@@ -1,15 +1,16 @@
 """A model that answers the same to every prompt: each study's notebook says so, and none breaks."""
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cells import run
-from ingroup import models, paths
+from ingroup import models, notebook, paths
 from ingroup.commands.parameters import merged
-from ingroup.inference import Reply, call
+from ingroup.inference import Reply, ask, call
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError
 
@@ -47,12 +48,12 @@ def answered(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
 
-    def run_with(notebook, text, model="my/own", **small):
+    def run_with(name, text, model="my/own", **small):
         monkeypatch.setattr(call, "make_engine", lambda *_, **__: Constant(text))
         asked = {"MODELS": [model], "ENGINE": "openai", "RATING": "greedy", "RUN": "constant"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas and NumPy, of columns without a number
-            return run(notebook, **merged(notebook, "demo", small) | asked)
+            return run(name, **merged(name, "demo", small) | asked)
 
     return run_with
 
@@ -107,3 +108,27 @@ def test_a_map_of_one_position_is_one_sentence(answered):
         answered("40_stereomap", SHEET + REASONS, KNOWN, **small)
     names = answered("41_stereomap_keywords", SHEET + REASONS, KNOWN, **small)
     assert np.isfinite(names["versus"].here).any()
+
+
+def test_the_synthesis_of_one_answer_finds_no_difference(answered, monkeypatch):
+    """By lens: no group stands out, and no claim stands on any path."""
+    texts = {"empathy_gap": "50", "giebench": "[[A]]"}
+    small = {"empathy_gap": {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}}
+    ran = {}
+    for place, study in ((1, "empathy_gap"), (3, "giebench")):
+        name = f"{place}0_{study}"
+        parameters = merged(name, "demo", small.get(study, {"ORDER": "given"}))
+        ran[name] = parameters | {"MODELS": ["my/own"], "ENGINE": "openai", "RATING": "greedy"}
+        monkeypatch.setattr(call, "make_engine", lambda *_, s=study, **__: Constant(texts[s]))
+        asked = import_module(f"ingroup.studies.{study}.design").calls(ran[name])
+        ask(asked, ran[name])
+        lens = import_module(f"ingroup.studies.{study}.lens")
+        tested = lens.power(ran[name], ran[name], "my/own")
+        assert not tested.spread > 0
+    monkeypatch.setattr(notebook, "ran", lambda name, run: ran.get(name))
+    names = run("60_synthesis", MODELS=["my/own"], N_RESAMPLES=50, CLUSTER_SEEDS=2, RUN="constant")
+    assert len(names["effects"]) > 5
+    assert (names["effects"].effect == 0).all()
+    gap = names["shares"].loc["my/own", "empathy_gap"]
+    assert (gap[["stands", "reversed"]] == 0).all(axis=None)
+    assert names["decisive"].empty == (not names["contested"].any())

@@ -128,8 +128,8 @@ def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     """Sentences: how many calls failed, and how many replies name another model than was asked.
 
-    Each with its three most frequent reasons or names; none for what did not happen. A sentence more
-    for each other checkpoint than the paper's that an alias was served by.
+    Each with its three most frequent reasons or names; none for what did not happen. One sentence
+    more names each checkpoint that served an alias and is another than the paper's.
     """
     prompts, errors, models, served = 0, Counter(), Counter(), set()
     for part in responses:
