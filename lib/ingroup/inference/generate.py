@@ -131,12 +131,13 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     Each with its three most frequent reasons or names; none for what did not happen. One sentence
     more names each checkpoint that served an alias and is another than the paper's.
     """
-    prompts, errors, models, served = 0, Counter(), Counter(), set()
+    prompts, errors, models = 0, Counter(), Counter()
+    served = set()
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
         models.update(_other_models(part, model))
-        served |= {str(name) for name in part.model.unique()} - set(models)
+        served.update(part.model.astype(str).unique())
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -145,9 +146,12 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
         if counts:
             found.append(f"{counts.total():,} of {prompts:,} {what} ({'; '.join(most)})")
 
-    # An alias may be served by another checkpoint than the paper's; of a dated name others say it.
+    # Where the name that was asked is another checkpoint itself, the tables say so.
     if not checkpoint(model or ""):
-        found += [sentence for name in sorted(served) if (sentence := checkpoint(name))]
+        for name in sorted(served - models.keys()):
+            sentence = checkpoint(name)
+            if sentence:
+                found.append(sentence)
     return found
 
 
