@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import pandas as pd
 import pytest
+import yaml
 from transformers import AutoTokenizer
 
 import training
@@ -70,6 +71,96 @@ FOUND = {
 )
 def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name):
     assert (found.name if (found := find(text)) else None) == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "expected"),
+    [
+        ("gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
+        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini", True),
+        ("openai-api/local/claude-3.5-haiku", "claude-3-5-haiku-20241022", True),
+        ("gpt-4o", "gpt-4o-2024-11-20", True),
+        ("gpt-4o-2024-08-06", "gpt-4o-2024-11-20", False),
+        ("gpt-4-1106-preview", "gpt-4-0125-preview", False),
+        ("gpt-4o", "gpt-4o-mini-2024-07-18", False),
+        ("gpt-4o", "gpt-4o-audio-preview", False),
+        ("gemma-2b", "google/gemma-2b", False),
+        ("own/model", "own/model", True),
+        ("openai-api/local/own/model", "own/model", True),
+        ("openai/Own-Model", "own-model", True),
+        ("own/model", "other/model", False),
+        ("own-model", "del", False),
+        ("own-model", "own-model-0324", False),
+        ("", "own-model", False),
+    ],
+)
+def test_a_dated_alias_is_the_same_model_and_another_date_is_not(asked, named, expected):
+    assert models.same(asked, named) is expected
+
+
+@pytest.mark.parametrize(
+    ("relation", "texts"),
+    [
+        ("is a later", ["gpt-4o-2024-11-20", "openai/gpt-4o-2025-01-01"]),
+        ("is an earlier", ["gpt-4o-2024-05-13", "claude-3-5-sonnet-20240620"]),
+        ("is another", ["deepseek-ai/DeepSeek-V3-0324", "DeepSeek-R1-0528", "mistral-large-2411",
+                        "gemini-1.5-flash-001"]),
+        ("may be another", ["mistral-large-latest", "gpt-3.5-turbo-0613", "gpt-4-turbo-preview"]),
+    ],
+)  # fmt: skip
+def test_another_checkpoint_than_the_papers_is_one_sentence(relation, texts):
+    for text in texts:
+        said = models.checkpoint(text)
+        assert said.startswith(f"{text.split('/')[-1]} {relation} checkpoint than the paper's: ")
+        assert said.endswith(".")
+        assert find(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["gpt-4o", "gpt-4o-2024-08-06", "openai/gpt-4o-mini-2024-07-18", "deepseek-ai/DeepSeek-V3",
+     "mistral-large-2407", "mistralai/Mistral-Nemo-Instruct-2407", "claude-3-5-haiku-20241022",
+     "gpt-4-0125-preview", "gpt-4-turbo-2024-04-09", "gemini-1.5-flash-002", "calibrant",
+     "nobody/knows-2024-01-01", ""],
+)  # fmt: skip
+def test_the_papers_own_checkpoint_and_an_unknown_name_say_nothing(text):
+    assert models.checkpoint(text) == ""
+
+
+REASON = """o1 openai/o1-mini o3-2025-04-16 o4-mini gpt-5 openai/gpt-5-mini-2025-08-07 GPT-5.1
+    openai/gpt-oss-20b gpt-oss:120b deepseek-ai/DeepSeek-R1 deepseek-reasoner deepseek-r1:7b
+    deepseek-ai/DeepSeek-R1-Distill-Qwen-7B Qwen/QwQ-32B Qwen/Qwen3-8B ollama/qwen3:4b
+    Qwen/Qwen3-4B-Thinking-2507 mistralai/Magistral-Small-2506 google/gemini-2.5-pro
+    gemini-2.5-flash gemini-3-pro-preview grok/grok-3-mini grok-4-0709 grok-4-fast-reasoning
+    microsoft/Phi-4-reasoning-plus microsoft/Phi-4-mini-reasoning
+    nvidia/NVIDIA-Nemotron-Nano-9B-v2 zai-org/GLM-4.5-Air kimi-k2-thinking
+    openai-api/local/Qwen/Qwen3-0.6B build/models/Qwen3-8B/"""
+ANSWER = """gpt-4o openai/gpt-4o-mini-2024-07-18 gpt-4.1 gpt-3.5-turbo gpt-5-chat-latest
+    gpt-5.1-chat-latest Qwen/Qwen2.5-7B-Instruct qwen2.5-coder-1.5b-instruct gemma-3-270m
+    google/gemma-3-27b-it HuggingFaceTB/SmolLM2-135M-Instruct calibrant calibrant-null
+    Qwen/Qwen3-4B-Instruct-2507 Qwen/Qwen3-Coder-30B-A3B-Instruct Qwen/Qwen3-8B-Base
+    anthropic/claude-sonnet-4-5 claude-3-5-haiku-20241022 meta-llama/Llama-3.1-8B-Instruct
+    mistralai/Mistral-7B-Instruct-v0.3 gemini-1.5-flash gemini-2.0-flash gemini-2.5-flash-lite
+    grok-3 grok-4-fast-non-reasoning microsoft/phi-4 deepseek-ai/DeepSeek-V3 deepseek-chat
+    nvidia/Llama-3.1-Nemotron-70B-Instruct-HF 01-ai/Yi-1.5-34B-Chat ollama/llama3.2 o1ympic
+    pro1-large"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [(name, True) for name in REASON.split()] + [(name, False) for name in ANSWER.split()],
+)
+def test_models_that_reason_before_they_answer_are_known_by_their_family(name, expected):
+    assert models.reasons(name) is expected
+    assert models.reasons(f"openai-api/any/{name.upper()}") is expected
+
+
+def test_every_family_says_why_and_none_is_listed_twice():
+    families = yaml.safe_load((paths.MODELS / "reasoning.yaml").read_text("utf8"))
+    patterns = [family["pattern"] for family in families]
+    assert len({*patterns}) == len(patterns)
+    assert all(family["why"].strip() for family in families)
 
 
 def test_what_the_registry_says_of_a_model():

@@ -127,6 +127,18 @@ def test_printed_numbers_stand_beside_those_of_a_run():
     assert len(published.beside("stereomap", "GPT-3.5", [(8, "spearman_rho", rho)])) == 1
 
 
+def test_a_group_that_the_paper_lists_twice_stands_once():
+    """Table 9 of StereoMap repeats a group in a list, with the same numbers."""
+    printed = published.load("stereomap", 9).query("model == 'GPT-3.5'")
+    index = pd.MultiIndex.from_frame(printed[["dimension", "group"]]).drop_duplicates()
+    assert len(index) < len(printed)
+    here = pd.Series(3.0, index)
+    for number in ("mean", "variance"):
+        versus = published.beside("stereomap", "GPT-3.5", [(9, number, here)])
+        assert len(versus) == len(index)
+        assert versus.row.is_unique
+
+
 @pytest.mark.parametrize(
     ("column", "index", "error", "message"),
     [

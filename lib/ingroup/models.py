@@ -117,7 +117,10 @@ def same(asked: str, named: str) -> bool:
         return False
 
     asked_marks = _marks(asked)
-    return not asked_marks or not _marks(named) or _one_of(_marks(named), asked_marks)
+    named_marks = _marks(named)
+    if not asked_marks or not named_marks:
+        return True
+    return _share_one(asked_marks, named_marks)
 
 
 def checkpoint(text: str) -> str:
@@ -128,30 +131,40 @@ def checkpoint(text: str) -> str:
     which of two checkpoints is later.
     """
     model = find(text)
+    if model is None:
+        return ""
+
     name = _last(text)
     tail = re.search(_TAIL, name)
-    if model is None or tail is None or name in registry().ids:
+    if tail is None or name in registry().ids:
         return ""
 
-    own = {mark for one in (model.hub_id, *model.ids) for mark in _marks(one)}
-    marks = _marks(name)
-    if _one_of(marks, own):
+    own = set(_marks(model.hub_id))
+    for one in model.ids:
+        own.update(_marks(one))
+    if _share_one(_marks(name), own):
         return ""
 
-    dates = {mark for mark in own if len(mark) == 8}
-    version = tail[1].replace("-", "")
-    whole_date = len(version) == 8 and version.isdigit()
-    if not marks or not (own or model.hub_id):
-        # An alias moves; and the registry knows no checkpoint of this model's.
-        relation = "may be another"
-    elif whole_date and dates and version > max(dates):
-        relation = "is a later"
-    elif whole_date and dates and version < min(dates):
-        relation = "is an earlier"
-    else:
-        relation = "is another"
-    named = text.strip().rstrip("/").split("/")[-1]
-    return f"{named} {relation} checkpoint than the paper's: {_CAUTION}"
+    is_known = own or model.hub_id
+    relation = _relation(tail[1], own) if is_known else "may be another"
+    as_spelt = text.strip().rstrip("/").split("/")[-1]
+    return f"{as_spelt} {relation} checkpoint than the paper's: {_CAUTION}"
+
+
+def _relation(tail: str, own: Collection[str]) -> str:
+    """How the checkpoint that a tail names relates to the paper's `own`, which are others."""
+    version = tail.replace("-", "")
+    if not version.isdigit():
+        return "may be another"  # an alias moves
+
+    dates = sorted(mark for mark in own if len(mark) == 8)
+    if len(version) < 8 or not dates:
+        return "is another"  # a year is missing
+    if version > dates[-1]:
+        return "is a later"
+    if version < dates[0]:
+        return "is an earlier"
+    return "is another"
 
 
 def _last(text: str) -> str:
@@ -165,9 +178,13 @@ def _marks(text: str) -> list[str]:
     return [mark.replace("-", "") for mark in found]
 
 
-def _one_of(marks: Collection[str], others: Collection[str]) -> bool:
-    """Whether a mark is among others, where a date may lack its year."""
-    return any(one.endswith(other) or other.endswith(one) for one in marks for other in others)
+def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
+    """Whether two names share a mark, where a date may lack its year."""
+    for mark in marks:
+        for other in others:
+            if mark.endswith(other) or other.endswith(mark):
+                return True
+    return False
 
 
 @cache

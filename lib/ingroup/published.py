@@ -138,6 +138,7 @@ def beside(
         own.index = _joined(here.index.to_frame())
         rows = rows.assign(row=_joined(rows[list(here.index.names)]))
         rows = rows[rows["row"].isin(own.index)]
+        rows = rows.drop_duplicates(["row", f"{column}_printed"])  # Table 9 of StereoMap has some
         rows = rows.merge(own, left_on="row", right_index=True, validate="one_to_one")
         compared = compare(rows[f"{column}_printed"], rows["here"], rows["spread"])
         block = compared.assign(table=table, number=column, row=rows["row"])

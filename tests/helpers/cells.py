@@ -11,3 +11,15 @@ def defined(notebook, name, **known):
     (source,) = [c.source for c in whole.cells if f"def {name}(" in c.source]
     exec(compile(source, f"{notebook}, {name}", "exec"), known)
     return known[name]
+
+
+def run(notebook, **parameters):
+    """All names of a notebook whose code cells were run one after another, with `parameters`."""
+    whole = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    names = {}
+    for cell in whole.cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, notebook, "exec"), names)
+        if "parameters" in cell.metadata.get("tags", ()):
+            names |= parameters
+    return names

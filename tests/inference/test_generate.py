@@ -109,6 +109,14 @@ def test_usage_sums_what_is_stored_and_prices_it_per_million(responses):
     assert usage(responses, 0, 0, "m").cost[0] == 0
     named = responses.assign(model=["m", "", "n", "m", "o", ""])
     assert usage(named, 0, 0, "m").another_model[0] == 2
+    dated = responses.assign(
+        model=["gpt-4o-mini-2024-07-18", "gpt-4o-mini", "", "gpt-4o"] + [""] * 2
+    )
+    for asked in ("gpt-4o-mini", "openai/gpt-4o-mini"):
+        assert usage(dated, 0, 0, asked).another_model[0] == 1
+        as_categories = dated.astype({"model": "category"})
+        assert usage(as_categories[:3], 0, 0, asked).another_model[0] == 0
+    assert usage(dated, 0, 0, "m").another_model[0] == 3
 
 
 def test_reasoning_tokens_are_told_and_are_part_of_the_output(responses):
@@ -138,6 +146,13 @@ def test_failures_are_told_with_their_reasons(responses):
     assert notes([many[:8], many[8:]], "m") == [told]
     named = many.assign(finish_reason="stop", model=["m", "n", *["m"] * 13])
     assert notes([named], "m") == ["1 of 15 replies name another model (1 x n)"]
+    dated = named.assign(model=["gpt-4o-mini-2024-07-18", *["gpt-4o-mini"] * 14])
+    assert notes([dated], "gpt-4o-mini") == []
+    assert notes([dated.assign(model="")], None) == []
+    later = named.assign(model=["gpt-4o-2024-11-20", *["gpt-4o-2024-08-06"] * 14])
+    (sentence,) = notes([later[:8], later[8:]], "gpt-4o")
+    assert sentence.startswith("gpt-4o-2024-11-20 is a later checkpoint than the paper's: ")
+    assert notes([later[:1]], "gpt-4o-2024-11-20") == []
 
 
 def test_a_run_says_on_standard_error_that_calls_failed(plan, tmp_path, capsys):

@@ -17,7 +17,7 @@ from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import Store, parts
-from ingroup.models import same
+from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
@@ -148,21 +148,26 @@ def _keep(
     progress.update()
 
 
-def _is_other(named: str, model: str | None) -> bool:
-    """Whether a reply names another model than was asked; "" where it names none."""
-    return named != "" and not same(model or "", named)
+def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
+    """How many replies name each model that is another than was asked."""
+    named = responses.model.value_counts(sort=False)
+    named = named[(named > 0) & (named.index != "")]
+    return {str(name): int(n) for name, n in named.items() if not same(model or "", str(name))}
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     """Sentences: how many calls failed, and how many replies name another model than was asked.
 
-    Each with its three most frequent reasons or names; none for what did not happen.
+    Each with its three most frequent reasons or names; none for what did not happen. One sentence
+    more names each checkpoint that served an alias and is another than the paper's.
     """
     prompts, errors, models = 0, Counter(), Counter()
+    served = set()
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(name for name in part.model.astype(str) if _is_other(name, model))
+        models.update(_other_models(part, model))
+        served.update(part.model.astype(str).unique())
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -170,6 +175,13 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
         most += [f"{others:,} x something else"] if others else []
         if counts:
             found.append(f"{counts.total():,} of {prompts:,} {what} ({'; '.join(most)})")
+
+    # Where the name that was asked is another checkpoint itself, the tables say so.
+    if not checkpoint(model or ""):
+        for name in sorted(served - models.keys()):
+            sentence = checkpoint(name)
+            if sentence:
+                found.append(sentence)
     return found
 
 
@@ -188,6 +200,6 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
 
     cost = Prices(price_in, price_out).cost(tokens["prompt_tokens"], tokens["output_tokens"])
     failed = int((responses.finish_reason == FAILED).sum())
-    other = sum(_is_other(name, model) for name in responses.model.astype(str))
+    other = sum(_other_models(responses, model).values())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])

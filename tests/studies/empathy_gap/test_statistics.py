@@ -231,4 +231,7 @@ def test_a_row_of_table_2_is_its_parts(exclusion):
 def test_cells_that_do_not_differ_have_no_gap():
     values, same = np.full((4, 4, 5), 50.0), np.eye(3, dtype=bool)
     values[1, 2, 0] = NAN
-    assert gap(values, same) == {"flat": True, "events": 4}
+    row = gap(values, same)
+    assert (row.pop("flat"), row.pop("events")) == (True, 4)
+    assert len(row) == 14
+    assert np.isnan([*row.values()]).all()

@@ -18,6 +18,25 @@ from ingroup.stats.paired import PairedTest, paired_test
 from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
+# A row of `gap`, in the order of the table.
+GAP_COLUMNS = (
+    "flat",
+    "events",
+    "delta",
+    "low",
+    "high",
+    "null_low",
+    "null_high",
+    "p_two_sided",
+    "p_least",
+    "p_groups",
+    "p_groups_least",
+    "delta_released",
+    "null_low_released",
+    "null_low_spread",
+    "null_high_released",
+    "null_high_spread",
+)
 RELEASED = {"decimals": 2, "separate": True}  # how the released code makes `gap_matrix`
 
 
@@ -167,7 +186,7 @@ def gap(
     `values` are ratings before exclusion, `same` is without "a person"; `rng` draws `n_resamples`
     arrangements and then the bootstrap.
 
-    ``flat`` and ``events`` (left); unless flat, ``delta`` with ``low`` and ``high``
+    ``flat`` and ``events`` (left); where flat all else is NaN. ``delta`` with ``low`` and ``high``
     (:func:`ingroup.stats.effects.bootstrap_interval`), ``null_low``, ``null_high``, ``p_two_sided``
     (:func:`ingroup.stats.permutation.permutation_test`) and ``p_least``, the smallest that p can
     be. That test takes names of one group as unrelated: where they behave alike and no group
@@ -175,10 +194,11 @@ def gap(
     ``p_groups`` and ``p_groups_least`` are of the same test on the matrix `by_group`, with whole
     groups in random order. ``delta_released``, ``null_low_released`` and ``null_high_released`` are
     those of the released way, which Table 2 prints; draws of others may move the ends by
-    ``null_low_spread`` and ``null_high_spread``.
+    ``null_low_spread`` and ``null_high_spread``. They are NaN where the released means are flat.
     """
     left = exclude(values, exclusion)
-    row = {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
+    row = dict.fromkeys(GAP_COLUMNS, np.nan)
+    row |= {"flat": is_flat(cell_means(left)), "events": left.shape[2]}
     if row["flat"]:
         return row
     matrix = gap_matrix(values, exclusion)
@@ -190,6 +210,11 @@ def gap(
     if len(groups := by_group(matrix, same)) < len(matrix):  # else a group is a name
         test = permutation_test(groups, np.eye(len(groups)), n_resamples, rng)
     row |= {"p_groups": test.pvalue, "p_groups_least": test.least}
+
+    # "a person" alone may differ, or the second decimal may hide what differs.
+    released = cell_means(exclude(values[1:, 1:], exclusion), RELEASED["decimals"])
+    if is_flat(released):
+        return row
     matrix = gap_matrix(values, exclusion, **RELEASED)
     test = permutation_test(matrix, same, n_resamples, rng)
     row["delta_released"] = test.statistic
