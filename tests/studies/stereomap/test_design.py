@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingroup.inference import Sampling
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST, calls, over_choices, trials
 
@@ -102,4 +103,4 @@ def test_leads_are_the_words_in_their_order_and_choices_the_scale():
     assert chosen[0].sampling.leads[:2] == ("- Friendly:", "\n- Sociable:")
     assert chosen[0].sampling.leads[-1] == "\nRating:"
     assert chosen[0].sampling.choices == (" 1", " 2", " 3", " 4", " 5")
-    assert chosen[1].sampling.leads == over_choices(["Rating"]).leads == ("Rating:",)
+    assert chosen[1].sampling.leads == over_choices(["Rating"], Sampling()).leads == ("Rating:",)

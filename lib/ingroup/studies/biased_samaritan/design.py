@@ -116,7 +116,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
     tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
     choices = tuple(map(str, range(scale.low, scale.high + 1)))
-    numbers = Sampling(choices=choices, reasoning=p["REASONING"])
     how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
     for few, told in ((False, table), (True, table[table.scenario.isin(first)])):
         source = f"{Path(p['SCENARIOS']).stem}-{told.scenario.nunique()}"
@@ -126,7 +125,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         drawn = sampling_of(p, model.name)
         ways = [(False, drawn)]  # whether a tenth is asked, and how
         if model.over_choices:
-            ways = [(False, numbers), (True, replace(drawn, temperature=0.0))]
+            scored = replace(drawn, choices=choices)
+            ways = [(False, scored), (True, replace(drawn, temperature=0.0))]
         runs = 1 if model.over_choices or model.control else p["RUNS"]
         for few, sampling in ways:
             source, asked = designs[few]

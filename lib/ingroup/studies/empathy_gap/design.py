@@ -6,6 +6,7 @@ allows, which is what a prefix cache saves.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -15,7 +16,7 @@ from pydantic import Field, model_validator
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Call, EngineError, Sampling, stored, there
+from ingroup.inference import Call, EngineError, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parameters import Count, Texts, readable
 from ingroup.studies.empathy_gap import stimuli
@@ -150,9 +151,9 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         for (name, category), design in designs.items():
             first, scale = name == names[0], stimuli.setting(name)
             numbers = tuple(map(str, range(scale.low, scale.high + 1)))
-            scored = Sampling(choices=numbers, reasoning=p["REASONING"])
-            ways = [scored] if model.over_choices else []
-            ways += [free_sampling(p, model.name)] if first or not ways else []
+            free = free_sampling(p, model.name)
+            ways = [replace(free, choices=numbers)] if model.over_choices else []
+            ways += [free] if first or not ways else []
             part = f"{name}-{'-'.join(category.lower().split())}"
             labels = {"setting": name, "category": category}
             settled = written or shows[name] != "third_person_text"

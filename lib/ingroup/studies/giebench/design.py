@@ -1,6 +1,7 @@
 """The design of Wang et al.: item x order of the answers, under one prompt; its parameters."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -11,7 +12,7 @@ from pydantic import Field
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Call, Sampling
+from ingroup.inference import Call
 from ingroup.inference.engine import free_sampling
 from ingroup.parameters import readable
 from ingroup.studies.giebench import stimuli
@@ -114,14 +115,12 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     pairs = pairs_of(items) if parameters["MISMATCH"] else ()
     for q in ("COT", "ID") if len(pairs) else ():
         asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
-    verdicts = Sampling(choices=VERDICTS, reasoning=parameters["REASONING"])
     options = {"system": "plain" if plain else "fold"}  # no prompt has a system turn
     found = []
     for model in models.asked(parameters):
         at = "giebench", source, model.name, model.engine
-        samplings = [free_sampling(parameters, model.name)]
-        if model.over_choices:
-            samplings.insert(0, verdicts)
+        free = free_sampling(parameters, model.name)
+        samplings = [replace(free, choices=VERDICTS), free] if model.over_choices else [free]
         for sampling in samplings:
             for plan, (part, design) in asked.items():
                 labels = {"plan": plan}

@@ -126,7 +126,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                     same = [*same]
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
                     design = trials(groups, same, ablation, how[0], "together", how[2])
-                    sampling = replace(over_choices(words), reasoning=p["REASONING"])
+                    sampling = over_choices(words, free)
                     found.append(Call(*at, part, design, sampling, labels | {"round": 1}))
             design = trials(groups, prompts, ablation, *how)
             for turn in range(1, rounds + 1):
@@ -137,7 +137,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
 
 
-def over_choices(words: Sequence[str]) -> Sampling:
+def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
     """Each word's rating in turn, as the lines of a list, given those before it.
 
     The keywords and reasons that the prompts ask for first are not there then, and with them the
@@ -145,4 +145,5 @@ def over_choices(words: Sequence[str]) -> Sampling:
     """
     numbers = tuple(f" {number}" for number in range(stimuli.LOW, stimuli.HIGH + 1))
     lines = [f"{word}:" if word == "Rating" else f"- {word}:" for word in words]
-    return Sampling(choices=numbers, leads=(lines[0], *(f"\n{line}" for line in lines[1:])))
+    leads = (lines[0], *(f"\n{line}" for line in lines[1:]))
+    return replace(free, choices=numbers, leads=leads)
