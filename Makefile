@@ -27,6 +27,7 @@ override PARAMETERS := $(GIVEN:%=--set %)
 # The vllm engine is added to this environment where there is a GPU; its CPU build has an environment of its
 # own. Clients of some providers are added for names that begin with them. An engine that is not given is the registry's.
 REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
+PROVIDERS := anthropic azureai bedrock cloudflare deepseek fireworks google grok groq hf-inference-providers mistral moonshot ollama openai openai-api openrouter perplexity sambanova together
 USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
 RUN_VENV  := $(or $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM))),$(VENV))
 RUN_PY    := $(RUN_VENV)/bin/python
@@ -128,7 +129,7 @@ before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
 earlier     = $(if $(ALL)$(findstring beyond,$(1)),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
 # What always runs: a server's failed calls, files of yours, a name that may be that of other parameters.
-AGAIN      := $(if $(or $(filter openai replay,$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
+AGAIN      := $(if $(or $(filter inspect openai replay $(PROVIDERS:%=%/%),$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
 	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(ALL),--shared)

@@ -75,8 +75,8 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
 @cache
 def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | str:
     """The prompts of a model as its engine renders them, without the model; or why not."""
-    if engine == "openai":
-        return "with ENGINE=openai the server makes the tokens"
+    if engine == "inspect":
+        return "with ENGINE=inspect the server makes the tokens"
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
     if models.folder(model) is None and model in models.carried():

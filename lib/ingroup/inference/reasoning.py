@@ -1,0 +1,174 @@
+"""Reasoning is not the answer: take apart what a model thought and what it answered."""
+
+import re
+
+from ingroup.inference.engine import LENGTH, Reply
+
+# Marks as of 2026: <think> (most models), <thinking>, <thought>, <reasoning>, <seed:think>,
+# [THINK] (Mistral's), ◁think▷ (Kimi's), <|begin_of_thought|> (Sky's).
+_MARK = re.compile(
+    r"<\s*(?P<angle>/?)\s*(?:think|thinking|thought|reasoning|seed:think)\s*>"
+    r"|\[(?P<square>/?)THINK\]"
+    r"|◁(?P<triangle>/?)think▷"
+    r"|<\|(?P<side>begin|end)_of_(?:thought|thinking|reasoning)\|>",
+    re.IGNORECASE,
+)
+
+# Channels of the harmony format: <|channel|>NAME<|message|>CONTENT, up to the next mark.
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(?P<name>\w+)[^<]*<\|message\|>(?P<content>.*?)"
+    r"(?=<\|(?:channel|start|end|return|call)\|>|\Z)",
+    re.DOTALL,
+)
+_HARMONY_MARK = re.compile(r"<\|(?:channel|start|end|return|call|message|constrain)\|>")
+
+# The same without its marks, which a decoder that skips special tokens takes away. A text that
+# only begins with the word, "analysis: ...", is none of it.
+_BARE_FINAL = "assistantfinal"
+_BARE_ANALYSIS = re.compile(r"\s*analysis(?:[A-Z\"'(\[\d]|\s+\w)")
+
+
+def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
+    """Split a reply into the answer and the reasoning before it.
+
+    Parameters
+    ----------
+    text : str
+        What the model wrote, with its marks as far as they were kept.
+    opened : bool
+        Whether the prompt ends inside the reasoning, as some chat templates do.
+    ended : bool
+        Whether the model ended by itself. If it was cut, an open mark hides all that follows it.
+
+    Returns
+    -------
+    answer, reasoning : str
+        The answer is "" where the reply ends inside its reasoning. Without a mark of reasoning the
+        answer is the text itself, unchanged, and the reasoning "". Nothing is raised.
+
+    Notes
+    -----
+    Where marks leave room for doubt, the text counts as reasoning: an answer that is lost is seen
+    and can be asked again, a number out of a reasoning is not.
+    """
+    is_bare_harmony = text.lstrip().startswith("analysis") and _BARE_FINAL in text
+    if "<|channel|>" in text or "<|message|>" in text:
+        answer, reasoning = _channels(text)
+    elif is_bare_harmony or _BARE_ANALYSIS.match(text):
+        answer, reasoning = _bare_channels(text)
+    else:
+        answer, reasoning = _tags(text, opened, ended)
+
+    # A reply that is nothing but an opening mark ended inside its reasoning, too.
+    if not answer and not reasoning:
+        reasoning = text.strip()
+    return answer, reasoning
+
+
+def apart(reply: Reply, opened: bool = False) -> Reply:
+    """A reply with its reasoning beside its text; one without a text as it is."""
+    if reply.text is None:
+        return reply
+
+    answer, reasoning = separate(reply.text, opened, reply.finish_reason != LENGTH)
+    thoughts = [part for part in (reply.reasoning, reasoning) if part]
+    return reply._replace(text=answer, reasoning="\n".join(thoughts))
+
+
+def opens(prompt: str) -> bool:
+    """Whether a rendered prompt ends inside the reasoning: behind a mark that nothing closes."""
+    marks = list(_MARK.finditer(prompt))
+    if not marks:
+        return False
+
+    last = marks[-1]
+    return not _closes(last) and not prompt[last.end() :].strip()
+
+
+def closing(prompt: str) -> str:
+    """What ends the reasoning in which a rendered prompt stands, before an answer is scored.
+
+    "" where the prompt does not end inside the reasoning. Where the model would name a channel
+    first, as in the harmony format, it is the channel of the answer.
+    """
+    if prompt.endswith("<|start|>assistant"):
+        return "<|channel|>final<|message|>"
+    if not opens(prompt):
+        return ""
+
+    mark = list(_MARK.finditer(prompt))[-1]
+    text = mark[0]
+    closed = text.replace("begin", "end") if mark["side"] else f"{text[0]}/{text[1:]}"
+    return f"\n{closed}\n\n"
+
+
+def is_mark(token: str) -> bool:
+    """Whether a special token marks reasoning, so that it must be seen before it is skipped."""
+    return bool(_MARK.fullmatch(token) or _HARMONY_MARK.fullmatch(token))
+
+
+def _closes(mark: re.Match[str]) -> bool:
+    """Whether a mark ends the reasoning."""
+    slash = mark["angle"] or mark["square"] or mark["triangle"]
+    return bool(slash) or (mark["side"] or "").lower() == "end"
+
+
+def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
+    """Split by pairs of marks; a closing mark that nothing opened closes all that is before it."""
+    marks = list(_MARK.finditer(text))
+    if not marks and not opened:
+        return text, ""
+
+    # A model may repeat the mark with which its prompt ended.
+    if opened and marks and not _closes(marks[0]) and not text[: marks[0].start()].strip():
+        opened = False
+
+    depth = int(opened)
+    answers: list[str] = []
+    thoughts: list[str] = []
+    start = 0
+    for mark in marks:
+        passage = text[start : mark.start()]
+        start = mark.end()
+        if depth:
+            thoughts.append(passage)
+        else:
+            answers.append(passage)
+        if not _closes(mark):
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            thoughts = [*answers, *thoughts]
+            answers = []
+
+    rest = text[start:]
+    # A reasoning may mention its own mark; if the model ended, its last closing mark is the end.
+    mentioned = ended and depth and marks and _closes(marks[-1])
+    if depth and not mentioned:
+        thoughts.append(rest)
+    else:
+        answers.append(rest)
+    return "".join(answers).strip(), "\n".join(part.strip() for part in thoughts).strip()
+
+
+def _channels(text: str) -> tuple[str, str]:
+    """Split the harmony format: the channel "final" is the answer, every other one is not."""
+    answers: list[str] = []
+    thoughts: list[str] = []
+    for channel in _CHANNEL.finditer(text):
+        kind = answers if channel["name"].lower() == "final" else thoughts
+        kind.append(channel["content"].strip())
+
+    # A text that breaks off inside a mark has no channel yet.
+    if not answers and not thoughts:
+        thoughts.append(_HARMONY_MARK.sub("", text).strip())
+    return "\n".join(answers), "\n".join(thoughts)
+
+
+def _bare_channels(text: str) -> tuple[str, str]:
+    """Split the harmony format without marks: the answer follows the last "assistantfinal"."""
+    before, mark, after = text.rpartition(_BARE_FINAL)
+    if not mark:
+        return "", text.strip()
+    return after.strip(), before.strip()
