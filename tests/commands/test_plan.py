@@ -324,7 +324,7 @@ def test_what_is_stored_is_not_asked(call, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"ENGINE": "openai", "MODELS": "m"}, "with ENGINE=openai the server makes the tokens."),
+        ({"ENGINE": "openai", "MODELS": "m"}, "with ENGINE=inspect the server makes the tokens."),
         ({"ENGINE": "replay", "RECORDINGS": "."}, "with ENGINE=replay no model is asked."),
         ({"MODELS": "no/body"}, "the model 'no/body' cannot be loaded, and there is .*"),
     ],

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -34,6 +34,19 @@ from ingroup.inference.engine import (
 )
 from ingroup.inference.prompts import fold_system
 from ingroup.inference.reasoning import apart
+from ingroup.inference.wire import (
+    Refused,
+    causes_of,
+    count,
+    encodable,
+    look,
+    may_help,
+    pause,
+    place_of,
+    printable,
+    status_of,
+    without_keys,
+)
 from ingroup.parameters import address
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -41,9 +54,6 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 COMMON = {401, 402, 403, 404}
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
-FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WAIT = 0.5, 8.0, 120.0  # seconds; the last: as a server says
-MOST_BYTES = 2**20  # of an answer's body; the longest reply that a study asks for has some thousand
-REASON_LENGTH, WORD_LENGTH, SECRET_LENGTH = 200, 4, 16  # characters
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
 FINISH = {
     "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
@@ -63,10 +73,6 @@ NAMED = {
 }
 # An error of a prompt that is too long names max_tokens as well, and is this prompt's own.
 TOO_LONG = r"context|too long|too large|exceed|at most|maximum (input|prompt)"
-
-
-class Refused(Exception):
-    """An answer that would not be better the next time."""
 
 
 class Trouble(NamedTuple):
@@ -173,11 +179,11 @@ class InspectEngine:
             model = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
             said = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
-            raise EngineError(f"{self.model}: {_printable(said)}{self._hint()}") from None
+            raise EngineError(f"{self.model}: {printable(said)}{self._hint()}") from None
         except (ValueError, ImportError) as error:
-            raise EngineError(f"{self.model}: {_printable(str(error))}") from None
-        model.should_retry = partial(_may_help, model.should_retry)
-        model.api.retry_wait = lambda: _pause
+            raise EngineError(f"{self.model}: {printable(str(error))}") from None
+        model.should_retry = partial(may_help, model.should_retry)
+        model.api.retry_wait = lambda: pause
         self._guard(model.api)
         return model
 
@@ -199,7 +205,7 @@ class InspectEngine:
     def _guard(self, api: Any) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
 
-        It follows no redirect, asks for no compressed body, reads at most `MOST_BYTES` of one (but
+        It follows no redirect, asks for no compressed body, reads at most 1 MiB of one (but
         in a batch's), and leaves trying again to inspect_ai.
         """
         client = getattr(api, "client", None)
@@ -210,8 +216,8 @@ class InspectEngine:
             transport.follow_redirects = False
             transport.headers["Accept-Encoding"] = "identity"
             hooks = transport.event_hooks
-            look = partial(_look, most=None if self.batch else MOST_BYTES)
-            transport.event_hooks = hooks | {"response": [*hooks["response"], look]}
+            bounded = partial(look, bounded=not self.batch)
+            transport.event_hooks = hooks | {"response": [*hooks["response"], bounded]}
 
     def knock(self) -> "InspectEngine":
         """Itself; EngineError where nothing listens at the address. What answers is not read."""
@@ -221,7 +227,7 @@ class InspectEngine:
             with httpx2.stream("GET", self.address, timeout=10):
                 pass
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            where = f"no server is at {_place(self.address)} ({error})"
+            where = f"no server is at {place_of(self.address)} ({error})"
             raise EngineError(f"{where}: start it, or check BASE_URL") from error
         except httpx2.HTTPError:
             pass  # a server that says something else is there
@@ -242,7 +248,7 @@ class InspectEngine:
             "model": self.model,
         }
         if self.address:
-            found["base_url"] = _place(self.address)
+            found["base_url"] = place_of(self.address)
         if self._sent:
             found["left_out"] = sorted(self.left_out)
             found |= {f"sent_{name}": value for name, value in self.sent.items()}
@@ -366,7 +372,7 @@ class InspectEngine:
     answer = answer_each  # for who asks a few
 
     def _does_not_answer(self, reason: str) -> str:
-        where = f" at {_place(self.address)}" if self.address else ""
+        where = f" at {place_of(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
             "key, the model's name, the base URL and the parameters"
@@ -442,11 +448,11 @@ class InspectEngine:
             reply = Reply(None, FAILED, error=trouble.reason)
             if trouble.status == 400 and "content_filter" in trouble.reason:
                 reply, trouble = Reply("", FILTERED, error=trouble.reason), None
-        return Asked(_without_keys(reply), trouble, event.sent())
+        return Asked(without_keys(reply), trouble, event.sent())
 
     def _trouble(self, error: BaseException) -> Trouble:
         # inspect_ai's own error repeats the whole request; what the provider said is its cause.
-        every = list(_causes(error))
+        every = list(causes_of(error))
         causes = [one for one in every if type(one).__name__ != "ModelGenerateError"] or every
         names = [type(cause).__name__ for cause in causes]
         for cause in causes:
@@ -456,7 +462,7 @@ class InspectEngine:
             return Trouble(0, False, f"no answer within {self.timeout} s")
         absent = any(name in ("ConnectError", "ConnectionRefusedError") for name in names)
         for cause in causes:
-            status = _status(cause)
+            status = status_of(cause)
             if status:
                 body = getattr(cause, "body", None)
                 named = body.get("param") if isinstance(body, dict) else None
@@ -480,54 +486,6 @@ def _key(sampling: Sampling) -> str:
 
 def _names(reason: str, argument: str) -> bool:
     return re.search(NAMED[argument], reason, re.IGNORECASE) is not None
-
-
-def _place(url: str) -> str:
-    """An address without its scheme, and without a user or a query."""
-    parts = urlsplit(url)
-    return parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what it comes from, the last try's of several tries."""
-    while error is not None:
-        yield error
-        last = getattr(error, "last_attempt", None)
-        error = last.exception() if last is not None else error.__cause__
-
-
-def _status(error: BaseException) -> int:
-    """The HTTP status of an error, as the clients of providers have it; 0 without one."""
-    for name in ("status_code", "code"):
-        status = getattr(error, name, None)
-        if isinstance(status, int) and 300 <= status < 600:
-            return status
-    return 0
-
-
-def _may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bool:
-    """Whether a call is sent again: not one that was slow, and not after a long wait."""
-    from inspect_ai._util.http import parse_retry_after_from_exception
-
-    causes = list(_causes(error))
-    names = {type(cause).__name__ for cause in causes}
-    slow = names & {"AttemptTimeoutError", "StreamIdleTimeoutError", "ReadTimeout", "TimeoutError"}
-    if slow or any(isinstance(cause, Refused) for cause in causes):
-        return False
-    if "insufficient_quota" in str(error):  # a 429 that no waiting mends
-        return False
-    wait = parse_retry_after_from_exception(error)
-    return (wait is None or not wait > LONGEST_WAIT) and usual(error)
-
-
-def _pause(state: Any) -> float:
-    """Seconds before a call is sent again: as the server says, else 0.5 to 8."""
-    from inspect_ai._util.http import parse_retry_after_from_exception
-
-    wait = parse_retry_after_from_exception(state.outcome.exception())
-    if wait is not None and 0 <= wait <= LONGEST_WAIT:
-        return wait
-    return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (state.attempt_number - 1))
 
 
 def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
@@ -574,7 +532,7 @@ def _reply(output: Any) -> Reply:
     for part in content if isinstance(content, list) else []:
         if part.type == "reasoning":
             reasoning.append((part.summary if part.redacted else part.reasoning) or "")
-    thought = "\n".join(_encodable(part) for part in reasoning if part)
+    thought = "\n".join(encodable(part) for part in reasoning if part)
 
     usage = output.usage
     prompt = cached = written = thinking = 0
@@ -584,125 +542,7 @@ def _reply(output: Any) -> Reply:
         # Some servers leave reasoning out of what they say was written.
         written = max(usage.output_tokens, usage.total_tokens - prompt)
         thinking = usage.reasoning_tokens or 0
-    text = _encodable(output.completion)
-    counts = _count(prompt), _count(cached), _count(written)
-    return apart(
-        Reply(
-            text,
-            finish,
-            *counts,
-            model=_encodable(output.model),
-            reasoning=thought,
-            reasoning_tokens=_count(thinking),
-        )  # fmt: skip
-    )
-
-
-def _without_keys(reply: Reply) -> Reply:
-    """The reply as it may be stored: servers are known to repeat the key in their errors."""
-    text, reasoning, model, error = reply.text, reply.reasoning, reply.model, reply.error
-    for name, value in os.environ.items():
-        key = value.strip()
-        if not name.endswith(("_API_KEY", "_TOKEN", "_ACCESS_KEY")) or not key:
-            continue
-        # A plain or a very short word, as a key for a server that wants none, may well be the
-        # answer or a part of it: it is masked in errors alone, a short one where it stands alone.
-        short = len(key) <= WORD_LENGTH
-        if not (short or (len(key) < SECRET_LENGTH and key.isalpha())):
-            text = text and text.replace(key, "[key]")
-            reasoning = reasoning.replace(key, "[key]")
-            model = model.replace(key, "[key]")
-        around = (r"(?<!\w)", r"(?!\w)") if short else ("", "")
-        error = re.sub(re.escape(key).join(around), "[key]", error)
-    return reply._replace(
-        text=text, reasoning=reasoning, model=_printable(model), error=_printable(error)
-    )
-
-
-def _printable(text: str) -> str:
-    """One short line, without what looks like a key."""
-    text = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", text)[: 10 * REASON_LENGTH]
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(text.split())[:REASON_LENGTH]
-
-
-def _encodable(text: str) -> str:
-    """JSON can spell half a surrogate pair, which no UTF-8 file can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _count(number: Any) -> int:
-    """A count that the store can hold, else 0."""
-    return number if type(number) is int and 0 <= number < 2**31 else 0
-
-
-async def _look(response: Any, most: int | None) -> None:
-    """Read an answer's body up to ``most`` bytes; a Refused where it is longer, or compressed."""
-    packed = response.headers.pop("content-encoding", "identity") != "identity"
-    body, problem = bytearray(), "compressed, which was not asked for" if packed else ""
-    if not packed:
-        async for chunk in response.stream:
-            body += chunk
-            if most is not None and len(body) > most:
-                problem = f"longer than {most:,} bytes"
-                break
-    await response.stream.aclose()
-    if problem and response.is_success:
-        raise Refused(f"the answer is {problem}")
-    whole = b"" if problem else bytes(body)
-    stream = sys.modules[type(response).__module__.partition(".")[0]].ByteStream
-    response.headers.pop("content-length", None)
-    response.stream = stream(_sound(whole) if response.is_success else whole)
-
-
-def _sound(body: bytes) -> bytes:
-    """A chat completion as OpenAI's client expects it; any other body as it is.
-
-    Content in parts becomes a text and its reasoning, and token counts that are none fall away.
-    """
-    try:
-        answer = json.loads(body)
-        choices = answer["choices"]
-        for choice in choices:
-            message = choice["message"]
-            if isinstance(message.get("content"), list):
-                texts, thoughts = _parts(message["content"])
-                message["content"] = "".join(texts)
-                if thoughts:
-                    message["reasoning_content"] = "\n".join(thoughts)
-        answer["usage"] = _usage(answer.get("usage"))
-        return json.dumps(answer).encode()
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return body
-
-
-def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
-    """The texts of an answer's parts, and those of its reasoning."""
-    texts, thoughts = [], []
-    for part in content:
-        if isinstance(part, str):
-            texts.append(part)
-            continue
-        kind = part.get("type")
-        said = part.get("text") or part.get(kind) or ""
-        if isinstance(said, list):
-            said = "".join(_parts(said)[0])
-        (thoughts if kind in ("thinking", "reasoning") else texts).append(str(said))
-    return texts, thoughts
-
-
-def _usage(usage: Any) -> dict[str, Any] | None:
-    """Token counts in the form of OpenAI's, 0 where a server gave none that the store can hold."""
-    if not isinstance(usage, dict):
-        return None
-    prompt, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    details = {}
-    for name, count in (("prompt", "cached_tokens"), ("completion", "reasoning_tokens")):
-        given = usage.get(f"{name}_tokens_details")
-        found = _count(given.get(count)) if isinstance(given, dict) else 0
-        details[f"{name}_tokens_details"] = {count: found}
-    cached = details["prompt_tokens_details"]["cached_tokens"]
-    details["prompt_tokens_details"]["cached_tokens"] = min(cached, prompt)
-    total = max(_count(usage.get("total_tokens")), prompt + written)
-    counts = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": total}
-    return counts | details
+    text = encodable(output.completion)
+    counts = count(prompt), count(cached), count(written)
+    reply = Reply(text, finish, *counts, model=encodable(output.model))
+    return apart(reply._replace(reasoning=thought, reasoning_tokens=count(thinking)))
