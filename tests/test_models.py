@@ -173,7 +173,7 @@ def test_what_the_registry_says_of_a_model():
     assert {*ROWS.loc[ROWS["control"] == "yes", "name"]} == {"calibrant-null"}
     assert {*ROWS.loc[ROWS["rating"] == "expected", "name"]} == {*models.carried()}
     for _, row in ROWS.iterrows():
-        assert (row["engine"] == "openai") == (row["access"] == "closed") == (
+        assert (row["engine"] == "inspect") == (row["access"] == "closed") == (
             not row["hub_id"] and not is_calibrant(row["name"]))  # fmt: skip
     assert {*models.here()} <= {*ROWS["name"]}
 
@@ -209,9 +209,9 @@ def test_sampling(study, model, temperature, top_p):
         ("calibrant", "calibrant", "transformers"),
         ("calibrant@vllm", "calibrant", "vllm"),
         (" smollm2-135m-instruct ", "smollm2-135m-instruct", "stored"),
-        ("gpt-4o-2024-08-06", "gpt-4o-2024-08-06", "openai"),
+        ("gpt-4o-2024-08-06", "gpt-4o-2024-08-06", "inspect"),
         ("Qwen/Qwen2-7B-Instruct", "Qwen/Qwen2-7B-Instruct", "vllm"),
-        ("deepseek-r1 @ openai", "deepseek-r1", "openai"),
+        ("deepseek-r1 @ openai", "deepseek-r1", "inspect"),
         ("my/own-model", "my/own-model", "transformers"),
         ("a@folder/own-model", "a@folder/own-model", "transformers"),
     ],

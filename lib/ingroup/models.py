@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections import namedtuple
 from collections.abc import Collection, Mapping
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +20,15 @@ from ingroup import paths
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
 STORED = "stored"  # in place of an engine: what is stored is read, and nothing is asked
-ENGINES = ("transformers", "vllm", "openai", "replay", STORED)
-SERVERS = ("inspect", "openai")  # engines that ask a server, whose replies have a price
+ENGINES = ("transformers", "vllm", "inspect", "replay", STORED)
+SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
+FORMER = {"openai": "inspect"}  # engines under the names that they had
+# What inspect_ai's names of models begin with.
+PROVIDERS = (
+    "anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok",
+    "groq", "hf-inference-providers", "mistral", "moonshot", "ollama", "openai", "openai-api",
+    "openrouter", "perplexity", "sambanova", "together",
+)  # fmt: skip
 # A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 # A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
@@ -204,18 +212,42 @@ def reasons(name: str) -> bool:
     return bool(_reasoning().search(_last(name)))
 
 
+def _hub_names() -> list[str]:
+    """Patterns of names that mean weights of the hub, though a provider has its organisation's."""
+    return yaml.safe_load((paths.MODELS / "hub_names.yaml").read_text("utf8"))
+
+
+def provider(text: str) -> str:
+    """The provider whose server a name means, ``""`` for a name without one.
+
+    A name is a provider's where its first part is one of `PROVIDERS`. Organisations of the hub have
+    some of these names, too. So a name means weights where a folder has it, where ``models.csv``
+    has it as a hub's name of an open model, or where ``hub_names.yaml`` has a pattern for it.
+    """
+    first, mark, rest = text.strip().partition("/")
+    if not (mark and rest and first in PROVIDERS):
+        return ""
+    known = find(text)
+    of_the_hub = known and known.access == "open" and known.hub_id.lower() == text.strip().lower()
+    patterned = any(fnmatch(text.strip().lower(), pattern) for pattern in _hub_names())
+    return "" if of_the_hub or patterned or folder(text.strip()) else first
+
+
 def split(text: str, engine: str = "") -> tuple[str, str]:
     """An entry of ``MODELS`` as the model, spelt as it was, and its engine, one of `ENGINES`.
 
     ``name@engine`` names the engine; without it, it is "stored" where the registry says so, else
-    `engine`, else the registry's, or transformers for a model that is in no row. InputError for
-    another engine, or no name.
+    `engine`, else "inspect" where the name begins with a :func:`provider`, else the registry's, or
+    transformers for a model that is in no row. An engine under its former name is taken as well.
+    InputError for another engine, or no name.
     """
     name, mark, given = (part.strip() for part in text.rpartition("@"))
     if not mark or "/" in given:  # a folder's name may hold the mark
         name, known = text.strip(), find(text)
         given = known.engine if known else ENGINES[0]
+        given = "inspect" if provider(name) else given
         given = engine if engine and given != STORED else given
+    given = FORMER.get(given, given)
     if not name or given not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")

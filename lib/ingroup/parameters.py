@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 from ingroup import models
 from ingroup.tables import InputError
 
-SERVED, LOADING = ("openai", "replay"), ("transformers", "vllm")  # a name to them, or a folder
+SERVED, LOADING = ("inspect", "replay"), ("transformers", "vllm")  # a name to them, or a folder
 
 Count = Annotated[int, Field(ge=1, description="a whole number, at least 1")]
 CountOrNone = Annotated[int, Field(ge=0, description="a whole number, not negative")]
@@ -55,7 +55,7 @@ def address(url: str) -> SplitResult:
         # The address is not repeated: there may be a password in it.
         raise InputError(
             "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
-            "query: a key belongs in OPENAI_API_KEY"
+            "query: a key belongs in the environment"
         )
     return parts
 
@@ -64,7 +64,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     """The parameters that notebooks share: models, the engine and its options, numbers."""
 
     MODELS: Annotated[Texts, Field(min_length=1, description="names of models, e.g. calibrant")]
-    ENGINE: Literal["", "transformers", "vllm", "openai", "replay"]
+    ENGINE: Literal["", "transformers", "vllm", "inspect", "openai", "replay"]
     RATING: Literal["", "greedy", "expected"]
     TEMPERATURE: Annotated[Empty | Temperature, Field(description="0 to 2, or empty")]
     REASONING: Annotated[
@@ -90,7 +90,9 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     ENGINE_WORKERS: Count
     RAY_ADDRESS: str
     BASE_URL: Annotated[str, readable(lambda url: url and address(url))]
-    IN_FLIGHT: Count
+    IN_FLIGHT: CountOrNone  # 0: adaptive
+    TIMEOUT: Count = 600  # seconds
+    BATCH: bool = False
     PRICE_IN: Price
     PRICE_OUT: Price
     COST_LIMIT: Price
@@ -128,7 +130,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         """Options that only one kind of engine takes, beside the models with their engines."""
         engines = {engine for _, engine in named}
         found = ", ".join(sorted(engines))
-        for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "openai")):
+        for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
             if getattr(self, name) and its not in engines:
                 raise InputError(f"{name} is for the engine {its}, found {found}")
         plain = {"SYSTEM": "keep", "BOS": "template", "TEMPLATE": "chat", "DTYPE": "auto"}

@@ -26,13 +26,13 @@ import openai
 import pandas as pd
 import psutil
 import pytest
+from ingroup.inference.openai_engine import OpenAIEngine
 
 import toy
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FaultProxy
 from ingroup import paths
 from ingroup.inference import Reply, Store, StoreError, open_store
-from ingroup.inference.openai_engine import OpenAIEngine
 from toy import SAMPLING, numbers
 
 FORKS = multiprocessing.get_context("forkserver")

@@ -10,11 +10,11 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection
 
 import pytest
+from ingroup.inference.openai_engine import OpenAIEngine
 
 from few import Few
 from ingroup import paths
 from ingroup.inference import Sampling
-from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from toy import religion, run
 

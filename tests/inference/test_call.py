@@ -98,8 +98,8 @@ def test_where_nothing_is_missing_no_engine_is_made(plan):
 
 
 def test_a_server_that_cannot_be_asked_is_said_before_others_are_asked(plan):
-    with pytest.raises(AssertionError, match="an engine openai was made of n"):
-        ask([called(plan), called(plan, "n", engine="openai")], {})
+    with pytest.raises(AssertionError, match="an engine inspect was made of n"):
+        ask([called(plan), called(plan, "n", engine="inspect")], {})
 
 
 def test_what_was_kept_on_the_way_is_not_all(plan):
@@ -112,11 +112,11 @@ def test_what_was_kept_on_the_way_is_not_all(plan):
 
 def test_failed_calls_are_a_reason_to_ask_a_server_again_and_no_other(plan):
     failed = Reply(None, "failed", error="no net")
-    for engine in ("vllm", "openai"):
+    for engine in ("vllm", "inspect"):
         answered(called(plan, engine=engine), paths.RESPONSES, engine, failed)
     assert len(ask([called(plan)], {})) == 1
-    with pytest.raises(AssertionError, match="an engine openai was made of m"):
-        ask([called(plan, engine="openai")], {})
+    with pytest.raises(AssertionError, match="an engine inspect was made of m"):
+        ask([called(plan, engine="inspect")], {})
 
 
 def test_answers_that_were_asked_otherwise_are_refused(plan):

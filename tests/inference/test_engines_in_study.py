@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
+from ingroup.inference.openai_engine import OpenAIEngine
 
 from fake_openai import FakeOpenAI, fault
 from ingroup import notebook, paths
 from ingroup.commands.parameters import merged
 from ingroup.inference import ask, make_engine, parts, stored
-from ingroup.inference.openai_engine import OpenAIEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.studies.biased_samaritan.design import calls as biased_samaritan

@@ -168,10 +168,10 @@ def main(arguments: list[str] | None = None) -> int:
         if options.check:
             return 0
         # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.
-        if not (options.ask or options.redraw or any(paths.RESPONSES.glob("*/*/*@openai"))):
+        if not (options.ask or options.redraw or any(paths.RESPONSES.glob("*/*/*@inspect"))):
             named = models.asked(parameters) if "RATING" in parameters else ()
-            for model in (one for one in named if one.engine == "openai"):
-                make_engine("openai", model.name, base_url=parameters["BASE_URL"]).close()
+            for model in (one for one in named if one.engine == "inspect"):
+                make_engine("inspect", model.name, base_url=parameters["BASE_URL"]).close()
         if options.ask:
             print(answer(notebook, parameters))
             return 0

@@ -192,7 +192,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
     asked = [call for call in open_calls if call.engine != STORED]
-    for call in {call.model: call for call in asked if call.engine == "openai"}.values():
+    for call in {call.model: call for call in asked if call.engine == "inspect"}.values():
         make_engine(call.engine, call.model, **given | call.options).close()  # no key, no server
     for _, group in groupby(asked, lambda call: (call.model, call.engine)):
         same = list(group)
@@ -252,7 +252,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         state.damaged if call.engine == STORED else ()
     ):  # else it is named when it is asked again
         print(f"{path} is damaged", file=sys.stderr)
-    again = state.failed and call.engine == "openai"  # a server's failed calls are asked again
+    again = state.failed and call.engine == "inspect"  # a server's failed calls are asked again
     return not (state.missing or state.damaged or state.cut or store.has_journal or again)
 
 

@@ -114,7 +114,7 @@ class Engine(Protocol):
     and a prompt that is too long do not. One that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
     others; one whose replies take long or cost money has ``answer_each``, so that each is kept at
-    once (:class:`ingroup.inference.openai_engine.OpenAIEngine`).
+    once (:class:`ingroup.inference.inspect_engine.InspectEngine`).
     """
 
     asks_again: bool
@@ -168,13 +168,14 @@ def find_model(name: str) -> str:
 def make_engine(
     name: str, model: str, *, batch_size: int = 64, system: str = "keep", bos: str = "template",
     dtype: str = "auto", gpus: int = 1, engine_workers: int = 1, ray_address: str = "",
-    base_url: str = "", in_flight: int = 16, recordings: str = "", reasoning: str = "",
+    base_url: str = "", in_flight: int = 0, timeout: int = 600, batch: bool = False,
+    recordings: str = "", reasoning: str = "",
 ) -> Engine:  # fmt: skip
     """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
 
     Its library is imported here and not before: who only reads a store waits for no torch.
-    ``model`` is a folder of ``data/models``, another folder, a name on the hub, a server's name of
-    a model, or the name of the one that gave the recorded answers. Several ``engine_workers``
+    ``model`` is a folder of ``data/models``, another folder, a name on the hub, inspect_ai's name
+    of a model, or the name of the one that gave the recorded answers. Several ``engine_workers``
     are a :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``.
     EngineError where it cannot start; ValueError for another name.
     """
@@ -193,10 +194,10 @@ def make_engine(
         from ingroup.inference.vllm_engine import VLLMEngine
 
         return VLLMEngine(find_model(model), system, bos, gpus, dtype, reasoning)
-    if name == "openai":
-        from ingroup.inference.openai_engine import OpenAIEngine
+    if models.FORMER.get(name, name) == "inspect":
+        from ingroup.inference.inspect_engine import InspectEngine
 
-        return OpenAIEngine(model, base_url, in_flight).knock()
+        return InspectEngine(model, base_url, in_flight, timeout, batch).knock()
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 

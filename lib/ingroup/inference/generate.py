@@ -16,7 +16,7 @@ from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.shards import Journal
-from ingroup.inference.store import Store, parts
+from ingroup.inference.store import Store, parts, read_manifest
 from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
@@ -32,7 +32,18 @@ def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> 
 def open_store(
     folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE
 ) -> Store:
-    """The store of one design in ``folder``; its manifest pins all that can change a response."""
+    """The store of one design in ``folder``; its manifest pins all that can change a response.
+
+    An engine that has to learn which arguments its model takes is given the manifest that is there,
+    and sends what was sent before; for a new store it asks the design's first chat.
+    """
+    if hasattr(engine, "prepare"):
+        file = folder / "manifest.json"
+        if file.exists():
+            engine.recall(read_manifest(file), sampling)
+            engine.answered = engine.answered or any(folder.glob("part-*.parquet"))
+        else:
+            engine.prepare(design[0].messages, sampling)
     return Store(folder, engine.identity() | pinned(design, sampling, shard_size))
 
 

@@ -25,7 +25,7 @@ from ingroup.studies.giebench.construction import (
 from ingroup.tables import InputError
 
 P, N, O = "positive", "negative", "offensive"  # noqa: E741
-PARAMETERS = {"MODELS": ["calibrant", "m"], "ENGINE": "openai", "TEMPERATURE": 1.0, "TOP_P": 1.0}
+PARAMETERS = {"MODELS": ["calibrant", "m"], "ENGINE": "inspect", "TEMPERATURE": 1.0, "TOP_P": 1.0}
 PARAMETERS |= {"MAX_TOKENS": 1024, "REASONING": "", "SEED": 5}
 
 
@@ -63,12 +63,12 @@ def test_the_first_model_that_can_be_asked_writes():
     """No calibrant, which has learnt no such prompt, and none whose answers are stored only."""
     named = {"MODELS": ["calibrant", "x@stored", "some/model@vllm", "m"]}
     assert construction.writer(PARAMETERS | named) == ("some/model", "vllm")
-    assert construction.writer(PARAMETERS) == ("m", "openai")
+    assert construction.writer(PARAMETERS) == ("m", "inspect")
     none = PARAMETERS | {"MODELS": ["calibrant@transformers", "x@stored"]}
     assert construction.writer(none) is None
     values = [{"identity": "a", "example": "b"}]
     (call,) = construction.calls(PARAMETERS, "topic_generation", values)
-    assert (call.model, call.engine, call.options) == ("m", "openai", {"system": "fold"})
+    assert (call.model, call.engine, call.options) == ("m", "inspect", {"system": "fold"})
     assert construction.calls(none, "topic_generation", values)[0].design
 
 

@@ -114,5 +114,5 @@ def test_over_choices_the_same_prompts_are_asked_freely_too():
         assert (chosen.key, chosen.design.fingerprint) == (free.key, free.design.fingerprint)
         assert chosen.folder == free.folder.with_name(f"{free.folder.name}+choices")
         assert (free.sampling.max_tokens, free.sampling.leads) == (9, ("",))
-    assert {call.engine for call in calls[10:]} == {"openai"}
+    assert {call.engine for call in calls[10:]} == {"inspect"}
     assert all(call.options == {"system": "fold"} for call in calls)
