@@ -15,6 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx2  # the transport of OpenAI's client, which compatible servers are asked with
 from anyio import create_task_group
@@ -128,7 +129,7 @@ class InspectEngine:
     unless given. Keys stay in the environment, where inspect_ai reads them.
 
     ``timeout`` is in seconds: a call that takes longer may have been billed, so it is not sent
-    again, but fails, and the next run asks it. What a server refuses for now (408, 409, 429, 5xx)
+    again, but fails, and the next run asks it. What a server refuses for now (408, 429, 5xx)
     and a broken connection is tried six times in all, after the time that the server names or 0.5
     to 8 s. ``in_flight`` 0 is adaptive (inspect_ai's: 20 at first, at most 100), and 4 on this
     machine, whose servers often have one slot. ``batch`` goes through the provider's batch API;
@@ -148,6 +149,7 @@ class InspectEngine:
         self.base_url, self.timeout, self.batch = base_url, timeout, batch
         self.left_out: list[str] = []
         self.answered = False  # whether it, or the store it goes on with, has had an answer
+        self._connections = uuid4().hex
         self._sent: dict[str, dict[str, Any]] = {}
         self._ready: dict[str, Reply] = {}
 
@@ -184,6 +186,8 @@ class InspectEngine:
             raise EngineError(f"{self.model}: {printable(str(error))}") from None
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
+        # inspect_ai keeps how many calls go at once under this key as long as the process lives.
+        model.api.connection_key = lambda: self._connections
         self._guard(model.api)
         return model
 
