@@ -274,6 +274,23 @@ def test_a_run_that_goes_on_sends_what_it_sent_and_pays_nothing_twice(tmp_path, 
     assert store.read().text.tolist() == first.text.tolist() == ["7"] * len(design)
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("openai/gpt-4o-mini", "gpt-4o-mini", True),
+        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
+        ("openai-api/mine/org/any", "org/any", True),
+        ("openai-api/mine/org/any", "any", True),
+        ("m", "", True),
+        ("openai/gpt-4o-mini", "gpt-4o", False),
+        ("openai/unknown", "unknown-2", False),
+        ("fake", "cheaper", False),
+    ],
+)
+def test_a_dated_name_of_the_same_model_is_no_other_model(asked, answered, same):
+    assert models.same(asked, answered) is same
+
+
 # When nothing would help, the run ends
 
 

@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ingroup.design import Design
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.store import Store, parts, read_manifest
+from ingroup.models import same
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens")
@@ -128,6 +129,12 @@ def _each(
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
 
 
+@cache
+def _is_another(asked: str | None, answered: str) -> bool:
+    """Whether a reply names another model than was asked."""
+    return not same(asked or "", answered)
+
+
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     """Sentences: how many calls failed, and how many replies name another model than was asked.
 
@@ -137,7 +144,8 @@ def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(part.model[~part.model.isin(["", model])].astype(str))
+        told = part.model.astype(str)
+        models.update(told[told.map(partial(_is_another, model))])
     found = []
     for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
         most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
@@ -159,6 +167,6 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     tokens = {name: int(responses[name].sum()) for name in TOKENS}
     cost = (tokens["prompt_tokens"] * price_in + tokens["output_tokens"] * price_out) / 1e6
     failed = int((responses.finish_reason == FAILED).sum())
-    other = int((~responses.model.isin(["", model])).sum())
+    other = int(responses.model.astype(str).map(partial(_is_another, model)).sum())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
     return pd.DataFrame([counts | {"cost": cost}])
