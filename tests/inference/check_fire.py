@@ -524,7 +524,6 @@ def test_a_server_with_every_fault_gives_right_answers_or_named_failures(tmp_pat
             assert text == right[number] or (text == "" and number in empty)
         assert (table.error.astype(str) == "").tolist() == answered.tolist()
     met = first.trial.map(lambda number: names[number % len(names)])
-    print(first.assign(met=met)[first.finish_reason == "failed"][["met", "error"]].drop_duplicates("met").to_string())
     assert set(met[first.finish_reason == "failed"]) == LASTING
     assert set(met[first.model == "cheaper"]) == {"other model"}
     assert (second.finish_reason == "stop").all()
