@@ -183,7 +183,8 @@ class InspectEngine:
             said = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
             raise EngineError(f"{self.model}: {printable(said)}{self._hint()}") from None
         except (ValueError, ImportError) as error:
-            raise EngineError(f"{self.model}: {printable(str(error))}") from None
+            said = str(error).removeprefix("ERROR: ")
+            raise EngineError(f"{self.model}: {printable(said)}") from None
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
         # inspect_ai keeps how many calls go at once under this key as long as the process lives.
@@ -204,7 +205,9 @@ class InspectEngine:
 
     def _hint(self) -> str:
         """For a name that the hub may have as well: how the weights are asked."""
-        return f" (for weights of the model hub: {self.model}@transformers)"
+        is_an_organisation = self.model.split("/")[0] in ("google", "openai")
+        told = f" (for weights of the model hub: {self.model}@transformers)"
+        return told if is_an_organisation else ""
 
     def _guard(self, api: Any) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
@@ -497,8 +500,17 @@ def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
     A seed is every prompt's own: what it comes from is the sampling's.
     """
-    chat = {"messages", "input", "contents", "model", "seed", "system", "system_instruction"}
-    wire = {"extra_headers", "headers", "tools", "tool_choice", "http_options", "timeout"}
+    chat = {"messages", "input", "inputs", "contents", "model", "seed"}
+    chat |= {"system", "system_instruction", "systemInstruction", "instructions"}
+    wire = {
+        "extra_headers",
+        "http_headers",
+        "headers",
+        "tools",
+        "tool_choice",
+        "http_options",
+        "timeout",
+    }
     found: dict[str, Any] = {}
     for name, value in request.items():
         if name in chat | wire or value is None:
