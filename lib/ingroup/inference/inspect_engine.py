@@ -547,7 +547,8 @@ def _reply(output: Any) -> Reply:
     content = output.message.content
     for part in content if isinstance(content, list) else []:
         if part.type == "reasoning":
-            reasoning.append((part.summary if part.redacted else part.reasoning) or "")
+            readable = "" if part.redacted else part.reasoning
+            reasoning.append(readable or part.summary or "")
     thought = "\n".join(encodable(part) for part in reasoning if part)
 
     usage = output.usage
