@@ -118,10 +118,11 @@ def test_a_name_makes_its_engine(tmp_path, monkeypatch):
     monkeypatch.setattr(InspectEngine, "knock", lambda engine: engine)  # nothing is there
     address = {"base_url": "http://127.0.0.1:1/v1"}
     for former in ("openai", "inspect"):
-        remote = make_engine(former, "m", in_flight=3, timeout=9, batch=True, **address)
+        remote = make_engine(former, "m", in_flight=3, timeout=9, **address)
         assert isinstance(remote, InspectEngine)
         assert (remote.model, remote.in_flight) == ("openai-api/local/m", 3)
-        assert (remote.timeout, remote.batch) == (9, True)
+        assert (remote.timeout, remote.batch) == (9, False)
+    assert make_engine("inspect", "openai/m", batch=True, **address).batch
     file = tmp_path / "answers.csv"
     file.write_text("prompt,response\na,1\na,2\n")
     recorded = make_engine("replay", "m", recordings=str(file))

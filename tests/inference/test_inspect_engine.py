@@ -346,6 +346,11 @@ def test_a_wait_of_hours_is_not_begun(serve):
     assert len(server.calls) == 1
 
 
+def test_a_batch_is_for_a_provider_that_has_them(serve):
+    with pytest.raises(EngineError, match="BATCH=true is for models of anthropic"):
+        InspectEngine(MODEL, serve(FakeOpenAI()), batch=True)
+
+
 # The key
 
 

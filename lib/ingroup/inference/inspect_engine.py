@@ -56,6 +56,7 @@ COMMON = {401, 402, 403, 404}
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
+BATCHING = ("anthropic", "google", "grok", "openai", "together")  # with inspect_ai
 FINISH = {
     "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
 }  # fmt: skip
@@ -135,7 +136,8 @@ class InspectEngine:
     machine, whose servers often have one slot. ``batch`` goes through the provider's batch API;
     inspect_ai keeps batches in memory alone, so a killed run sends its rest anew.
 
-    EngineError where the provider is unknown, its client is not installed or its key is missing;
+    EngineError where the provider is unknown, its client is not installed, its key is missing, or
+    it has no batch API that inspect_ai knows;
     InputError for an address that is none or holds a secret.
     """
 
@@ -155,6 +157,9 @@ class InspectEngine:
 
         if base_url:
             address(base_url)
+        if batch and self.model.split("/")[0] not in BATCHING:
+            listed = ", ".join(BATCHING)
+            raise EngineError(f"{self.model}: BATCH=true is for models of {listed}")
         self.address = self._open().api.base_url or ""
         on_this_machine = urlsplit(self.address).hostname in LOOPBACK
         self.in_flight = in_flight or (LOCAL_IN_FLIGHT if on_this_machine else 0)
