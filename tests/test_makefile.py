@@ -254,6 +254,7 @@ def test_what_is_refused_makes_no_environment(fresh, given, sentence):
         ("calibrant;Qwen-2-7B", True),
         ("qwen-2-7b@openai;calibrant", False),
         ("gpt-4o-mini", False),
+        ("openai/gpt-4o-mini", False),
     ],
 )
 def test_the_engine_that_the_registry_names_is_there(fresh, models, adds):
@@ -266,3 +267,18 @@ def test_values_are_checked_before_a_large_environment_is_made(fresh):
     said = make(fresh, "-n", "10", "ENGINE=vllm", "N_EVENTS=3").stdout
     checked, made = said.index("run 10_empathy_gap --check"), said.index("locks/vllm")
     assert said.index("touch .venv/.ready") < checked < made
+
+
+@pytest.mark.parametrize(
+    ("models", "adds"),
+    [
+        ("anthropic/some", True),
+        ("calibrant;google/some", True),
+        ("mistral/some", True),
+        ("openai/some", False),
+        ("mistralai/some", False),
+    ],
+)
+def test_clients_of_providers_are_added_where_a_name_needs_them(fresh, models, adds):
+    said = make(fresh, "-n", "10", "RUN=x", f"MODELS={models}").stdout
+    assert ("locks/providers.lock" in said) == adds

@@ -254,6 +254,20 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
     return name, given
 
 
+def same(asked: str, answered: str) -> bool:
+    """Whether a server's name of the model that answered means the one that was asked.
+
+    It does where it is the asked name, with or without the provider before it, and where the
+    registry takes both for one model, as it does with a dated name (`_TAIL`). An empty name says
+    nothing else.
+    """
+    whole, told = asked.strip().lower(), answered.strip().lower()
+    if told in ("", whole) or whole.endswith(f"/{told}"):
+        return True
+    known = find(asked)
+    return known is not None and known == find(answered)
+
+
 class Asked(NamedTuple):
     """One of a run's ``MODELS``, and how it is asked."""
 

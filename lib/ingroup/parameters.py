@@ -91,8 +91,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
     RAY_ADDRESS: str
     BASE_URL: Annotated[str, readable(lambda url: url and address(url))]
     IN_FLIGHT: CountOrNone  # 0: adaptive
-    TIMEOUT: Count = 600  # seconds
-    BATCH: bool = False
+    TIMEOUT: Count  # seconds
+    BATCH: bool
     PRICE_IN: Price
     PRICE_OUT: Price
     COST_LIMIT: Price

@@ -1,6 +1,6 @@
 """`make view` with the real inspect_ai: logs, its viewer in a browser, and logs replayed.
 
-``make test-view`` runs it, in the environment that has inspect_ai; plain pytest passes it by.
+``make test-view`` runs it; plain pytest passes it by.
 """
 
 import re

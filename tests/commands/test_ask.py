@@ -123,9 +123,9 @@ def test_a_missing_key_is_said_before_anything_is_made(more, tmp_path, monkeypat
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(run, "execute", None)  # no kernel is started
-    given = ["10_empathy_gap", "--set", "MODELS=some@openai", *more]
+    given = ["10_empathy_gap", "--set", "MODELS=some@inspect", *more]
     assert run.main(given) == 2
-    assert capsys.readouterr().err.startswith("api.openai.com needs a key: set OPENAI_API_KEY")
+    assert capsys.readouterr().err.startswith("openai/some: ")
     assert run.main([*given, "--check"]) == 0  # the parameters are right
 
 

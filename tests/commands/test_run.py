@@ -162,7 +162,7 @@ def test_a_dead_server_is_said_at_once():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(EngineError, match=rf"^no server is at 127\.0\.0\.1:{port}/v1 \("):
-        make_engine("openai", "somebody", base_url=f"http://127.0.0.1:{port}/v1")
+        make_engine("inspect", "somebody", base_url=f"http://127.0.0.1:{port}/v1")
 
 
 def test_checking_runs_nothing(monkeypatch, capsys):

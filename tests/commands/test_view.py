@@ -1,4 +1,4 @@
-"""What of `make view` and of replaying logs needs no inspect_ai; check_view.py has the rest."""
+"""Which program and environment `make view` and a log's replay take; check_view.py has the rest."""
 
 import re
 import subprocess
@@ -13,22 +13,21 @@ from ingroup.inference.replay_engine import ReplayEngine
 
 def python(*arguments):
     """The environment that make would take, of a dry run."""
-    made = [f"-o{paths.ROOT / '.venv'}{end}/.ready" for end in ("", "-view")]
+    made = [f"-o{paths.ROOT / '.venv'}{end}/.ready" for end in ("",)]
     command = ["make", "-n", "-C", str(paths.ROOT), *made, *arguments]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return re.findall(r"^(\S*)/bin/python -m (ingroup\.commands\.\w+)", shown, re.MULTILINE)[-1]
 
 
-def test_logs_and_only_logs_are_replayed_where_inspect_ai_is(tmp_path):
+def test_logs_and_tables_are_replayed_in_the_one_environment(tmp_path):
     for name in ("one.eval", "some/one.eval", "none/one.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     given = "10", "ENGINE=replay", "MODELS=x"
     for place in ("one.eval", "some", "o*", "none"):
-        environment = ".venv" if place == "none" else ".venv-view"
         found = python(*given, f"RECORDINGS={tmp_path / place}")
-        assert found == (environment, "ingroup.commands.run"), place
-    assert python("view", "STUDY=10") == (".venv-view", "ingroup.commands.view")
+        assert found == (".venv", "ingroup.commands.run"), place
+    assert python("view", "STUDY=10") == (".venv", "ingroup.commands.view")
 
 
 def test_an_unknown_study_is_not_every_study():

@@ -1,4 +1,4 @@
-"""The openai engine against vLLM's own server: ``make test-vllm``."""
+"""The inspect engine against vLLM's own server: ``make test-vllm``."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from contextlib import closing, suppress
 from http.client import HTTPConnection
 
 import pytest
-from ingroup.inference.openai_engine import OpenAIEngine
 
 from few import Few
 from ingroup import paths
 from ingroup.inference import Sampling
+from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from toy import religion, run
 
@@ -77,7 +77,7 @@ def environment(monkeypatch):
 def test_a_real_server_gives_the_replies_of_the_transformers_engine(server, tmp_path):
     plan = Few(religion(), 0, 200)
     expected = TransformersEngine(CALIBRANT).answer([trial.messages for trial in plan], GREEDY)
-    responses = run(plan, tmp_path, OpenAIEngine("calibrant", f"{server}/v1"), 64, GREEDY)
+    responses = run(plan, tmp_path, InspectEngine("calibrant", f"{server}/v1"), 64, GREEDY)
     assert responses.text.nunique() > 5
     assert responses.text.tolist() == [reply.text for reply in expected]
     assert responses.finish_reason.tolist() == ["stop"] * 200

@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
-from ingroup.inference.openai_engine import OpenAIEngine
 
 from fake_openai import FakeOpenAI, fault
 from ingroup import notebook, paths
 from ingroup.commands.parameters import merged
 from ingroup.inference import ask, make_engine, parts, stored
+from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.inference.transformers_engine import TransformersEngine
 from ingroup.studies.biased_samaritan.design import calls as biased_samaritan
@@ -42,7 +42,7 @@ def served(tmp_path_factory):
             patch.setattr(paths, name, tmp_path_factory.getbasetemp() / "served" / name.lower())
         patch.setenv("OPENAI_API_KEY", KEY)
         patch.setenv("NO_PROXY", "127.0.0.1")
-        yield server, asked(ENGINE="openai", BASE_URL=address + "/v1")
+        yield server, asked(ENGINE="inspect", BASE_URL=address + "/v1")
 
 
 def test_a_server_answers_the_study_and_failures_have_their_name(served):
@@ -115,10 +115,14 @@ def test_a_name_makes_its_engine(tmp_path, monkeypatch):
     assert (local.batch_size, local.identity()["bos"]) == (7, "released")
     assert local.identity()["dtype"] == "float32"
     assert make_engine("transformers", "calibrant", dtype="bfloat16").dtype == "bfloat16"
-    monkeypatch.setattr(OpenAIEngine, "knock", lambda engine: engine)  # nothing is there
-    remote = make_engine("openai", "m", base_url="http://127.0.0.1:1/v1", in_flight=3)
-    assert isinstance(remote, OpenAIEngine)
-    assert (remote.model, remote.in_flight) == ("m", 3)
+    monkeypatch.setattr(InspectEngine, "knock", lambda engine: engine)  # nothing is there
+    address = {"base_url": "http://127.0.0.1:1/v1"}
+    for former in ("openai", "inspect"):
+        remote = make_engine(former, "m", in_flight=3, timeout=9, **address)
+        assert isinstance(remote, InspectEngine)
+        assert (remote.model, remote.in_flight) == ("openai-api/local/m", 3)
+        assert (remote.timeout, remote.batch) == (9, False)
+    assert make_engine("inspect", "openai/m", batch=True, **address).batch
     file = tmp_path / "answers.csv"
     file.write_text("prompt,response\na,1\na,2\n")
     recorded = make_engine("replay", "m", recordings=str(file))

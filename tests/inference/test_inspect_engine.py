@@ -148,7 +148,7 @@ PARTS = [
         (completion("<think>99? No.</think>\n\n72"), "72", "stop", "99? No."),
         (completion("<think>99?", "length"), "", "length", "99?"),
         (completion("99? No.</think>\n72"), "72", "stop", "99? No."),
-        (completion("analysis99? No.assistantfinal72"), "72", "stop", "99? No."),
+        (completion("analysis99? No.assistantfinal72"), "72", "stop", "analysis99? No."),
         (completion(PARTS), "72", "stop", "99? No."),
         (completion(["7", {"type": "text", "text": "2"}]), "72", "stop", ""),
         (completion("", "content_filter"), "", "filtered", ""),
@@ -274,6 +274,23 @@ def test_a_run_that_goes_on_sends_what_it_sent_and_pays_nothing_twice(tmp_path, 
     assert store.read().text.tolist() == first.text.tolist() == ["7"] * len(design)
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered", "same"),
+    [
+        ("openai/gpt-4o-mini", "gpt-4o-mini", True),
+        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
+        ("openai-api/mine/org/any", "org/any", True),
+        ("openai-api/mine/org/any", "any", True),
+        ("m", "", True),
+        ("openai/gpt-4o-mini", "gpt-4o", False),
+        ("openai/unknown", "unknown-2", False),
+        ("fake", "cheaper", False),
+    ],
+)
+def test_a_dated_name_of_the_same_model_is_no_other_model(asked, answered, same):
+    assert models.same(asked, answered) is same
+
+
 # When nothing would help, the run ends
 
 
@@ -313,13 +330,13 @@ def test_a_server_that_is_not_there_stops_the_run():
 
 
 def test_what_may_pass_is_tried_again(serve):
-    statuses = [408, 409, 429, 500, 502, 503, 529]
+    statuses = [408, 429, 500, 502, 503, 529]
     server = FakeOpenAI(
         lambda call, before: fault(statuses[int(call.prompt[5:-1])]) if before < 2 else None
     )
-    replies = answer(server, serve, 7)
-    assert [reply.text for reply in replies] == [text_of(chat) for chat in chats(7)]
-    assert len(server.calls) == 21
+    replies = answer(server, serve, 6)
+    assert [reply.text for reply in replies] == [text_of(chat) for chat in chats(6)]
+    assert len(server.calls) == 18
 
 
 def test_a_wait_of_hours_is_not_begun(serve):
@@ -327,6 +344,11 @@ def test_a_wait_of_hours_is_not_begun(serve):
     with pytest.raises(EngineError, match="HTTP 429 - later"):
         answer(server, serve, 1)
     assert len(server.calls) == 1
+
+
+def test_a_batch_is_for_a_provider_that_has_them(serve):
+    with pytest.raises(EngineError, match="BATCH=true is for models of anthropic"):
+        InspectEngine(MODEL, serve(FakeOpenAI()), batch=True)
 
 
 # The key

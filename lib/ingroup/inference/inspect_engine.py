@@ -15,6 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx2  # the transport of OpenAI's client, which compatible servers are asked with
 from anyio import create_task_group
@@ -55,6 +56,7 @@ COMMON = {401, 402, 403, 404}
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
+BATCHING = ("anthropic", "google", "grok", "openai", "together")  # with inspect_ai
 FINISH = {
     "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
 }  # fmt: skip
@@ -128,13 +130,14 @@ class InspectEngine:
     unless given. Keys stay in the environment, where inspect_ai reads them.
 
     ``timeout`` is in seconds: a call that takes longer may have been billed, so it is not sent
-    again, but fails, and the next run asks it. What a server refuses for now (408, 409, 429, 5xx)
+    again, but fails, and the next run asks it. What a server refuses for now (408, 429, 5xx)
     and a broken connection is tried six times in all, after the time that the server names or 0.5
     to 8 s. ``in_flight`` 0 is adaptive (inspect_ai's: 20 at first, at most 100), and 4 on this
     machine, whose servers often have one slot. ``batch`` goes through the provider's batch API;
     inspect_ai keeps batches in memory alone, so a killed run sends its rest anew.
 
-    EngineError where the provider is unknown, its client is not installed or its key is missing;
+    EngineError where the provider is unknown, its client is not installed, its key is missing, or
+    it has no batch API that inspect_ai knows;
     InputError for an address that is none or holds a secret.
     """
 
@@ -148,11 +151,15 @@ class InspectEngine:
         self.base_url, self.timeout, self.batch = base_url, timeout, batch
         self.left_out: list[str] = []
         self.answered = False  # whether it, or the store it goes on with, has had an answer
+        self._connections = uuid4().hex
         self._sent: dict[str, dict[str, Any]] = {}
         self._ready: dict[str, Reply] = {}
 
         if base_url:
             address(base_url)
+        if batch and self.model.split("/")[0] not in BATCHING:
+            listed = ", ".join(BATCHING)
+            raise EngineError(f"{self.model}: BATCH=true is for models of {listed}")
         self.address = self._open().api.base_url or ""
         on_this_machine = urlsplit(self.address).hostname in LOOPBACK
         self.in_flight = in_flight or (LOCAL_IN_FLIGHT if on_this_machine else 0)
@@ -181,9 +188,12 @@ class InspectEngine:
             said = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
             raise EngineError(f"{self.model}: {printable(said)}{self._hint()}") from None
         except (ValueError, ImportError) as error:
-            raise EngineError(f"{self.model}: {printable(str(error))}") from None
+            said = str(error).removeprefix("ERROR: ")
+            raise EngineError(f"{self.model}: {printable(said)}") from None
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
+        # inspect_ai keeps how many calls go at once under this key as long as the process lives.
+        model.api.connection_key = lambda: self._connections
         self._guard(model.api)
         return model
 
@@ -200,7 +210,9 @@ class InspectEngine:
 
     def _hint(self) -> str:
         """For a name that the hub may have as well: how the weights are asked."""
-        return f" (for weights of the model hub: {self.model}@transformers)"
+        is_an_organisation = self.model.split("/")[0] in ("google", "openai")
+        told = f" (for weights of the model hub: {self.model}@transformers)"
+        return told if is_an_organisation else ""
 
     def _guard(self, api: Any) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
@@ -493,8 +505,17 @@ def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
     A seed is every prompt's own: what it comes from is the sampling's.
     """
-    chat = {"messages", "input", "contents", "model", "seed", "system", "system_instruction"}
-    wire = {"extra_headers", "headers", "tools", "tool_choice", "http_options", "timeout"}
+    chat = {"messages", "input", "inputs", "contents", "model", "seed"}
+    chat |= {"system", "system_instruction", "systemInstruction", "instructions"}
+    wire = {
+        "extra_headers",
+        "http_headers",
+        "headers",
+        "tools",
+        "tool_choice",
+        "http_options",
+        "timeout",
+    }
     found: dict[str, Any] = {}
     for name, value in request.items():
         if name in chat | wire or value is None:
@@ -531,7 +552,8 @@ def _reply(output: Any) -> Reply:
     content = output.message.content
     for part in content if isinstance(content, list) else []:
         if part.type == "reasoning":
-            reasoning.append((part.summary if part.redacted else part.reasoning) or "")
+            readable = "" if part.redacted else part.reasoning
+            reasoning.append(readable or part.summary or "")
     thought = "\n".join(encodable(part) for part in reasoning if part)
 
     usage = output.usage

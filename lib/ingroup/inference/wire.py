@@ -57,6 +57,8 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
         return False
     if "insufficient_quota" in str(error):  # a 429 that no waiting mends
         return False
+    if any(isinstance(cause, json.JSONDecodeError) for cause in causes):  # it broke off
+        return True
     wait = parse_retry_after_from_exception(error)
     return (wait is None or not wait > LONGEST_WAIT) and usual(error)
 

@@ -1,0 +1,125 @@
+"""The inspect engine and each provider's own API, as a server on this machine speaks it.
+
+Clients that only the extra ``providers`` brings are passed by where they are not installed.
+"""
+
+import json
+
+import pytest
+
+from fake_openai import JSON
+from fault_proxy import Handler, listening
+from ingroup.inference import Reply, Sampling
+from ingroup.inference.inspect_engine import InspectEngine
+
+CHAT = [{"role": "system", "content": "S."}, {"role": "user", "content": "U?"}]
+REJECTED = {
+    "type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT",
+    "message": "temperature: not supported for this model",
+}  # fmt: skip
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "99? No."}]}
+TEXT = {"type": "text", "text": "72"}
+
+CHAT_API = {
+    "id": "c", "object": "chat.completion", "created": 0, "model": "dated",
+    "choices": [{
+        "index": 0, "finish_reason": "stop",
+        "message": {"role": "assistant", "content": "72", "reasoning_content": "99? No."},
+    }],
+    "usage": {
+        "prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80,
+        "prompt_tokens_details": {"cached_tokens": 32},
+        "completion_tokens_details": {"reasoning_tokens": 25},
+    },
+}  # fmt: skip
+RESPONSES_API = {
+    "id": "r", "object": "response", "created_at": 0, "model": "dated", "status": "completed",
+    "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "99?"}]},
+        {"type": "message", "id": "m", "role": "assistant", "status": "completed",
+         "content": [{"type": "output_text", "text": "72", "annotations": []}]},
+    ],
+    "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    "usage": {
+        "input_tokens": 50, "output_tokens": 30, "total_tokens": 80,
+        "input_tokens_details": {"cached_tokens": 32},
+        "output_tokens_details": {"reasoning_tokens": 25},
+    },
+}  # fmt: skip
+ANTHROPIC = {
+    "id": "m", "type": "message", "role": "assistant", "model": "dated",
+    "content": [{"type": "thinking", "thinking": "99? No.", "signature": "s"}, TEXT],
+    "stop_reason": "end_turn", "stop_sequence": None,
+    "usage": {
+        "input_tokens": 18, "cache_read_input_tokens": 32, "cache_creation_input_tokens": 0,
+        "output_tokens": 30,
+    },
+}  # fmt: skip
+GOOGLE = {
+    "candidates": [{
+        "content": {
+            "role": "model", "parts": [{"text": "99? No.", "thought": True}, {"text": "72"}],
+        },
+        "finishReason": "STOP",
+    }],
+    "modelVersion": "dated",
+    "usageMetadata": {
+        "promptTokenCount": 50, "candidatesTokenCount": 5, "thoughtsTokenCount": 25,
+        "totalTokenCount": 80, "cachedContentTokenCount": 32,
+    },
+}  # fmt: skip
+MISTRAL = {
+    "conversation_id": "c",
+    "usage": {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80},
+    "outputs": [
+        {"type": "message.output", "model": "dated", "role": "assistant",
+         "content": [THOUGHT, TEXT]},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for provider in ("OPENAI", "ANTHROPIC", "GOOGLE", "MISTRAL"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "key-0123456789abcdef")
+
+
+@pytest.mark.parametrize("rejects", [False, True])
+@pytest.mark.parametrize(
+    ("model", "client", "path", "body", "expected"),
+    [
+        ("openai/gpt-4o-mini", "openai", "/v1", CHAT_API, (32, "dated", "99? No.", 25)),
+        ("openai/gpt-5", "openai", "/v1", RESPONSES_API, (32, "dated", "99?", 25)),
+        ("ollama/llama3.2", "openai", "/v1", CHAT_API, (32, "dated", "99? No.", 25)),
+        ("anthropic/claude-sonnet-4-5", "anthropic", "", ANTHROPIC, (32, "dated", "99? No.", 7)),
+        ("google/gemini-2.5-pro", "google.genai", "", GOOGLE, (32, "dated", "99? No.", 25)),
+        # inspect_ai does not say which of Mistral's models answered, or what was cached.
+        ("mistral/some", "mistralai", "", MISTRAL, (0, "some", "99? No.", 0)),
+    ],
+)
+def test_a_provider_is_asked_and_read(model, client, path, body, expected, rejects):
+    pytest.importorskip(client)
+    asked = []
+
+    class Provider(Handler):
+        def do_POST(self):
+            request = self.body().decode()
+            if "count_tokens" in self.path:  # of Anthropic's reasoning
+                return self.reply(200, JSON, b'{"input_tokens": 7}')
+            asked.append(request)
+            if rejects and "temperature" in request:
+                return self.reply(400, JSON, json.dumps({"error": REJECTED}).encode())
+            return self.reply(200, JSON, json.dumps(body).encode())
+
+    sampling = Sampling(max_tokens=2000)
+    with listening(Provider) as address:
+        engine = InspectEngine(model, address + path, timeout=60)
+        engine.prepare(CHAT, sampling)
+        replies = engine.answer([CHAT, CHAT], sampling)
+    cached, name, reasoning, thinking = expected
+    reply = Reply("72", "stop", 50, cached, 30, model=name, reasoning=reasoning)
+    assert replies == [reply._replace(reasoning_tokens=thinking)] * 2
+    assert 2000 in engine.sent.values()
+    assert ("temperature" in asked[-1]) <= (not rejects)
+    assert not any("S." in str(value) for value in engine.sent.values())
