@@ -113,15 +113,17 @@ def same(asked: str, named: str) -> bool:
 
     An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
     `named`. Two names with different dates are not the same. Names that are in no row of the
-    registry are compared as texts, in any case.
+    registry are compared as texts, in any case, without a version's tail.
     """
     whole = asked.strip().lower()
     reply = named.strip().lower()
-    if whole == reply or whole.endswith(f"/{reply}"):
+    if reply in ("", whole) or whole.endswith(f"/{reply}"):
         return True
 
     known = find(asked)
-    if known is None or known != find(named):
+    if known != find(named):
+        return False
+    if known is None and re.sub(_TAIL, "", _last(asked)) != re.sub(_TAIL, "", _last(named)):
         return False
 
     asked_marks = _marks(asked)
@@ -252,20 +254,6 @@ def split(text: str, engine: str = "") -> tuple[str, str]:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")
     return name, given
-
-
-def same(asked: str, answered: str) -> bool:
-    """Whether a server's name of the model that answered means the one that was asked.
-
-    It does where it is the asked name, with or without the provider before it, and where the
-    registry takes both for one model, as it does with a dated name (`_TAIL`). An empty name says
-    nothing else.
-    """
-    whole, told = asked.strip().lower(), answered.strip().lower()
-    if told in ("", whole) or whole.endswith(f"/{told}"):
-        return True
-    known = find(asked)
-    return known is not None and known == find(answered)
 
 
 class Asked(NamedTuple):
