@@ -12,6 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from ingroup.design import Design, Message
+from ingroup.inference.ahead import complete, prepare
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
@@ -104,24 +105,14 @@ def fill(
 def _ahead(
     engine: Engine, design: Design, todo: Sequence[Sequence[int]], sampling: Sampling
 ) -> Iterator[tuple[int, list[Reply]]]:
-    """While the engine computes a part, a thread makes the prompts of the next.
-
-    As token ids, where the engine takes them: a GPU does not wait for a chat template.
-    """
-    local = hasattr(engine, "complete")
-    ask = engine.complete if local else engine.answer
-
-    def prepared(numbers: Sequence[int]) -> list:
-        chats = [design[number].messages for number in numbers]
-        return engine.prompter.batch(chats) if local else chats
-
-    with ThreadPoolExecutor(1) as ahead:
+    """While the engine computes a part, a thread makes the prompts of the next."""
+    with ThreadPoolExecutor(1) as thread:
         parts = iter([*todo, ()])
-        made = ahead.submit(prepared, next(parts))
+        made = thread.submit(prepare, engine, design, next(parts))
         for place, after in enumerate(parts):
             prompts = made.result()
-            made = ahead.submit(prepared, after)
-            yield place, ask(prompts, sampling)
+            made = thread.submit(prepare, engine, design, after)
+            yield place, complete(engine, prompts, sampling)
 
 
 def _each(

@@ -130,10 +130,22 @@ class Prompter:
             conversations = [fold_system(messages) for messages in conversations]
         if not conversations:
             return []
+        texts = self._rendered(conversations)
         # The text of the template has its special tokens already; the authors' way adds them again.
+        special = self.bos == "released" or self.system == "plain"
+        if self.tokenizer.is_fast:
+            # The same ids in two thirds of the time: without masks, and without where each begins.
+            backend = self.tokenizer.backend_tokenizer
+            # Only where they are set: another thread may be decoding, and nothing may change then.
+            if backend.padding is not None:
+                backend.no_padding()
+            if backend.truncation is not None:
+                backend.no_truncation()
+            encoded = backend.encode_batch_fast(texts, add_special_tokens=special)
+            return [one.ids for one in encoded]
         return self.tokenizer(
-            self._rendered(conversations),
-            add_special_tokens=self.bos == "released" or self.system == "plain",
+            texts,
+            add_special_tokens=special,
             return_attention_mask=False,
             return_token_type_ids=False,
         )["input_ids"]
