@@ -118,7 +118,7 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
                     "organisation/name"
                 )
         for model in asked:
-            if model.over_choices and model.engine in SERVED:
+            if model.over_choices and model.engine == "replay":
                 raise InputError(
                     "RATING=expected needs the probabilities of all admissible answers, which "
                     f"{model.engine} does not give: set RATING=greedy"

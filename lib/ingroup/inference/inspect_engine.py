@@ -7,6 +7,7 @@ engine is made.
 """
 
 import json
+import math
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ from ingroup.inference.engine import (
 )
 from ingroup.inference.prompts import fold_system
 from ingroup.inference.reasoning import apart
+from ingroup.inference.top_logprobs import Token, score
 from ingroup.inference.wire import (
     Refused,
     causes_of,
@@ -53,6 +55,7 @@ from ingroup.parameters import address
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Statuses that no other prompt would mend; others of 4xx may be a prompt's own.
 COMMON = {401, 402, 403, 404}
+TOP_LOGPROBS = 20  # the most that today's servers tell
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
@@ -290,12 +293,14 @@ class InspectEngine:
         later calls, and standard error says so. Later calls learn nothing: all are sent alike. With
         one sampling it is done once. EngineError where nobody is there or the key is wrong.
         """
-        if sampling.choices or _key(sampling) in self._sent:
+        if _key(sampling) in self._sent:
             return
         with start_blocking_portal() as portal:
             asked = portal.call(self._learn, messages, sampling)
         if asked.trouble and (asked.trouble.absent or asked.trouble.status == 401):
             raise EngineError(self._does_not_answer(asked.reply.error))
+        if sampling.choices and asked.reply.finish_reason == FAILED:
+            raise EngineError(f"{self.model} answers {NO_CHOICES} ({asked.reply.error})")
         self._keep_sent(sampling, _flat(asked.request))
         for name in ("temperature", "top_p", "seed"):
             asked_for = getattr(self._config(messages, sampling), name) is not None
@@ -348,7 +353,9 @@ class InspectEngine:
         from inspect_ai.model import GenerateConfig
 
         given: dict[str, Any] = {"max_tokens": sampling.max_tokens}
-        if sampling.temperature is not None:
+        if sampling.choices:
+            given |= {"temperature": 0.0, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        elif sampling.temperature is not None:
             given["temperature"] = sampling.temperature
             if sampling.temperature > 0:
                 given |= {"top_p": sampling.top_p, "seed": sampling.trial_seed(messages)}
@@ -373,8 +380,6 @@ class InspectEngine:
         404), and, as long as nothing was answered, any status of 4xx. Any other failure is a reply
         that says why. An interrupt cancels the calls.
         """
-        if sampling.choices:
-            raise EngineError(f"{self.model} answers {NO_CHOICES}")
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep)
         if stopped:
@@ -454,6 +459,8 @@ class InspectEngine:
             with use_model_event_sink(event):
                 output = await model.generate(chat, config=config, cache=False)
             reply, trouble = _reply(output), None
+            if sampling.choices:
+                reply = _scored(reply, output, sampling)
         except Exception as error:
             # Whatever a server makes a client raise must not cost the other answers of this shard.
             trouble = self._trouble(error)
@@ -535,6 +542,47 @@ def _holds(request: Mapping[str, Any], argument: str) -> bool:
         if isinstance(value, Mapping) and _holds(value, argument):
             return True
     return False
+
+
+def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
+    """The reply with the probabilities of the admissible answers, as far as the server tells them.
+
+    It has none where the reply does not answer behind each answer prefix; its text is then as the
+    model wrote it. A reply without log-probabilities failed.
+    """
+    if reply.finish_reason == FAILED:
+        return reply
+    logprobs = output.choices[0].logprobs
+    if logprobs is None or not logprobs.content:
+        return reply._replace(text=None, finish_reason=FAILED, error="no top_logprobs came")
+
+    tokens = []
+    for told in logprobs.content:
+        others = {top.token: math.exp(top.logprob) for top in told.top_logprobs or ()}
+        tokens.append(Token(told.token, {told.token: math.exp(told.logprob)} | others))
+    found = score(_answer_of(tokens, reply.text or ""), sampling.choices, sampling.leads)
+    masses = tuple(one.option_mass for one in found)
+    if not all(masses):
+        return reply._replace(mass=masses)
+
+    text = ""
+    probabilities: list[float] = []
+    for lead, one in zip(sampling.leads, found, strict=True):
+        text += lead + sampling.choices[int(one.probabilities.argmax())]
+        probabilities += one.probabilities.tolist()
+    return reply._replace(text=text, probabilities=tuple(probabilities), mass=masses)
+
+
+def _answer_of(tokens: Sequence[Token], answer: str) -> Sequence[Token]:
+    """The tokens of the answer alone, where a server tells those of the reasoning, too."""
+    whole = "".join(token.text for token in tokens)
+    begins = max(whole.rfind(answer), 0)
+    passed = 0
+    for number, token in enumerate(tokens):
+        if passed >= begins:
+            return tokens[number:]
+        passed += len(token.text)
+    return tokens
 
 
 def _reply(output: Any) -> Reply:

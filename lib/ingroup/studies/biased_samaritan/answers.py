@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected
-from ingroup.parsing import OK, Rule, final_status, parse_rating
+from ingroup.parsing import OK, UNPARSABLE, Rule, final_status, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
 
@@ -28,6 +28,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     rating = parsed.rating.where(status == OK)
     if call.over_choices:
         rating = expected(table, call.sampling.choices)[0]
+        # A server may tell no admissible answer among its most probable tokens.
+        status[(status == OK) & rating.isna()] = UNPARSABLE
     return pd.DataFrame(block.factors["prompt"]).assign(reply=texts, rating=rating, status=status)
 
 

@@ -48,10 +48,17 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
-        read = parts(store, columns=["probabilities"])
-        found = [expected(part, call.sampling.choices) for part in read]
-        values = pd.concat(found).to_numpy().reshape(block.shape)
-        status = np.where(np.isnan(values), STATUSES.index(FAILED), STATUSES.index(OK))
+        means = []
+        endings = []
+        for part in parts(store, columns=["probabilities"]):
+            means.append(expected(part, call.sampling.choices))
+            endings.append(part["finish_reason"].astype(str))
+        values = pd.concat(means).to_numpy().reshape(block.shape)
+        failed = (pd.concat(endings) == FAILED).to_numpy().reshape(block.shape)
+
+        # A server may tell no admissible answer among its most probable tokens.
+        reason = np.where(failed, STATUSES.index(FAILED), STATUSES.index(UNPARSABLE))
+        status = np.where(np.isnan(values), reason, STATUSES.index(OK))
         return Ratings(values, status.astype(np.int8))
     scale = stimuli.setting(call.labels["setting"])
     read = parts(store, columns=["text", "reasoning"])

@@ -8,7 +8,7 @@ import pandas as pd
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected, probabilities
 from ingroup.inference.engine import FILTERED
-from ingroup.parsing import Rule, final_status
+from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
@@ -37,7 +37,10 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         words, n = about.words, about.n_keywords
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
         if mean is not None:
-            n, rated = 0, Ratings(dict(zip(words, mean.tolist(), strict=True)), "ok", {})
+            n = 0
+            # A server may tell no admissible answer among its most probable tokens.
+            scored = UNPARSABLE if np.isnan(mean).any() else OK
+            rated = Ratings(dict(zip(words, mean.tolist(), strict=True)), scored, {})
         elif words:
             rated = parse_ratings(text, words, rule)
         if n:
