@@ -91,7 +91,7 @@ def test_a_model_is_found_by_its_dated_forms_and_never_for_its_sister(text, name
         ("openai/Own-Model", "own-model", True),
         ("own/model", "other/model", False),
         ("own-model", "del", False),
-        ("own-model", "own-model-0324", False),
+        ("own-model", "own-model-0324", True),
         ("", "own-model", False),
     ],
 )

@@ -123,8 +123,11 @@ def same(asked: str, named: str) -> bool:
     known = find(asked)
     if known != find(named):
         return False
-    if known is None and re.sub(_TAIL, "", _last(asked)) != re.sub(_TAIL, "", _last(named)):
-        return False
+    if known is None:
+        whole = re.sub(_TAIL, "", whole)
+        reply = re.sub(_TAIL, "", reply)
+        if whole != reply and not whole.endswith(f"/{reply}"):
+            return False
 
     asked_marks = _marks(asked)
     named_marks = _marks(named)

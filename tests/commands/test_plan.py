@@ -276,12 +276,12 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     """A word is a token here, and every trial is counted."""
     monkeypatch.setattr(plan, "load_counter", lambda model: Words())
     monkeypatch.setattr(plan, "SAMPLE", 10_000)
-    given = {"SETTINGS": "P0,S0,T0", "MODELS": "m@openai"}
+    given = {"SETTINGS": "P0,S0,T0", "MODELS": "m@inspect"}
     (call,) = calls_of(NOTEBOOK, parameters(**given))
     words = sum(map(len, Words().batch([trial.messages for trial in call.design])))
     replies = 5_808 * call.sampling.max_tokens
     price = (words * 250 + replies * 1000) / 1e6
-    (head, line, (said,)), _ = bill(MODELS="m@openai", PRICE_IN="250", PRICE_OUT="1000")
+    (head, line, (said,)), _ = bill(MODELS="m@inspect", PRICE_IN="250", PRICE_OUT="1000")
     assert head == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
     assert line == [
         "m", "5,808", f"{words:,}", f"at most {replies:,}", f"at most {price:,.2f}",
@@ -292,11 +292,11 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
 
 def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):
     monkeypatch.setattr(plan, "SAMPLE", 10_000)
-    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@openai"))
+    (call,) = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", MODELS="m@inspect"))
     tokens = 0
     for trial in call.design:
         tokens += math.ceil(sum(len(turn["content"]) for turn in trial.messages) / 4)
-    (_, line, (said,)), text = bill(MODELS="m@openai")
+    (_, line, (said,)), text = bill(MODELS="m@inspect")
     assert line[2] == f"{tokens:,}"
     assert line[4:] == ["unknown", "unknown"]
     assert said == "The price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
@@ -329,9 +329,11 @@ def test_a_servers_own_tokenizer_is_taken_where_it_is_here(prompter, monkeypatch
 
 def test_several_servers_have_one_total_and_what_is_stored_costs_nothing(monkeypatch):
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
-    given = {"MODELS": "m@openai;n@openai;calibrant", "PRICE_IN": "2", "PRICE_OUT": "10"}
+    given = {"MODELS": "m@inspect;n@inspect;calibrant", "PRICE_IN": "2", "PRICE_OUT": "10"}
     first, *_ = calls_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0", **given))
-    store = open_store(first.folder, first.design, Toy(None, engine="openai"), first.sampling, 1000)
+    store = open_store(
+        first.folder, first.design, Toy(None, engine="inspect"), first.sampling, 1000
+    )
     with store.writing():
         store.write(0, [Reply("50", "stop")] * 1000)
     (_, m, n, whole, _), _ = bill(**given)
@@ -346,7 +348,7 @@ def test_several_servers_have_one_total_and_what_is_stored_costs_nothing(monkeyp
 
 
 def test_a_limit_without_prices_is_one_sentence(monkeypatch, capsys):
-    limited = parameters(MODELS="m@openai") | {"COST_LIMIT": 5.0}
+    limited = parameters(MODELS="m@inspect") | {"COST_LIMIT": 5.0}
     monkeypatch.setattr(plan, "parameters_of", lambda *_, **__: limited)
     assert plan.main(ONE) == 2
     out, sentence = capsys.readouterr()

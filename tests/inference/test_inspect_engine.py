@@ -484,6 +484,7 @@ def test_a_server_is_not_asked_over_choices(serve):
     ("name", "base_url", "full"),
     [
         ("gpt-4o-mini", "", "openai/gpt-4o-mini"),
+        ("claude-3.5-haiku", "", "anthropic/claude-3-5-haiku-20241022"),
         ("any", "http://127.0.0.1:8000/v1", "openai-api/local/any"),
         ("org/any", "http://127.0.0.1:8000/v1", "openai-api/local/org/any"),
         ("ollama/llama3.2", "", "ollama/llama3.2"),

@@ -119,9 +119,18 @@ class _Event:
 
 
 def full_name(name: str, base_url: str = "") -> str:
-    """inspect_ai's name of a model; one without a provider is OpenAI's, or of the server there."""
+    """inspect_ai's name of a model.
+
+    A name without a provider is that of the server at ``base_url``, or the first id in the registry
+    that has a provider, or OpenAI's.
+    """
     if models.provider(name):
         return name
+    known = models.find(name)
+    if known and not base_url:
+        for one in known.ids:
+            if models.provider(one):
+                return one
     return f"openai-api/local/{name}" if base_url else f"openai/{name}"
 
 
