@@ -4,9 +4,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from ingroup import paths
+from ingroup import notebook, paths
 from ingroup.commands.report import counted
+from ingroup.inference import Call, Reply, Sampling
 from ingroup.notebook import Output
+from ingroup.parsing import parse_rating
+from toy import Toy, religion, run
 
 
 @pytest.fixture
@@ -57,3 +60,66 @@ def test_another_checkpoint_is_named_once_beside_printed_numbers(out, capsys):
     assert "checkpoint" not in out.read("printed_versus_here")
     out.write(versus, "other_table")
     assert "checkpoint" not in out.read("other_table")
+
+
+FREE = Sampling()
+SCALE = Sampling(choices=("0", "100"))
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Answers of an engine to 72 trials, as a call."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
+
+    def ask(engine, replies, sampling=FREE):
+        plan = religion(2)
+        labels = {"setting": "P0,S0,T0", "category": "Religion"}
+        call = Call("empathy_gap", "sample-2", "m", engine, "P0", plan, sampling, labels)
+        given = iter([*replies, *[Reply("50", "stop", 100, 0, 10)] * (len(plan) - len(replies))])
+        run(plan, call.folder, Toy(lambda *_: next(given), engine=engine, model="m"), 50, sampling)
+        return call
+
+    return ask
+
+
+def test_replies_show_reasoning_collapsed_and_everything_escaped(asked):
+    hostile = Reply("<script>1</script>", "stop", reasoning="<img src=x onerror=alert(1)>" * 20)
+    call = asked("inspect", [hostile, Reply("", "length", reasoning="72?"), Reply(None, "failed")])
+    shown = notebook.replies(
+        call, lambda text: parse_rating(text, 0, 100).status, lambda trial: {"event": "<b>e</b>"}
+    ).data
+    assert "<script>" not in shown
+    assert "<img" not in shown
+    assert "<b>" not in shown
+    assert "<details><summary>560 characters</summary>&lt;img" in shown
+    assert "<td>cut</td>" in shown
+    assert "<td>failed</td>" in shown
+
+
+def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(asked, out):
+    lost = [
+        Reply("", "length", 100, 0, 300, reasoning="72?"),
+        Reply("", "filtered", 100, 0, 0),
+        Reply(None, "failed", error="no net"),
+    ]
+    served = asked("inspect", lost)
+    notebook.took([served], out, price_in=2, price_out=8)
+    spent = out.read("usage").iloc[-1]
+    assert spent.cost == pytest.approx((71 * 100 * 2 + (69 * 10 + 300) * 8) / 1e6)
+    failed = out.read("failed")
+    assert failed.status.tolist() == ["cut", "refused", "failed"]
+    assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
+    assert failed.reason[2] == "no net"
+
+    local = asked("vllm", [])
+    notebook.took([local], out, price_in=2, price_out=8)
+    assert out.read("usage").iloc[-1].cost == 0
+
+
+def test_option_mass_is_counted_and_a_model_below_one_half_is_named(asked, out, capsys):
+    replies = [Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.25,))] * 18
+    replies += [Reply("0", "stop", probabilities=(1.0, 0.0), mass=(0.75,))] * 54
+    notebook.option_mass([asked("vllm", replies, SCALE), asked("inspect", [])], out)
+    (row,) = out.read("option_mass").itertuples()
+    assert (row.answers, row.mean, row.least) == (72, 0.625, 0.25)
+    assert capsys.readouterr().out.startswith("Warning: 25 % of m's scored answers hold less than")

@@ -91,9 +91,13 @@ def took(
     """
     used, failed = [], []
     for call in calls:
+        store = stored(call)
+        # A model on this machine has no price.
+        is_served = store.manifest["engine"] in models.SERVERS
+        prices = (price_in, price_out) if is_served else (0.0, 0.0)
         about = {"model": call.model, "asked": call.way, **call.labels}
-        for part in parts(stored(call), columns=[*TOKENS, "text", "reasoning", "error", "model"]):
-            used.append(usage(part, price_in, price_out, call.model).assign(**about))
+        for part in parts(store, columns=[*TOKENS, "text", "reasoning", "error", "model"]):
+            used.append(usage(part, *prices, call.model).assign(**about))
             status = final_status(part, [OK] * len(part))
             for row, why in zip(part[status != OK].itertuples(), status[status != OK], strict=True):
                 told = call.design[row.trial].condition
