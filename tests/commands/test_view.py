@@ -7,8 +7,10 @@ import sys
 import pytest
 
 from ingroup import paths
-from ingroup.inference import EngineError
+from ingroup.commands.view import samples
+from ingroup.inference import Call, EngineError, Reply, Sampling
 from ingroup.inference.replay_engine import ReplayEngine
+from toy import Toy, religion, run
 
 
 def python(*arguments):
@@ -41,3 +43,17 @@ def test_without_inspect_ai_a_log_is_refused_with_what_to_do(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(EngineError, match=r"a log of inspect_ai, which is not .* RECORDINGS=<"):
         ReplayEngine(tmp_path, "somebody")
+
+
+def test_reasoning_stands_apart_from_the_answer_in_a_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    plan = religion(2)
+    labels = {"setting": "P0,S0,T0", "category": "Religion"}
+    call = Call("empathy_gap", "sample-2", "m", "inspect", "P0", plan, Sampling(), labels)
+    engine = Toy(lambda *_: Reply("65", "stop", reasoning="perhaps 72?"), engine="inspect")
+    run(plan, call.folder, engine)
+    first = next(samples(call, "sound"))
+    thought, said = first.messages[-1].content
+    assert (thought.type, thought.reasoning) == ("reasoning", "perhaps 72?")
+    assert (said.type, said.text, first.output.completion) == ("text", "65", "65")
+    assert first.scores["rating"].value == 65
