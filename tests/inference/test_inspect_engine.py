@@ -470,13 +470,6 @@ def test_an_answer_that_is_none_fails_by_name_and_costs_no_other(body, serve):
     assert replies[1].error.isprintable()
 
 
-def test_a_server_is_not_asked_over_choices(serve):
-    server = FakeOpenAI()
-    with pytest.raises(EngineError, match="without the probabilities"):
-        answer(server, serve, sampling=Sampling(choices=("1", "2")))
-    assert server.calls == []
-
-
 # Names
 
 
