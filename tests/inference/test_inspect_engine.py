@@ -9,7 +9,7 @@ import pytest
 
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from ingroup import models
-from ingroup.inference import EngineError, Reply, Sampling, open_store, wire
+from ingroup.inference import EngineError, Reply, Sampling, StoreError, open_store, wire
 from ingroup.inference.inspect_engine import InspectEngine, full_name
 from ingroup.tables import InputError
 from toy import religion, run
@@ -395,7 +395,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(name, serve, monkeypatch):
 def test_the_key_is_in_no_file(tmp_path, serve, monkeypatch):
     monkeypatch.setenv("LOCAL_API_KEY", KEY)
     server = FakeOpenAI(
-        lambda call, before: fault(400, f"no: {KEY}") if len(call.prompt) % 3 else None
+        lambda call, before: fault(400, f"no: {KEY}") if len(server.calls) % 2 else None
     )
     run(religion(1), tmp_path, InspectEngine(MODEL, serve(server)), 50, GREEDY)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
@@ -436,14 +436,14 @@ def test_a_redirect_is_not_followed(status, serve):
 def test_a_body_without_end_is_given_up(serve):
     packed = JSON | {"Content-Encoding": "gzip"}
     answers = [
-        ok(completion("9" * 2**21)),
+        ok(completion("9" * 2**25)),
         (200, packed, gzip.compress(b" " * 50_000_000)),
         ok(completion("9" * 2**19)),
     ]
     server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
     replies = answer(server, serve, 3)
     assert [reply.error for reply in replies[:2]] == [
-        "the answer is longer than 1,048,576 bytes",
+        "the answer is longer than 16,777,216 bytes",
         "the answer is compressed, which was not asked for",
     ]
     assert len(replies[2].text) == 2**19
@@ -513,3 +513,64 @@ def test_a_name_without_a_provider_gets_one(name, base_url, full):
 )
 def test_a_providers_name_is_asked_there_and_a_hubs_name_is_not(text, engine, split):
     assert models.split(text, engine) == split
+
+
+# What a fresh reader found
+
+LENGTHY = Sampling(max_tokens=8)
+
+
+def test_a_model_that_is_not_there_is_asked_sixteen_times_at_most(serve, tmp_path):
+    server = always(*fault(404, "no such model"))
+    engine = InspectEngine(MODEL, serve(server))
+    with pytest.raises(EngineError, match="no such model"):
+        run(religion(3), tmp_path, engine, 200)
+    assert len(server.calls) <= 16 + 100  # those in flight
+    assert not any(tmp_path.glob("part-*"))
+
+
+def test_a_first_call_that_failed_for_now_pins_nothing(serve, tmp_path, monkeypatch):
+    busy = [True]
+
+    def script(call, before):
+        if busy[0]:
+            return fault(503, "busy")
+        if "temperature" in call.request:
+            return fault(400, "temperature is not supported")
+        return ok(completion("72"))
+
+    server = FakeOpenAI(script)
+    address = serve(server)
+    with pytest.raises(EngineError, match="busy"):
+        run(religion(1), tmp_path, InspectEngine(MODEL, address))
+    assert not (tmp_path / "manifest.json").exists()
+    busy[0] = False
+    table = run(religion(1), tmp_path, InspectEngine(MODEL, address))
+    assert table.text.tolist() == ["72"] * len(table)
+
+
+def test_the_text_of_a_reasoning_model_that_was_cut_without_a_mark_is_reasoning(serve):
+    body = completion("a first guess is 72. But wait", "length")
+    base = serve(FakeOpenAI(lambda call, before: ok(body)))
+    engine = InspectEngine("openai-api/local/deepseek-r1", base)
+    (reply,) = engine.answer(chats(1), LENGTHY)
+    assert (reply.text, reply.reasoning) == ("", "a first guess is 72. But wait")
+    plain = InspectEngine(MODEL, base)
+    assert plain.answer(chats(1), LENGTHY)[0].text == "a first guess is 72. But wait"
+
+
+def test_what_a_full_disk_says_reaches_the_user_as_it_is(serve):
+    engine = InspectEngine(MODEL, serve(FakeOpenAI()))
+
+    def keep(place, reply):
+        raise StoreError("the disk is full")
+
+    with pytest.raises(StoreError, match="the disk is full"):
+        engine.answer_each(chats(3), GREEDY, keep)
+
+
+@pytest.mark.parametrize("kind", ["reasoning_text", "reasoning.text", "thinking"])
+def test_parts_of_any_other_kind_are_no_answer(serve, kind):
+    content = [{"type": kind, "text": "72?"}, {"type": "output_text", "text": "65"}]
+    (reply,) = answer(always(*ok(completion(content))), serve)
+    assert (reply.text, reply.reasoning) == ("65", "72?")

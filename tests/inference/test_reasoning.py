@@ -41,6 +41,18 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
         ("analysis ... maybe 90.assistantfinal65", "65", "analysis ... maybe 90."),
         ("analysisWe think 72", "", "analysisWe think 72"),
         ("analysis: 72", "analysis: 72", ""),
+        ("<|START_THINKING|>9<|END_THINKING|>5", "5", "9"),
+        ("<|START_THINKING|>perhaps 72", "", "perhaps 72"),
+        ("<|channel>thought\nperhaps 72", "", "perhaps 72"),
+        ("<|channel>thought\n9<channel|>5", "5", "9"),
+        ("<longcat_think>9</longcat_think>5", "5", "9"),
+        ('<think effort="low">9</think>5', "5", "9"),
+        ("<|think|>9<|/think|>5", "5", "9"),
+        ("<scratchpad>perhaps 72", "", "perhaps 72"),
+        ("analysis\n\n**72**", "", "analysis\n\n**72**"),
+        ("assistantanalysis 72", "", "assistantanalysis 72"),
+        ("analysis 9assistantfinal65assistantanalysis 80", "65", "analysis 9assistantanalysis 80"),
+        ("7<think>hm</think>2", "7\n2", "hm"),
         ("Friendly: 4 [reason: kind]", "Friendly: 4 [reason: kind]", ""),
         ("", "", ""),
     ],
@@ -76,13 +88,17 @@ def test_a_failed_reply_stays_as_it_is_and_reasoning_of_a_server_is_kept():
         ("<|im_start|>assistant\n", ""),
         ("Say <think> when you think.<|assistant|>", ""),
         ("[/INST][THINK]", "\n[/THINK]\n\n"),
+        ("<|START_THINKING|>", "\n<|END_THINKING|>\n\n"),
+        ('<think effort="low">', "\n</think>\n\n"),
+        ("<|think|>", "\n<|/think|>\n\n"),
+        ("<|channel>thought\n", "\n<channel|>\n\n"),
         ("<|begin_of_thought|>", "\n<|end_of_thought|>\n\n"),
         ("<|start|>assistant", "<|channel|>final<|message|>"),
     ],
 )
 def test_what_ends_the_reasoning_that_a_prompt_opens(prompt, closed):
     assert closing(prompt) == closed
-    assert opens(prompt) == (closed != "" and "channel" not in closed)
+    assert opens(prompt) == (closed != "" and "|channel|" not in closed)
 
 
 def test_marks_among_special_tokens():

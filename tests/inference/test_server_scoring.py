@@ -110,3 +110,48 @@ def test_a_server_without_log_probabilities_is_refused_at_once(server, tmp_path)
     with server.running() as address, pytest.raises(EngineError, match="RATING=greedy"):
         run(religion(2), tmp_path, InspectEngine(MODEL, f"{address}/v1"), sampling=SCALE)
     assert len(server.calls) == 1
+
+
+def test_a_reply_that_ended_inside_its_reasoning_is_not_scored():
+    thought = [{"<think>": 1.0}, {"72": 0.9, "70": 0.1}]
+    for sampling in (SCALE, VERDICTS):
+        reply = asked(telling(*thought, {" [[A]]": 0.9}, ending="length"), sampling)
+        assert (reply.text, reply.probabilities, reply.mass) == ("", (), (0.0,))
+    # A server may tell tokens of a reasoning that it gives in a field of its own.
+    body = completion("", "length", reasoning_content="maybe 72")
+    token = {"token": "72", "logprob": -0.1, "bytes": None}
+    body["choices"][0]["logprobs"] = {"content": [token | {"top_logprobs": [token]}]}
+    reply = asked(FakeOpenAI(lambda call, before: ok(body)), SCALE)
+    assert (reply.text, reply.probabilities, reply.mass) == ("", (), (0.0,))
+
+
+def test_a_reply_that_a_filter_declined_is_not_scored():
+    reply = asked(telling({"72": 0.9}, ending="content_filter"), SCALE)
+    assert (reply.finish_reason, reply.probabilities) == ("filtered", ())
+
+
+def test_a_scored_reply_that_was_cut_is_asked_again_with_more_tokens(tmp_path):
+    plan, cut = religion(1), telling({"<think>": 1.0}, {"hm": 1.0}, ending="length")
+    whole = telling({"72": 0.5, "70": 0.5})
+    tables = []
+    for server, limit in ((cut, 16), (whole, 64), (whole, 64)):
+        sampling = Sampling(choices=SCALE.choices, max_tokens=limit)
+        with server.running() as address:
+            engine = InspectEngine(MODEL, f"{address}/v1")
+            engine.address = "the same"
+            tables.append(run(plan, tmp_path, engine, sampling=sampling))
+    assert expected(tables[0], SCALE.choices)[0].isna().all()
+    assert expected(tables[1], SCALE.choices)[0].tolist() == [71.0] * len(plan)
+    assert len(whole.calls) == len(plan)
+
+
+def test_each_manifest_says_what_its_own_calls_sent(tmp_path):
+    plan, server = religion(1), telling({"72": 0.5, "70": 0.5})
+    free = Sampling(max_tokens=16)
+    with server.running() as address:
+        engine = InspectEngine(MODEL, f"{address}/v1")
+        manifests = [
+            open_store(tmp_path / name, plan, engine, sampling, 50).manifest
+            for name, sampling in (("a", SCALE), ("b", free), ("c", SCALE))
+        ]
+    assert ["sent_logprobs" in manifest for manifest in manifests] == [True, False, True]

@@ -82,6 +82,18 @@ def test_each_answer_prefix_is_looked_for_behind_the_one_before():
     assert (math.isnan(honest.probabilities[0]), honest.option_mass) == (True, 0)
 
 
+def test_a_mention_in_a_sentence_is_no_rating_and_a_number_that_goes_on_is_none():
+    choices = [f" {number}" for number in range(1, 6)]
+    tokens = [*written("On a friendly 1 to 5 scale:\n- Friendly:"), Token(" 4", {" 4": 0.75})]
+    (found,) = score(tokens, choices, ["- Friendly:"])
+    assert (found.probabilities[3], found.option_mass) == (1, 0.75)
+    for rest in (".5", "/10", " / 10"):
+        (found,) = score([Token("8", {"8": 0.95, "72": 0.01}), *written(rest)], SCALE)
+        assert found.option_mass == 0
+    (found,) = score([Token("8", {"8": 0.95, "72": 0.01}), *written("/100")], SCALE)
+    assert found.probabilities[8] == pytest.approx(0.95 / 0.96)
+
+
 @pytest.mark.parametrize("tokens", [[], written(""), written("I cannot rate"), written("\n\n")])
 def test_a_reply_without_an_answer_has_no_mass(tokens):
     for choices in (SCALE, VERDICTS):

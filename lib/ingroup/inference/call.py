@@ -204,8 +204,10 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                 if call.engine == "replay" and not engine.turn_to(call.round):
                     absent.append(call)
                     continue
-                store = open_store(call.folder, call.design, engine, call.sampling)
                 try:
+                    if hasattr(engine, "prepare"):  # it may make a call
+                        budget.affordable([call.design[0].messages], call.sampling)
+                    store = open_store(call.folder, call.design, engine, call.sampling)
                     fill(call.design, engine, store, call.sampling, call.title, budget)
                 except LimitReached as reached:
                     whole = money(cost_stored(calls, parameters))
@@ -246,7 +248,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
             print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
             return False
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
-    store = Store(call.folder, rest | asked | known)
+    store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)
     state = store.state()
     for path in (
         state.damaged if call.engine == STORED else ()

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
 CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
@@ -145,6 +145,9 @@ class Budget:
     def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
         """Count a server's reply to a chat, and what it cost."""
         self.count(reply)
+
+        if reply.finish_reason == FAILED and reply.error.startswith("HTTP 4"):
+            return  # nobody bills what was refused
 
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1

@@ -17,7 +17,7 @@ from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.shards import Journal
-from ingroup.inference.store import Store, parts, read_manifest
+from ingroup.inference.store import JOURNAL, Store, parts, read_manifest
 from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
@@ -40,12 +40,14 @@ def open_store(
     """
     if hasattr(engine, "prepare"):
         file = folder / "manifest.json"
-        if file.exists():
+        has_answers = any(folder.glob("part-*.parquet")) or (folder / JOURNAL).exists()
+        if file.exists() and has_answers:
             engine.recall(read_manifest(file), sampling)
-            engine.answered = engine.answered or any(folder.glob("part-*.parquet"))
+            engine.answered = True
         else:
             engine.prepare(design[0].messages, sampling)
-    return Store(folder, engine.identity() | pinned(design, sampling, shard_size))
+    manifest = engine.identity() | pinned(design, sampling, shard_size)
+    return Store(folder, manifest, sampling.max_tokens)
 
 
 def fill(

@@ -165,7 +165,7 @@ class InspectEngine:
         self.answered = False  # whether it, or the store it goes on with, has had an answer
         self._connections = uuid4().hex
         self._sent: dict[str, dict[str, Any]] = {}
-        self._ready: dict[str, Reply] = {}
+        self._ready: dict[str, Asked] = {}
 
         if base_url:
             address(base_url)
@@ -303,10 +303,13 @@ class InspectEngine:
         one sampling it is done once. EngineError where nobody is there or the key is wrong.
         """
         if _key(sampling) in self._sent:
+            self._keep_sent(sampling, self._sent[_key(sampling)])
             return
         with start_blocking_portal() as portal:
             asked = portal.call(self._learn, messages, sampling)
-        if asked.trouble and (asked.trouble.absent or asked.trouble.status == 401):
+        # A cause that may pass has taught nothing, and nothing is pinned by it.
+        trouble = asked.trouble
+        if trouble and (trouble.absent or trouble.status == 401 or not trouble.kind):
             raise EngineError(self._does_not_answer(asked.reply.error))
         if sampling.choices and asked.reply.finish_reason == FAILED:
             raise EngineError(f"{self.model} answers {NO_CHOICES} ({asked.reply.error})")
@@ -315,7 +318,7 @@ class InspectEngine:
             asked_for = getattr(self._config(messages, sampling), name) is not None
             if asked_for and asked.request and not _holds(asked.request, name):
                 print(f"{self.model}: {name} is not sent, as it takes none", file=sys.stderr)
-        self._ready[json.dumps([_key(sampling), messages])] = asked.reply
+        self._ready[json.dumps([_key(sampling), messages])] = asked
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         self._sent.pop(_key(sampling), None)  # the latest stands last
@@ -428,10 +431,7 @@ class InspectEngine:
                 if stopped:
                     return
                 ready = self._ready.pop(json.dumps([_key(sampling), messages]), None)
-                if ready is not None:
-                    note(place, ready, "")
-                    continue
-                asked = await self._ask(model, messages, sampling)
+                asked = ready or await self._ask(model, messages, sampling)
                 note(place, asked.reply, asked.trouble.kind if asked.trouble else "")
 
         at_once = len(conversations) if self.batch else self.in_flight or MOST_IN_FLIGHT
@@ -440,6 +440,11 @@ class InspectEngine:
             async with create_task_group() as group:
                 for _ in islice(conversations, at_once):
                     group.start_soon(work, model)
+        except ExceptionGroup as failures:  # a full disk, say: its own sentence
+            failure: Exception = failures
+            while isinstance(failure, ExceptionGroup):
+                failure = failure.exceptions[0]
+            raise failure from None
         finally:
             await model.api.aclose()
         unasked = Reply(None, FAILED, error=stopped)
@@ -468,6 +473,10 @@ class InspectEngine:
             with use_model_event_sink(event):
                 output = await model.generate(chat, config=config, cache=False)
             reply, trouble = _reply(output), None
+            # Without a mark, the text of a model that reasons and was cut is its reasoning.
+            reasons = models.reasons(self.model) and sampling.reasoning != "none"
+            if reasons and reply.finish_reason == LENGTH and not reply.reasoning:
+                reply = apart(reply, opened=True)
             if sampling.choices:
                 reply = _scored(reply, output, sampling)
         except Exception as error:
@@ -559,8 +568,11 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     It has none where the reply does not answer behind each answer prefix; its text is then as the
     model wrote it. A reply without log-probabilities failed.
     """
-    if reply.finish_reason == FAILED:
+    if reply.finish_reason in (FAILED, FILTERED):
         return reply
+    masses = (0.0,) * len(sampling.leads)
+    if not (reply.text or "").strip():  # it ended inside its reasoning
+        return reply._replace(mass=masses)
     logprobs = output.choices[0].logprobs
     if logprobs is None or not logprobs.content:
         return reply._replace(text=None, finish_reason=FAILED, error="no top_logprobs came")
@@ -569,7 +581,7 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     for told in logprobs.content:
         others = {top.token: math.exp(top.logprob) for top in told.top_logprobs or ()}
         tokens.append(Token(told.token, {told.token: math.exp(told.logprob)} | others))
-    found = score(_answer_of(tokens, reply.text or ""), sampling.choices, sampling.leads)
+    found = score(_answer_of(tokens, reply), sampling.choices, sampling.leads)
     masses = tuple(one.option_mass for one in found)
     if not all(masses):
         return reply._replace(mass=masses)
@@ -582,16 +594,23 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
     return reply._replace(text=text, probabilities=tuple(probabilities), mass=masses)
 
 
-def _answer_of(tokens: Sequence[Token], answer: str) -> Sequence[Token]:
-    """The tokens of the answer alone, where a server tells those of the reasoning, too."""
+def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
+    """The tokens of the answer alone, where a server tells those of the reasoning, too.
+
+    None of them where it cannot be told which are the answer's.
+    """
+    if not reply.reasoning:
+        return tokens
     whole = "".join(token.text for token in tokens)
-    begins = max(whole.rfind(answer), 0)
+    begins = whole.rfind(reply.text)
+    if begins < 0:
+        return []
     passed = 0
     for number, token in enumerate(tokens):
         if passed >= begins:
             return tokens[number:]
         passed += len(token.text)
-    return tokens
+    return []
 
 
 def _reply(output: Any) -> Reply:

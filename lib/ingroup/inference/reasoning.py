@@ -4,13 +4,18 @@ import re
 
 from ingroup.inference.engine import LENGTH, Reply
 
-# Marks as of 2026: <think> (most models), <thinking>, <thought>, <reasoning>, <seed:think>,
-# [THINK] (Mistral's), ◁think▷ (Kimi's), <|begin_of_thought|> (Sky's).
+# Marks as of 2026: <think> (most models) and its relatives, with or without a prefix or attributes
+# (<seed:think>, <think effort="low">); <|think|>; [THINK] (Mistral's); ◁think▷ (Kimi's);
+# <|begin_of_thought|> (Sky's); <|START_THINKING|> (Cohere's); <|channel>thought (Gemma's).
 _MARK = re.compile(
-    r"<\s*(?P<angle>/?)\s*(?:think|thinking|thought|reasoning|seed:think)\s*>"
+    r"<\s*(?P<angle>/?)\s*(?:\w+[_:])?(?:think|thinking|thoughts?|reasoning|scratchpad|analysis)"
+    r"(?:\s[^<>\n]*)?\s*>"
+    r"|<\|(?P<pipe>/?)(?:think|thinking|thought|reasoning)\|>"
     r"|\[(?P<square>/?)THINK\]"
     r"|◁(?P<triangle>/?)think▷"
-    r"|<\|(?P<side>begin|end)_of_(?:thought|thinking|reasoning)\|>",
+    r"|<\|(?P<side>begin|start|end)_(?:of_)?(?:thought|thinking|reasoning)\|>"
+    r"|<\|channel>\s*(?:thought|analysis)\b"
+    r"|(?P<shut><channel\|>)",
     re.IGNORECASE,
 )
 
@@ -25,7 +30,8 @@ _HARMONY_MARK = re.compile(r"<\|(?:channel|start|end|return|call|message|constra
 # The same without its marks, which a decoder that skips special tokens takes away. A text that
 # only begins with the word, "analysis: ...", is none of it.
 _BARE_FINAL = "assistantfinal"
-_BARE_ANALYSIS = re.compile(r"\s*analysis(?:[A-Z\"'(\[\d]|\s+\w)")
+_BARE_OTHER = re.compile(r"assistant(?:analysis|commentary)")
+_BARE_ANALYSIS = re.compile(r"\s*(?:assistant)?(?:analysis|commentary)(?![a-z]|\s*[:,;.)-])")
 
 
 def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, str]:
@@ -51,7 +57,8 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Where marks leave room for doubt, the text counts as reasoning: an answer that is lost is seen
     and can be asked again, a number out of a reasoning is not.
     """
-    is_bare_harmony = text.lstrip().startswith("analysis") and _BARE_FINAL in text
+    starts_bare = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
+    is_bare_harmony = starts_bare and _BARE_FINAL in text
     if "<|channel|>" in text or "<|message|>" in text:
         answer, reasoning = _channels(text)
     elif is_bare_harmony or _BARE_ANALYSIS.match(text):
@@ -97,8 +104,15 @@ def closing(prompt: str) -> str:
         return ""
 
     mark = list(_MARK.finditer(prompt))[-1]
-    text = mark[0]
-    closed = text.replace("begin", "end") if mark["side"] else f"{text[0]}/{text[1:]}"
+    text = re.sub(r"\s[^<>]*>", ">", mark[0])
+    if text.startswith("<|channel>"):
+        closed = "<channel|>"
+    elif mark["side"]:
+        closed = text.replace(mark["side"], "END" if mark["side"].isupper() else "end")
+    elif text.startswith("<|"):
+        closed = f"<|/{text[2:]}"
+    else:
+        closed = f"{text[0]}/{text[1:]}"
     return f"\n{closed}\n\n"
 
 
@@ -109,8 +123,8 @@ def is_mark(token: str) -> bool:
 
 def _closes(mark: re.Match[str]) -> bool:
     """Whether a mark ends the reasoning."""
-    slash = mark["angle"] or mark["square"] or mark["triangle"]
-    return bool(slash) or (mark["side"] or "").lower() == "end"
+    closing_sign = mark["angle"] or mark["pipe"] or mark["square"] or mark["triangle"]
+    return bool(closing_sign or mark["shut"]) or (mark["side"] or "").lower() == "end"
 
 
 def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
@@ -149,7 +163,9 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
         thoughts.append(rest)
     else:
         answers.append(rest)
-    return "".join(answers).strip(), "\n".join(part.strip() for part in thoughts).strip()
+    # On lines of their own: "7" and "2" around a reasoning are no 72.
+    answer = "\n".join(part.strip() for part in answers).strip()
+    return answer, "\n".join(part.strip() for part in thoughts).strip()
 
 
 def _channels(text: str) -> tuple[str, str]:
@@ -171,4 +187,10 @@ def _bare_channels(text: str) -> tuple[str, str]:
     before, mark, after = text.rpartition(_BARE_FINAL)
     if not mark:
         return "", text.strip()
+
+    # A further channel may follow the answer.
+    other = _BARE_OTHER.search(after)
+    if other:
+        before += after[other.start() :]
+        after = after[: other.start()]
     return after.strip(), before.strip()

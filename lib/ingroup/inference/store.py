@@ -56,13 +56,14 @@ class Store:
 
     The ``manifest`` holds everything that can change a response, and ``trials`` and ``shard_size``.
     A manifest with more ``sampling_max_tokens`` than the folder's is the same: only replies that
-    were cut can differ, and those are asked again. StoreError where the folder holds answers to
-    something else, or shards of another format.
+    were cut can differ, and those are asked again. ``max_tokens`` is what a reply may have now,
+    the manifest's unless given; the manifest of scored answers holds none. StoreError where the
+    folder holds answers to something else, or shards of another format.
     """
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]):
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], max_tokens: int = 0):
         self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
-        self.max_tokens = manifest.get("sampling_max_tokens") or 0
+        self.max_tokens = max_tokens or manifest.get("sampling_max_tokens") or 0
         self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
         self._agree()
 

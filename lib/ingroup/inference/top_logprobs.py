@@ -82,7 +82,9 @@ def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
     """Where in a reply the answer behind a prefix begins, blanks and marks passed over."""
     label = lead.strip(" \n-:*")
     if label:
-        match = re.compile(rf"\b{re.escape(label)}\b[\s:*_=-]*", re.IGNORECASE).search(text, behind)
+        # At the beginning of a line, with a colon: a mention in a sentence is no rating.
+        line = rf"^[^\w\n]*(?:\w+[ \t]+){{0,2}}{re.escape(label)}[\s*_]*[:=][\s*_]*"
+        match = re.compile(line, re.IGNORECASE | re.MULTILINE).search(text, behind)
         return match.end() if match else None
 
     if shared:
@@ -105,7 +107,9 @@ def _scored(
     branch = begins + len(shared)
     place = int(np.searchsorted(starts, branch, side="right")) - 1
     weights = np.zeros(len(choices))
-    if place >= len(tokens):
+    # "8.5" is no 8, and "8/10" is none of 100.
+    goes_on = re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{re.escape(choices[-1])}\b)\d)")
+    if place >= len(tokens) or goes_on.match(text, begins):
         return Scored(weights * math.nan, 0.0)
 
     # A token may begin before the answer, as " 72" does behind a colon; another, "72", may not.

@@ -190,11 +190,18 @@ class LocalEngine(ABC):
     @cached_property
     def _marks(self) -> list[str]:
         """Special tokens that mark reasoning, as in the harmony format."""
-        return [token for token in self.tokenizer.all_special_tokens if is_mark(token)]
+        return [token for token in self._special_tokens if is_mark(token)]
 
     @cached_property
     def _other_special_tokens(self) -> list[str]:
-        return [token for token in self.tokenizer.all_special_tokens if not is_mark(token)]
+        return [token for token in self._special_tokens if not is_mark(token)]
+
+    @cached_property
+    def _special_tokens(self) -> list[str]:
+        """All tokens that a decoder skips, named ones and added ones."""
+        added = self.tokenizer.added_tokens_decoder.values()
+        skipped = [token.content for token in added if token.special]
+        return [*dict.fromkeys([*self.tokenizer.all_special_tokens, *skipped])]
 
     def _reply(
         self, ids: Sequence[int], finish_reason: str, prompt_tokens: int, cached_tokens: int

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 from ingroup.inference.engine import Reply
 
 FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WAIT = 0.5, 8.0, 120.0  # seconds; the last: as a server says
-MOST_BYTES = 2**20  # of an answer's body; the longest reply that a study asks for has some thousand
+# Of an answer's body: 8,192 tokens with 20 alternatives each take some 14 MB.
+MOST_BYTES = 2**24
 REASON_LENGTH, WORD_LENGTH, SECRET_LENGTH = 200, 4, 16  # characters
 
 
@@ -162,7 +163,9 @@ def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
         said = part.get("text") or part.get(kind) or ""
         if isinstance(said, list):
             said = "".join(_parts(said)[0])
-        (thoughts if kind in ("thinking", "reasoning") else texts).append(str(said))
+        # A part of any other kind is no answer.
+        is_answer = kind in (None, "text", "output_text", "refusal")
+        (texts if is_answer else thoughts).append(str(said))
     return texts, thoughts
 
 

@@ -27,7 +27,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     status = final_status(table, parsed.status)
     rating = parsed.rating.where(status == OK)
     if call.over_choices:
-        rating = expected(table, call.sampling.choices)[0]
+        rating = expected(table, call.sampling.choices)[0].where(status == OK)
         # A server may tell no admissible answer among its most probable tokens.
         status[(status == OK) & rating.isna()] = UNPARSABLE
     return pd.DataFrame(block.factors["prompt"]).assign(reply=texts, rating=rating, status=status)

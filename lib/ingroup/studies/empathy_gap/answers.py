@@ -48,18 +48,15 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
-        means = []
-        endings = []
-        for part in parts(store, columns=["probabilities"]):
-            means.append(expected(part, call.sampling.choices))
-            endings.append(part["finish_reason"].astype(str))
-        values = pd.concat(means).to_numpy().reshape(block.shape)
-        failed = (pd.concat(endings) == FAILED).to_numpy().reshape(block.shape)
-
-        # A server may tell no admissible answer among its most probable tokens.
-        reason = np.where(failed, STATUSES.index(FAILED), STATUSES.index(UNPARSABLE))
-        status = np.where(np.isnan(values), reason, STATUSES.index(OK))
-        return Ratings(values, status.astype(np.int8))
+        values = np.full(prod(block.shape), np.nan)
+        status = np.full(prod(block.shape), STATUSES.index(MISSING), dtype=np.int8)
+        for part in parts(store, columns=["probabilities", "text", "reasoning"]):
+            means = expected(part, call.sampling.choices)[0]
+            # A server may tell no admissible answer among its most probable tokens.
+            settled = final_status(part, np.where(means.isna(), UNPARSABLE, OK))
+            values[part["trial"]] = means.where(settled == OK)
+            status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
+        return Ratings(values.reshape(block.shape), status.reshape(block.shape))
     scale = stimuli.setting(call.labels["setting"])
     read = parts(store, columns=["text", "reasoning"])
     return from_parts(read, block.shape, scale.low, scale.high, rule)
