@@ -229,7 +229,7 @@ class InspectEngine:
     def _guard(self, api: Any) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
 
-        It follows no redirect, asks for no compressed body, reads at most 1 MiB of one (but
+        It follows no redirect, asks for no compressed body, reads at most 16 MiB of one (but
         in a batch's), and leaves trying again to inspect_ai.
         """
         client = getattr(api, "client", None)
