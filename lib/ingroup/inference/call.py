@@ -250,11 +250,11 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)
     state = store.state()
-    for path in (
-        state.damaged if call.engine == STORED else ()
-    ):  # else it is named when it is asked again
-        print(f"{path} is damaged", file=sys.stderr)
-    again = state.failed and call.engine == "inspect"  # a server's failed calls are asked again
+    if call.engine == STORED:  # any other engine names it when it asks again
+        for path in state.damaged:
+            print(f"{path} is damaged", file=sys.stderr)
+
+    again = state.failed and call.engine in models.SERVERS  # their failed calls are asked again
     return not (state.missing or state.damaged or state.cut or store.has_journal or again)
 
 
