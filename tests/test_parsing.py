@@ -9,7 +9,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingroup import parsing
-from ingroup.parsing import CUT, FAILED, OK, REFUSED, UNPARSABLE, final_status, parse_rating
+from ingroup.parsing import (
+    CUT,
+    FAILED,
+    OK,
+    REFUSED,
+    UNPARSABLE,
+    ends_in_cut_number,
+    final_status,
+    parse_rating,
+)
 
 # value on 0 to 100, value on 0 to 10, replies; a status where there is no value
 SOUND = [
@@ -235,3 +244,21 @@ def test_why_there_is_no_answer_is_one_of_four_reasons(
     other = {"text": "50", "finish_reason": "stop", "reasoning": ""}
     responses = pd.DataFrame([row, other, row], dtype=kind)
     assert final_status(responses, [parsed, OK, parsed]).tolist() == [status, OK, status]
+
+
+@pytest.mark.parametrize("kind", ["object", "category"])
+def test_a_number_at_the_limit_may_be_half_a_number(kind):
+    replies = [
+        ("7", "length", True),
+        ("Rating: 8.", "length", True),
+        ("85, because of 19", "length", True),
+        ("85, because", "length", False),
+        ("85\n", "length", False),
+        ("7", "stop", False),
+        (None, "length", False),
+        ("", "length", False),
+    ]
+    columns = ["text", "finish_reason", "cut"]
+    responses = pd.DataFrame(replies, columns=columns)
+    typed = responses.astype({"text": kind, "finish_reason": kind})
+    assert ends_in_cut_number(typed).tolist() == responses["cut"].tolist()

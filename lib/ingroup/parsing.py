@@ -120,6 +120,27 @@ def final_status(
     return status
 
 
+def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
+    """Tell which replies reached their limit within a number: "7" may be the first half of 72.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        One row per reply, with ``text`` and ``finish_reason``, as a store gives them.
+
+    Returns
+    -------
+    ndarray of bool
+        True where the reply ended at its limit and its last character belongs to a number.
+    """
+    is_cut = (responses["finish_reason"] == "length").to_numpy(copy=True)
+    texts = responses["text"][is_cut].astype(object).fillna("")
+
+    # Few replies are at their limit, so only those texts are read.
+    is_cut[is_cut] = texts.str.contains(r"\d[.,]?\Z").to_numpy(dtype=bool)
+    return is_cut
+
+
 def _is_blank(texts: pd.Series) -> np.ndarray:
     """Which texts are missing or have nothing but blanks; looks at each different text once."""
     codes, different = pd.factorize(texts)

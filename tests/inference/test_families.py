@@ -1,4 +1,4 @@
-"""Thirteen families of today's models, each through all four studies: what was sent, read and paid.
+"""Fourteen families of today's models, each through all four studies: what was sent, read and paid.
 
 The table that `-rP` prints is that of the closing note.
 """
@@ -33,6 +33,8 @@ RATED = "\n".join(f"{word}: 4" for word in WORDS)
 KEYWORDS = "\n".join(f"{n}. {word}: they are" for n, word in enumerate(["kind", "calm", "busy"], 1))
 LISTED = f"Rating: 4\n{RATED}\n\n{KEYWORDS}"
 ANSWERS = {"10": "72", "20": "72", "30": "My verdict: [[B]]", "40": LISTED}
+# The answers as far as a reply at its limit has them: 7 may be the first half of 72.
+BEGUN = {"72": "7", "My verdict: [[B]]": "My verdict: [[", LISTED: "Friendly: 4"}
 # What each reasoning holds: an answer that would be read if anything read it.
 GUESS = "perhaps 99?\n99"
 THOUGHTS = {"10": GUESS, "20": GUESS, "30": "[[A]] seems best", "40": "Friendly: 1"}
@@ -73,6 +75,7 @@ FAMILIES = {
     ),
     "<think> complete": lambda call, answer, thought: served(f"<think>{thought}</think>\n{answer}"),
     "<think> cut": lambda call, answer, thought: served(f"<think>{thought}", "length"),
+    "answer cut": lambda call, answer, thought: served(BEGUN[answer], "length"),
     "<think> without an opening tag": lambda call, answer, thought: served(
         f"{thought}</think>{answer}"
     ),
@@ -87,7 +90,7 @@ FAMILIES = {
     "top_logprobs": telling,
     "one slot": lambda call, answer, thought: served(answer),
 }
-CUT = {"<think> cut"}
+CUT = {"<think> cut", "answer cut"}
 READ = {"10": "rating", "20": "rating", "30": "letter", "40": "values"}
 
 

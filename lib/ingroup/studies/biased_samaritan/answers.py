@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected
-from ingroup.parsing import OK, UNPARSABLE, Rule, final_status, parse_rating
+from ingroup.parsing import OK, UNPARSABLE, Rule, ends_in_cut_number, final_status, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
 
@@ -16,7 +16,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
     ``rating`` (in points of the scale, NaN without one) and ``status`` ("ok", "refused",
     "unparsable", "cut", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating` and
-    settled by :func:`ingroup.parsing.final_status`. Over choices
+    settled by :func:`ingroup.parsing.final_status`. A number at which a reply was cut is no answer.
+    Over choices
     the rating is the mean of the distribution, the reply its most probable number. StoreError where
     there are no answers to these prompts.
     """
@@ -24,6 +25,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     texts = table.text.astype(object).where(table.text.notna(), None)
     read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
     parsed = pd.DataFrame([read[text] for text in texts], columns=["rating", "status"])
+    if not call.over_choices:
+        parsed.loc[ends_in_cut_number(table), "status"] = UNPARSABLE
     status = final_status(table, parsed.status)
     rating = parsed.rating.where(status == OK)
     if call.over_choices:

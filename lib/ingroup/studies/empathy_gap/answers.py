@@ -13,7 +13,17 @@ import pandas as pd
 
 from ingroup.inference import Call, parts, stored
 from ingroup.inference.choices import expected
-from ingroup.parsing import CUT, FAILED, OK, REFUSED, UNPARSABLE, Rule, final_status, parse_rating
+from ingroup.parsing import (
+    CUT,
+    FAILED,
+    OK,
+    REFUSED,
+    UNPARSABLE,
+    Rule,
+    ends_in_cut_number,
+    final_status,
+    parse_rating,
+)
 from ingroup.studies.empathy_gap import stimuli
 
 MISSING = "missing"  # the trial was never answered
@@ -71,8 +81,9 @@ def from_parts(
     `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),
     ``text`` (str, or categorical of str; null where the call failed), ``reasoning`` and
     ``finish_reason``. Parts and rows stand in any order; a trial without a row is "missing". The
-    others are those of :func:`ingroup.parsing.final_status`; under "released" a value may be 0 to
-    100 whatever the scale. Checked against a loop over rows.
+    others are those of :func:`ingroup.parsing.final_status`; a number at which a reply was cut is
+    no answer. Under "released" a value may be 0 to 100 whatever the scale. Checked against a loop
+    over rows.
     """
     values = np.full(prod(shape), np.nan)
     status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
@@ -82,6 +93,7 @@ def from_parts(
         # A failed call has no text: the code -1 looks up the last place.
         value_of, status_of = zip(*map(read, texts), (np.nan, FAILED), strict=True)
         parsed = np.array(status_of, dtype=object)[codes]
+        parsed[ends_in_cut_number(responses)] = UNPARSABLE
         settled = final_status(responses, parsed)
 
         trial = responses["trial"].to_numpy()

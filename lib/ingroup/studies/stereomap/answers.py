@@ -7,7 +7,7 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import expected, probabilities
-from ingroup.inference.engine import FILTERED
+from ingroup.inference.engine import FILTERED, LENGTH
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
@@ -30,9 +30,12 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     if call.over_choices:
         means = expected(table, call.sampling.choices, len(call.sampling.leads)).to_numpy()
     filtered = table.finish_reason == FILTERED
+    at_limit = table.finish_reason == LENGTH
     texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer
-    told = block.factors["inquiry"], texts, means
-    for asked, text, mean in zip(*told, strict=True):
+    # The last word of a cut reply may be half a number or half a keyword.
+    whole_words = texts.mask(at_limit, texts.str.replace(r"\S+\Z", "", regex=True))
+    told = block.factors["inquiry"], texts, whole_words, means
+    for asked, reply, text, mean in zip(*told, strict=True):
         about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
         words, n = about.words, about.n_keywords
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
@@ -46,7 +49,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         if n:
             listed = parse_keywords(text, n)
         status = rated.status or listed.status
-        told = asked.group, asked.prompt.split("/")[1], asked.part, text, status, rated.values
+        told = asked.group, asked.prompt.split("/")[1], asked.part, reply, status, rated.values
         rows.append((call.model, *call.labels.values(), *told, *listed))
     columns = "group prompt part reply status values keywords reasons list"
     replies = pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
