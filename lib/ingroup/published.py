@@ -2,8 +2,8 @@
 
 A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
 every number column comes twice, as floats and, with ``_printed`` behind its name, as text. Software
-may drop zeros at the end (Python's ``round`` makes "4.3" of 4.30), so the number of decimals belongs
-to the column: ``columns.csv`` has it, and the texts get their zeros back.
+may drop zeros at the end: Python's ``round`` makes "4.3" of 4.30. The number of decimals therefore
+belongs to the column: ``columns.csv`` has it, and the texts get their zeros back.
 """
 
 from collections.abc import Iterable
