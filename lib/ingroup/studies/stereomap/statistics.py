@@ -26,6 +26,7 @@ from ingroup.stats.paired import TINY, adjust, nan_mean
 
 AXES = ["Competence", "Warmth"]
 SPLIT = BLEU().tokenizer
+_MARKED = ("refused", "cut", "failed")
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
 
 
@@ -238,31 +239,54 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
 def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5).
 
-    ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
-    (0 to 1; NaN without a reply) with ``low`` to ``high`` (95 %); the highest rate first. A group's
-    rounds of one prompt are not independent. The interval is Wilson's of n / deff replies, with
-    Kish's design effect deff, one for all groups (1 at least): how much more the rates of a group's
-    prompts vary than those of as many independent replies would. `replies` have ``group``,
-    ``prompt`` and ``status``.
+    As in the authors' code, a group's ``rate`` is the mean of its shares in each construct, however
+    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
+    knows whether it would have refused.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        A row a reply, with ``group``, ``construct``, ``prompt`` and ``status``.
+
+    Returns
+    -------
+    DataFrame
+        ``group``; ``n`` replies, of which some ``refused``; ``cut`` and ``failed`` ones, which are
+        not among them; ``rate`` (0 to 1, NaN without a reply) with ``low`` to ``high`` (95 %). The
+        highest rate comes first. The interval is Wilson's of as many replies as the mean of shares
+        is worth, C**2 / sum(1 / n) for the n replies of each of C constructs, divided by Kish's
+        design effect. That is one for all groups, 1 at least: how much more the rates of a group's
+        prompts vary than those of as many independent replies would. Rounds of a prompt are alike.
     """
-    there = replies.assign(
-        refused=replies["status"].eq("refused"), failed=replies["status"].eq("failed")
-    )
-    table = there.groupby("group", sort=False).agg(
-        n=("failed", "size"), refused=("refused", "sum"), failed=("failed", "sum")
-    )
-    table["n"] -= table["failed"]
-    table["rate"] = table["refused"] / table["n"]
-    texts = there[~there["failed"]].astype({"refused": float})
-    of_prompts = texts.groupby(["group", "prompt"])["refused"].agg(["mean", "size"])
+    marks = pd.DataFrame({status: replies["status"].eq(status) for status in _MARKED})
+    counts = marks.groupby(replies["group"], sort=False).sum()
+    answered = replies[~marks["cut"] & ~marks["failed"]]
+    answered = answered.assign(refused=answered["status"].eq("refused").astype(float))
+
+    constructs = answered.groupby(["group", "construct"])["refused"].agg(["mean", "size"])
+    constructs["variance"] = 1 / constructs["size"]
+    of_group = constructs.groupby("group")
+    worth = of_group.size() ** 2 / of_group["variance"].sum()
+    worth = worth.reindex(counts.index) / _design_effect(answered)
+
+    table = counts.reset_index()[["group", "refused", "cut", "failed"]]
+    n = answered.groupby("group").size().reindex(counts.index, fill_value=0)
+    table.insert(1, "n", n.to_numpy())
+    table["rate"] = of_group["mean"].mean().reindex(counts.index).to_numpy()
+    worth = worth.to_numpy()
+    table["low"], table["high"] = proportion_confint(table["rate"] * worth, worth, method="wilson")
+    return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
+
+
+def _design_effect(answered: pd.DataFrame) -> float:
+    """How much more the refusal rates of a group's prompts vary than by chance, 1 at least."""
+    of_prompts = answered.groupby(["group", "prompt"])["refused"].agg(["mean", "size"])
     of_prompts = of_prompts.groupby("group")
     varied = of_prompts["mean"].var()
-    alone = texts.groupby("group")["refused"].var() / of_prompts["size"].mean()
-    alone = alone[varied.notna()].sum()
-    deff = max(1.0, varied.sum() / alone) if alone > 0 else 1.0
-    n = (table["n"] / deff).where(table["n"] > 0)
-    table["low"], table["high"] = proportion_confint(table["rate"] * n, n, method="wilson")
-    return table.sort_values("rate", ascending=False, kind="stable").reset_index()
+
+    by_chance = answered.groupby("group")["refused"].var() / of_prompts["size"].mean()
+    by_chance = by_chance[varied.notna()].sum()
+    return max(1.0, varied.sum() / by_chance) if by_chance > 0 else 1.0
 
 
 def _distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
