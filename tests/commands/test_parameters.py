@@ -128,6 +128,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         ),
         (SAMARITAN, {"REQUEST": ""}, "REQUEST must be a text, or none for no request, found ''"),
         (SAMARITAN, {"POOLING": "all"}, "POOLING 'all' is unknown; expected within or averaged"),
+        (GIEBENCH, {"ROUNDING": "3"}, "ROUNDING '3' is unknown; expected none or released"),
         (GIEBENCH, {"DENOMINATOR": "n"}, "DENOMINATOR 'n' is unknown; expected paper or released"),
         (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, found '2'"),
         (GIEBENCH, {"TEMPERATURE": "-1"}, "TEMPERATURE must be 0 to 2, or empty, found '-1'"),
