@@ -103,6 +103,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for the engine inspect, found stored, tra"),
         (GAP, REPLAY | {"MODELS": "a;b"}, "recordings have the answers of one model, found a, b"),
         (GAP, REPLAY | {"RATING": "expected"}, "RATING=expected needs .* which replay does not"),
+        (GAP, {"ROUNDS": "0"}, "ROUNDS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
         (SAMARITAN, {"MAX_TOKENS": "0"}, "MAX_TOKENS must be a whole number, at least 1"),
