@@ -66,6 +66,13 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     assert whole.p_groups_holm_least.tolist() == pytest.approx([0.2, 0.2, 0.1])  # 9 draws
 
 
+def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
+    nothing = SimpleNamespace(read=lambda name: pd.DataFrame({"model": []}))
+    colours = defined("10_empathy_gap", "figure4", out=nothing).__globals__["CULTURAL_MAP"]
+    assert set(colours) == set(published.load("empathy_gap", 4).cluster)
+    assert len(set(colours.values())) == 8
+
+
 def test_the_bands_are_those_that_table_2_marks():
     printed = published.load("empathy_gap", 2)
     assert len(printed) == 84
