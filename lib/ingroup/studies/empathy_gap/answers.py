@@ -3,6 +3,7 @@
 A block is one category in one setting: every perceiver with every experiencer and every event.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -65,10 +66,11 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
 
 def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
     """Calls by model, setting and category: those of one key are the rounds of a block."""
-    blocks: dict[tuple[str, str, str], list[Call]] = {}
+    blocks = defaultdict(list)
     for call in calls:
-        blocks.setdefault(call.key[:3], []).append(call)
-    return blocks
+        key = call.key[:3]  # without the round
+        blocks[key].append(call)
+    return dict(blocks)
 
 
 def load_rounds(calls: Sequence[Call], rule: Rule = "sound") -> Ratings:

@@ -160,7 +160,8 @@ def _sound(text: str) -> Verdict:
         text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
         declined = REFUSAL.search(text) or _NO_CHOICE.search(text)
         return Verdict("", REFUSED if declined else NO_VERDICT)
-    letters, gaps = {tags[-1][1].upper()}, _gaps(text, tags)
+    letters, ends = {tags[-1][1].upper()}, [0, *(tag.end() for tag in tags)]
+    gaps = [text[end : tag.start()] for end, tag in zip(ends[:-1], tags, strict=True)]
     for place in range(len(tags) - 1, 0, -1):
         if not _same_claim(gaps[place - 1], gaps[place]):
             break
@@ -187,37 +188,39 @@ def _verdict_tags(text: str) -> list[re.Match[str]]:
     return tags
 
 
-def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:
-    """The text before each tag, from the end of the tag before it."""
-    ends = [0, *(tag.end() for tag in tags)]
-    return [text[end : tag.start()] for end, tag in zip(ends[:-1], tags, strict=True)]
-
-
 def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
     """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
     kept = []
-    was_denied = False
-    for gap, tag in zip(_gaps(text, tags), tags, strict=True):
-        joined = was_denied and _ALSO_DENIED.fullmatch(gap)
-        was_denied = bool(joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
-        if not was_denied:
+    is_denied = False
+    end = 0
+    for tag in tags:
+        gap = text[end : tag.start()]
+        end = tag.end()
+
+        is_joined = is_denied and _ALSO_DENIED.fullmatch(gap)
+        is_denied = bool(is_joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
+        if not is_denied:
             kept.append(tag)
     return kept
 
 
 def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
     """Where one letter is called the verdict, the tags without those that lost to it."""
-    signed = [_signed(gap) for gap in _gaps(text, tags)]
-    called = {tag[1].upper() for tag, is_called in zip(tags, signed, strict=True) if is_called}
-    if len(called) != 1:
-        return tags
-
+    called = set()
     kept = []
-    for gap, tag, is_called in zip(_gaps(text, tags), tags, signed, strict=True):
-        lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, tag.end())
-        if is_called or not lost:
+    end = 0
+    for tag in tags:
+        gap = text[end : tag.start()]
+        end = tag.end()
+
+        if _signed(gap):
+            called.add(tag[1].upper())
             kept.append(tag)
-    return kept
+            continue
+        has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, end)
+        if not has_lost:
+            kept.append(tag)
+    return kept if len(called) == 1 else tags
 
 
 def _same_claim(before: str, between: str) -> bool:

@@ -27,6 +27,7 @@ from ingroup.stats.paired import TINY, adjust, nan_mean
 AXES = ["Competence", "Warmth"]
 SPLIT = BLEU().tokenizer
 _MARKED = ("refused", "cut", "failed")
+_OF_REFUSALS = ["group", "n", *_MARKED, "rate", "low", "high"]
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
 
 
@@ -258,35 +259,45 @@ def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
         design effect. That is one for all groups, 1 at least: how much more the rates of a group's
         prompts vary than those of as many independent replies would. Rounds of a prompt are alike.
     """
-    marks = pd.DataFrame({status: replies["status"].eq(status) for status in _MARKED})
-    counts = marks.groupby(replies["group"], sort=False).sum()
-    answered = replies[~marks["cut"] & ~marks["failed"]]
-    answered = answered.assign(refused=answered["status"].eq("refused").astype(float))
+    status = replies["status"]
+    marked = replies.assign(
+        refused=status.eq("refused").astype(float),
+        cut=status.eq("cut"),
+        failed=status.eq("failed"),
+    )
+    table = marked.groupby("group", sort=False)[list(_MARKED)].sum()
+    table = table.astype(int)
 
-    constructs = answered.groupby(["group", "construct"])["refused"].agg(["mean", "size"])
-    constructs["variance"] = 1 / constructs["size"]
-    of_group = constructs.groupby("group")
-    worth = of_group.size() ** 2 / of_group["variance"].sum()
-    worth = worth.reindex(counts.index) / _design_effect(answered)
+    answered = marked[~marked["cut"] & ~marked["failed"]]
+    table["n"] = answered.groupby("group").size()
+    table["n"] = table["n"].fillna(0).astype(int)
 
-    table = counts.reset_index()[["group", "refused", "cut", "failed"]]
-    n = answered.groupby("group").size().reindex(counts.index, fill_value=0)
-    table.insert(1, "n", n.to_numpy())
-    table["rate"] = of_group["mean"].mean().reindex(counts.index).to_numpy()
-    worth = worth.to_numpy()
-    table["low"], table["high"] = proportion_confint(table["rate"] * worth, worth, method="wilson")
-    return table.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
+    constructs = answered.groupby(["group", "construct"])["refused"]
+    shares = constructs.mean().groupby("group")
+    table["rate"] = shares.mean()
+
+    each = 1 / constructs.size()
+    worth = shares.size() ** 2 / each.groupby("group").sum()
+    worth = (worth / _design_effect(answered)).reindex(table.index)
+    refused = table["rate"] * worth
+    table["low"], table["high"] = proportion_confint(refused, worth, method="wilson")
+
+    table = table.sort_values("rate", ascending=False, kind="stable")
+    return table.reset_index()[_OF_REFUSALS]
 
 
 def _design_effect(answered: pd.DataFrame) -> float:
     """How much more the refusal rates of a group's prompts vary than by chance, 1 at least."""
-    of_prompts = answered.groupby(["group", "prompt"])["refused"].agg(["mean", "size"])
-    of_prompts = of_prompts.groupby("group")
-    varied = of_prompts["mean"].var()
+    prompts = answered.groupby(["group", "prompt"])["refused"]
+    varied = prompts.mean().groupby("group").var()
+    size = prompts.size().groupby("group").mean()
 
-    by_chance = answered.groupby("group")["refused"].var() / of_prompts["size"].mean()
-    by_chance = by_chance[varied.notna()].sum()
-    return max(1.0, varied.sum() / by_chance) if by_chance > 0 else 1.0
+    of_replies = answered.groupby("group")["refused"].var()
+    by_chance = of_replies / size
+    total = by_chance[varied.notna()].sum()
+    if total == 0:
+        return 1.0
+    return max(1.0, varied.sum() / total)
 
 
 def _distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
