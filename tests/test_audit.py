@@ -29,6 +29,7 @@ biased_samaritan | phrase against another place | 3 0 0 0
 biased_samaritan | reference to another place | 2 0 3 0
 biased_samaritan | score minus control | 0 35 85 0
 biased_samaritan | 412 prompts for each subgroup | 3 0 0 0
+biased_samaritan | spread over wordings within the total | 3 0 0 0
 giebench | sentence against tables | 4 1 24 5
 giebench | phrase against another place | 1 0 0 0
 giebench | questions against the accuracies' n | 10 0 0 0
@@ -41,7 +42,7 @@ stereomap | phrase against another place | 2 0 0 0
 stereomap | reference to another place | 2 0 5 1
 stereomap | sign between two means | 0 0 20 15
 stereomap | two means equal to the last digit | 0 0 0 2
-stereomap | stars in the order of the correlations | 2 0 92 2
+stereomap | stars in the order of the correlations | 2 0 89 5
 stereomap | n of the stars against the groups | 0 0 2 2
 stereomap | sign against section 2.1 | 1 0 0 0
 stereomap | list is sorted | 0 0 228 12
@@ -188,7 +189,9 @@ def test_what_rests_on_one_character_or_reading_is_left_open(findings):
     assert gaps["printed"].to_list() == ["2.86", "3.78", "3.76"]
     assert gaps["recomputed"].astype(float).to_list() == [2.731, 3.181, 3.088]
     stars = left.loc["stars in the order of the correlations", "printed"]
-    assert stars.to_list() == ["-0.69**", "0.23*"]
+    # Each n makes two of DAVINCI's four wrong, as scipy's t distribution has it: 102 to 130 groups
+    # the first two, 143 to 173 the second and the last, 174 to 193 the last two.
+    assert stars.to_list() == ["-0.21**", "-0.69**", "0.19**", "-0.20*", "0.23*"]
     assert {"3.16<3.14", "4.09<3.33"} < set(left.loc["sign between two means", "printed"])
 
 

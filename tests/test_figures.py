@@ -110,6 +110,14 @@ def test_a_heatmap_masks_and_divides():
     assert [label.get_text() for label in ax.get_yticklabels()] == list("abcd")
 
 
+def test_a_heatmap_in_a_map_of_its_own():
+    _, ax = plt.subplots()
+    image = figures.heatmap(ax, np.eye(3), np.eye(3, dtype=bool), cmap="YlGnBu")
+    assert image.cmap.name == "YlGnBu"
+    assert tuple(image.cmap(np.ma.masked_all(1))[0]) == (1, 1, 1, 1)  # masked cells are white
+    assert figures.heatmap(ax, np.eye(3)).cmap.name == figures.HEAT.name
+
+
 def test_no_dividers_where_every_identity_is_its_own_group():
     _, ax = plt.subplots()
     figures.heatmap(ax, np.eye(3), groups=["x", "y", "z"])

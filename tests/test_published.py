@@ -33,7 +33,7 @@ def test_numbers_come_with_their_printed_text_and_their_type():
     table = published.load("empathy_gap", 8).query("category == 'Religion'")
     table = table.set_index("prompt_setting")
     assert table.loc["P0,S1,T0", ["std", "std_printed"]].tolist() == [0.094, "0.094"]
-    assert table.loc["P0,S0,T2", ["std", "std_printed"]].tolist() == [0.9, "0.9"]
+    assert table.loc["P0,S0,T2", ["std", "std_printed"]].tolist() == [0.9, "0.90"]
     assert published.load("stereomap", 15)["coverage_pct_printed"].iloc[0] == "65.40"
     table = published.load("giebench", 4)
     assert table[["gained", "delta_pct"]].dtypes.tolist() == ["Int64", "float64"]
@@ -76,6 +76,69 @@ def test_tolerance_follows_the_last_digit():
     pd.testing.assert_series_equal(published.tolerance(texts), expected, check_names=False)
     with pytest.raises(InputError, match="'1,133' is not a printed decimal number"):
         published.tolerance(pd.Series(["1,133"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "decimals", "expected"),
+    [("4.3", 2, "4.30"), ("0", 2, "0.00"), ("-1.2", 2, "-1.20"), ("0.094", 2, "0.094"),
+     ("5.70", 2, "5.70"), ("100", 0, "100"), ("", 2, "")],
+)  # fmt: skip
+def test_zeros_come_back(text, decimals, expected):
+    assert published.with_zeros(text, decimals) == expected
+
+
+def test_every_cell_of_hous_tables_of_two_decimals_is_judged_by_hundredths():
+    """Counted in the paper: 89 of these 420 cells are printed with fewer than two decimals."""
+    texts = []
+    for table in (3, *range(6, 14)):
+        frame = published.load("empathy_gap", table)
+        for column in frame.columns[frame.columns.str.endswith("_printed")]:
+            texts += frame[column].tolist()
+    assert len(texts) == 420
+    tolerances = published.tolerance(pd.Series(texts))
+    # "0.094" in Table 8 is the one cell with three decimals.
+    assert sorted(tolerances.unique()) == pytest.approx([0.0005, 0.005])
+    assert (tolerances < 0.001).sum() == 1
+
+    raw = []
+    for file in paths.PUBLISHED.glob("empathy_gap/table*.csv"):
+        if file.stem[5:7] in ("03", *(f"{number:02d}" for number in range(6, 14))):
+            raw += pd.read_csv(file, dtype=str).iloc[:, 3:5].stack().tolist()
+    short = [text for text in raw if isinstance(text, str) and re.fullmatch(r"-?\d+(\.\d)?", text)]
+    assert len(short) == 89
+
+
+COLUMNS = pd.read_csv(paths.PUBLISHED / "columns.csv").dropna(subset="decimals")
+
+
+@pytest.mark.parametrize("row", [*COLUMNS.itertuples()], ids=lambda row: f"{row.file}-{row.column}")
+@given(data=st.data())
+@settings(max_examples=25)
+def test_half_a_unit_of_the_last_digit_of_a_column_decides(row, data):
+    printed = published.load(row.study, row.file)[f"{row.column}_printed"]
+    printed = printed[printed != ""].reset_index(drop=True)
+    # A cell may have more digits than its column: "0.094" among hundredths.
+    digits = printed.str.partition(".")[2].str.len()
+    assert (digits >= row.decimals).all()
+    unit = 10.0**-digits
+
+    within = data.draw(st.floats(-0.5, 0.5))
+    moved = published.compare(printed, printed.astype(float) + within * unit)
+    assert set(moved.verdict) == {"agrees within rounding"}
+
+    beyond = data.draw(st.floats(0.501, 40)) * data.draw(st.sampled_from([-1, 1]))
+    moved = published.compare(printed, printed.astype(float) + beyond * unit)
+    assert set(moved.verdict) == {"differs"}
+
+
+@given(st.floats(-1e4, 1e4), st.integers(1, 4))
+@settings(max_examples=200)
+def test_what_pythons_round_prints_agrees_with_what_it_rounded(value, digits):
+    text = f"{round(value, digits):f}".rstrip("0").rstrip(".")
+    printed = pd.Series([published.with_zeros(text, digits)])
+    assert published.compare(printed, value)["verdict"].iloc[0] == "agrees within rounding"
+    off = value + 1.01 * 10.0**-digits
+    assert published.compare(printed, off)["verdict"].iloc[0] == "differs"
 
 
 @given(st.floats(-1e4, 1e4), st.integers(0, 4))

@@ -11,6 +11,7 @@ from ingroup.studies.stereomap import clustering, statistics
 
 DRAWS, MAPS, LEVEL = 1000, 200, 0.05
 GROUPS, ORIGINAL, ROUNDS, CLUSTERS, PROMPTS = 98, 24, 5, 5, 7  # as in the default run
+CONSTRUCT = np.array([0, 1, 1, 1, 1, 2, 3])  # of each EXTENDED prompt
 AXES = statistics.AXES
 
 
@@ -101,7 +102,8 @@ def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:
             rate = rng.uniform(0.1, 0.5, GROUPS)
             of_prompt = rng.beta(*(np.repeat(share, PROMPTS) * size for share in (rate, 1 - rate)))
             refused = rng.random(len(group)) < np.repeat(of_prompt, ROUNDS)
-            told = {"group": group, "prompt": prompt, "status": np.where(refused, "refused", "ok")}
+            told = {"group": group, "prompt": prompt, "construct": CONSTRUCT[prompt]}
+            told["status"] = np.where(refused, "refused", "ok")
             table = statistics.refusal_rates(pd.DataFrame(told)).set_index("group").sort_index()
             inside += [*((table.low <= rate) & (rate <= table.high))]
         what = f"interval of a refusal rate, rounds of a prompt {kind}"

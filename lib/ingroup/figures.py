@@ -151,17 +151,19 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
 
 def heatmap(
     ax: Axes, matrix: np.ndarray, shown: np.ndarray | None = None, groups: Sequence[str] = (),
-    labels: Sequence[str] = (), limits: tuple[float, float] | None = None,
+    labels: Sequence[str] = (), limits: tuple[float, float] | None = None, cmap: str | None = None,
 ) -> AxesImage:  # fmt: skip
     """Perceiver (rows) by experiencer (columns), shape (n, n); the image comes back for a bar.
 
     Cells that are not `shown`, an array of bool, are white. A line divides the n `groups` wherever
     the group changes, unless every identity is its own; `labels` are n names for both axes. Without
     `limits` the colour scale ends at the 1st and 99th percentile: one pair does not flatten all.
+    `cmap` is a map of matplotlib instead of that of all heatmaps.
     """
     cells = np.ma.array(matrix, mask=False if shown is None else ~shown)
     low, high = limits or np.percentile(matrix, [1, 99])
-    image = ax.imshow(cells, cmap=HEAT, vmin=low, vmax=high, interpolation="nearest")
+    colours = mpl.colormaps[cmap].with_extremes(bad="white") if cmap else HEAT
+    image = ax.imshow(cells, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     ax.spines[:].set(visible=True, linewidth=0.4)
     ax.tick_params(length=0)
     edges = [i - 0.5 for i in range(1, len(groups)) if groups[i] != groups[i - 1]]

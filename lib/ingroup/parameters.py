@@ -5,7 +5,9 @@ parameters. A field's description completes the sentence "NAME must be ...".
 """
 
 import glob
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -42,6 +44,29 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
+    """Take a value under its former name, and say the new one on standard error.
+
+    `values` maps former names of values of the parameter `name` to their names now. Returns a
+    validator that replaces them; any other value passes unchanged.
+    """
+
+    def renamed(value: Any) -> Any:
+        if value not in values:
+            return value
+
+        note(f"{name}={value} is now {name}={values[value]}; the old name works for one release")
+        return values[value]
+
+    return BeforeValidator(renamed)
+
+
+@cache
+def note(sentence: str) -> None:
+    """Print a sentence once, however often a run checks its parameters."""
+    print(sentence, file=sys.stderr)
 
 
 def address(url: str) -> SplitResult:

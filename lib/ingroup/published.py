@@ -1,7 +1,9 @@
 """The papers' printed tables, and a printed number set against one computed here.
 
 A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
-every number column comes twice, as floats and, with ``_printed`` behind its name, as text.
+every number column comes twice, as floats and, with ``_printed`` behind its name, as text. Software
+may drop zeros at the end: Python's ``round`` makes "4.3" of 4.30. The number of decimals therefore
+belongs to the column: ``columns.csv`` has it, and the texts get their zeros back.
 """
 
 from collections.abc import Iterable
@@ -26,8 +28,9 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     `table` is its number in the paper, or the start of the file's name (``"appendix_b"``); `folder`
     has the studies' folders and ``columns.csv``, the schema. Columns as in the file: texts are str
     (``""`` where empty), counts and orders Int64, numbers float64 (NaN); behind each column of
-    numbers or counts stands ``<column>_printed``, its text. Raises InputError if there is no such
-    table, or where (file, line, column) one departs from the schema.
+    numbers or counts stands ``<column>_printed``, its text, with at least the ``decimals`` of the
+    schema (:func:`with_zeros`). Raises InputError if there is no such table, or where (file, line,
+    column) one departs from the schema.
     """
     start = f"table{table:02d}_" if isinstance(table, int) else table
     found = sorted(folder.glob(f"{study}/{start}*.csv"))
@@ -44,11 +47,25 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
         expected = ", ".join(schema["column"]) or "none: columns.csv does not name this file"
         raise wrong(at(path, 1), f"the columns {', '.join(texts.columns)}", expected)
     frame = {}
-    for column, kind, may_be_empty in schema[["column", "kind", "may_be_empty"]].values:
-        frame[column] = _typed(texts[column], kind, may_be_empty == "yes", path)
-        if kind in ("number", "count"):
-            frame[f"{column}_printed"] = texts[column]
+    for row in schema.itertuples():
+        frame[row.column] = _typed(texts[row.column], row.kind, row.may_be_empty == "yes", path)
+        if row.kind in ("number", "count"):
+            decimals = 0 if pd.isna(row.decimals) else int(row.decimals)
+            printed = texts[row.column].map(lambda text, least=decimals: with_zeros(text, least))
+            frame[f"{row.column}_printed"] = printed
     return pd.DataFrame(frame).reset_index(drop=True)
+
+
+def with_zeros(text: str, decimals: int) -> str:
+    """Give a printed number back the zeros that were dropped at its end.
+
+    Returns a text with at least `decimals` digits behind the point: ``"4.30"`` for ``"4.3"`` and 2.
+    A text with more digits, and an empty one, comes back unchanged.
+    """
+    whole, _, digits = text.partition(".")
+    if not text or len(digits) >= decimals:
+        return text
+    return f"{whole}.{digits.ljust(decimals, '0')}"
 
 
 def latex(table: pd.DataFrame, study: str, name: str, note: str = "") -> str:

@@ -103,6 +103,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"BASE_URL": "http://x/v1"}, "BASE_URL is for the engine inspect, found stored, tra"),
         (GAP, REPLAY | {"MODELS": "a;b"}, "recordings have the answers of one model, found a, b"),
         (GAP, REPLAY | {"RATING": "expected"}, "RATING=expected needs .* which replay does not"),
+        (GAP, {"ROUNDS": "0"}, "ROUNDS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
         (SAMARITAN, {"MAX_TOKENS": "0"}, "MAX_TOKENS must be a whole number, at least 1"),
@@ -113,9 +114,9 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         ),
         (SAMARITAN, {"TOP_P": "0"}, "TOP_P must be above 0 and at most 1, or -1, found '0'"),
         (SAMARITAN, {"ALPHA": "1"}, "ALPHA must be a number between 0 and 1, found '1'"),
-        (SAMARITAN, {"CROSSING": "half"}, "CROSSING 'half' is unknown; expected full or paper"),
+        (SAMARITAN, {"CROSSING": "half"}, "CROSSING 'half' is unknown; expected full or totals"),
         (SAMARITAN, {"UNIT": "word"}, "UNIT 'word' is unknown; expected scenario or prompt"),
-        (SAMARITAN, {"UNIT": "prompt", "CROSSING": "paper"}, "no prompt to pair: take UNIT=scen"),
+        (SAMARITAN, {"UNIT": "prompt", "CROSSING": "totals"}, "no prompt to pair: take UNIT=scen"),
         (SAMARITAN, {"BRITTLENESS": "n"}, "'n' is unknown; expected sample or population"),
         (SAMARITAN, {"SCENARIOS": "nowhere.csv"}, "SCENARIOS: nowhere.csv .*: No such file"),
         (SAMARITAN, {"N_EVENTS": "4"}, "20_biased_samaritan has no parameter N_EVENTS"),
@@ -128,6 +129,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         ),
         (SAMARITAN, {"REQUEST": ""}, "REQUEST must be a text, or none for no request, found ''"),
         (SAMARITAN, {"POOLING": "all"}, "POOLING 'all' is unknown; expected within or averaged"),
+        (GIEBENCH, {"ROUNDING": "3"}, "ROUNDING '3' is unknown; expected none or released"),
         (GIEBENCH, {"DENOMINATOR": "n"}, "DENOMINATOR 'n' is unknown; expected paper or released"),
         (GIEBENCH, {"TOP_P": "2"}, "TOP_P must be above 0 and at most 1, found '2'"),
         (GIEBENCH, {"TEMPERATURE": "-1"}, "TEMPERATURE must be 0 to 2, or empty, found '-1'"),
@@ -192,13 +194,25 @@ def test_a_name_alone_takes_its_value_from_the_environment(monkeypatch):
     assert (values["SEED"], values["N_EVENTS"]) == (7, 4)
 
 
+def test_a_value_under_its_former_name_works_and_names_the_new_one(capsys):
+    says = "CROSSING=paper is now CROSSING=totals; the old name works for one release\n"
+    assert merged(SAMARITAN, "demo", {"CROSSING": "paper"})["CROSSING"] == "totals"
+    assert capsys.readouterr().err.count(says) <= 1  # once a process
+    parameters.parameters.note.cache_clear()
+    merged(SAMARITAN, "demo", {"CROSSING": "paper"})
+    merged(SAMARITAN, "demo", {"CROSSING": "paper"})
+    assert capsys.readouterr().err == says
+    assert merged(SAMARITAN, "demo", {"CROSSING": "totals"})["CROSSING"] == "totals"
+    assert capsys.readouterr().err == ""
+
+
 def test_one_scenario_is_too_few(tmp_path):
     """In either crossing, before anything is asked: a test needs two."""
     lines = (paths.STIMULI / "biased_samaritan" / "scenarios.csv").read_text("utf8").splitlines()
     file = tmp_path / "few.csv"
     file.write_text("\n".join(lines[:5]), "utf8")
-    for crossing in ("paper", "full"):
+    for crossing in ("totals", "full"):
         with pytest.raises(InputError, match="SCENARIOS has 1 scenario, expected at least 2"):
             merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": crossing})
     file.write_text("\n".join(lines[:9]), "utf8")
-    merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "paper"})  # two are enough
+    merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "totals"})  # two are enough

@@ -20,14 +20,14 @@ TOLD = stimuli.load_scenarios()
 
 @pytest.mark.parametrize(("category", "names"), [("Race", 11), ("Gender", 8), ("Age", 8)])
 def test_the_samaritan_has_the_papers_numbers_of_prompts(category, names):
-    paper = trials(TOLD, category, "paper")
+    paper = trials(TOLD, category, "totals")
     assert len(paper) == {"Race": 1133, "Gender": 824, "Age": 824}[category]
     assert len(trials(TOLD, category)) == 412 * names
     assert paper.fingerprint != trials(TOLD, category).fingerprint
 
 
 def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wordings_evenly():
-    (block,) = trials(TOLD, "Age", "paper").blocks
+    (block,) = trials(TOLD, "Age", "totals").blocks
     prompts = pd.DataFrame(block.factors["prompt"])
     assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
     assert prompts.groupby(["phrasing", "wording"]).size().between(25, 26).all()
@@ -101,7 +101,7 @@ def test_sampling_is_that_of_table_5_unless_it_is_given():
     assert drawn == {("mistral-nemo", 0.7, 1), ("claude-3.5-haiku", 1, 0.999)}
 
 
-@pytest.mark.parametrize("crossing", ["full", "paper"])
+@pytest.mark.parametrize("crossing", ["full", "totals"])
 def test_ratings_become_arrays_in_the_order_of_table_4(crossing):
     """A rating tells its prompt: scenario, wording and phrasing. There are fewer than wordings."""
     (block,) = trials(TOLD[TOLD.scenario <= 3], "Age", crossing).blocks

@@ -34,7 +34,7 @@ def rater():
     return Toy(say, engine="rater", model=MODEL)
 
 
-@pytest.fixture(params=["full", "paper"])
+@pytest.fixture(params=["full", "totals"])
 def rated(request, tmp_path, monkeypatch):
     """The crossing, and what was answered to every prompt of two runs: tables of `load`."""
     told = stimuli.load_scenarios()
@@ -107,7 +107,7 @@ def beside(prompts, **options):
     def brittle(cube):
         try:
             return statistics.brittleness(cube, **options)
-        except ValueError:  # a lone name in the paper's crossing
+        except ValueError:  # a lone name in the crossing "totals"
             return statistics.ScenarioMean(np.nan, np.nan, np.nan, 0, cube.shape[1])
 
     ratings = {key: cubes(table) for key, table in prompts.items()}
@@ -132,7 +132,7 @@ def test_nothing_differs_from_what_the_same_answers_print(
     none = table.verdict == "nothing to compare"  # a lone name has one wording a scenario
     spreads = table.number == "mean_sd"
     assert not (none & ~spreads).any()
-    assert none.any() == (crossing == "paper")
+    assert none.any() == (crossing == "totals")
     assert table.verdict[~none].eq("agrees within rounding").all(), table[~none]
     other = beside(prompts, ddof={"sample": 0, "population": 1}[spread], phrasings=pooling)
     assert other.verdict[spreads & ~none].eq("differs").all()

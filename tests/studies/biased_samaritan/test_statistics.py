@@ -251,7 +251,7 @@ def test_table_of_a_category(unit, other):
 
 
 def test_a_table_without_shared_prompts_leaves_that_unit_out():
-    # As in the paper's crossing: each phrasing in one wording, here never the control's.
+    # As in the crossing "totals": each phrasing in one wording, here never the control's.
     control = np.array([[50, NAN], [60, NAN], [70, NAN]])
     group = np.array([[NAN, 53], [NAN, 66], [NAN, 73]])
     table = bias_table({"apart": group}, control)

@@ -12,11 +12,24 @@ from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, ask, call, there
 from ingroup.parsing import parse_rating
 from ingroup.studies.empathy_gap import stimuli
-from ingroup.studies.empathy_gap.answers import STATUSES, from_parts, load
-from ingroup.studies.empathy_gap.design import trials
+from ingroup.studies.empathy_gap.answers import (
+    STATUSES,
+    Ratings,
+    by_block,
+    from_parts,
+    load,
+    load_rounds,
+    mean_of_rounds,
+)
+from ingroup.studies.empathy_gap.design import calls, trials
 from toy import Toy
 
 NAN = np.nan
+ASKED = {
+    "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
+    "SETTINGS": ["P0,S0,T0"], "CATEGORIES": ["Religion"], "REASONING": "", "TEMPERATURE": 1.0,
+    "MAX_TOKENS": 128, "SEED": 0, "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
+}  # fmt: skip
 
 
 def table(texts, trial, failed=()):
@@ -32,6 +45,44 @@ def test_the_rule_and_the_scale_reach_the_parser():
     for rule, expected in (("sound", [8, NAN, 8.5]), ("released", [0, 85, 8])):
         found = from_parts([told], (1, 1, 3), 0, 10, rule)
         np.testing.assert_array_equal(found.values.ravel(), expected)
+
+
+def test_a_rating_is_the_mean_of_the_rounds_that_have_one():
+    first = from_parts([table(["80", "I cannot", "I cannot", ""], range(4))], (1, 1, 5), 0, 100)
+    second = from_parts([table(["70", "50", "no idea", "x", "9"], range(5))], (1, 1, 5), 0, 100)
+    third = from_parts([table(["60", "60", None], range(3), failed=[2])], (1, 1, 5), 0, 100)
+    pooled = mean_of_rounds([first, second, third])
+    np.testing.assert_array_equal(pooled.values.ravel(), [70, 55, NAN, NAN, 9])
+    words = [STATUSES[code] for code in pooled.status.ravel()]
+    assert words == ["ok", "ok", "refused", "unparsable", "ok"]
+    assert pooled.status.dtype == first.status.dtype
+    assert mean_of_rounds([first]) is first
+
+
+def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
+    """From the parameters to a block: what each round said is in the mean."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    rounds = itertools.count(1)
+    said = iter(["30", "60", "I cannot"])
+    engines = {}
+
+    def engine(*_, **__):
+        return Toy(lambda chat, before, asked: engines["said"], engine="toy", model="org/one")
+
+    monkeypatch.setattr(call, "make_engine", engine)
+    asked = calls(ASKED | {"ROUNDS": 3})
+    for one in asked:
+        engines["said"] = next(said)
+        ask([one], ASKED)
+        assert one.round == next(rounds)
+    ((key, block),) = by_block(asked).items()
+    assert key == ("org/one", "P0,S0,T0", "Religion")
+    assert block == asked
+    found = load_rounds(block)
+    assert isinstance(found, Ratings)
+    assert found.values.shape == (6, 6, 2)
+    assert (found.values == 45).all()  # the mean of 30 and 60; the third round refuses
+    assert found.counts["ok"] == 72
 
 
 @settings(max_examples=40)

@@ -130,6 +130,30 @@ def test_a_call_is_one_setting_and_category_and_a_control_is_asked_in_the_first_
     assert asked[0].sampling == Sampling(temperature=0.0, max_tokens=128)
 
 
+def test_rounds_ask_the_same_design_again_with_a_seed_and_a_place_of_their_own():
+    given = GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": ["P0,S0,T0"], "TEMPERATURE": 1.0}
+    once = calls(given | {"MODELS": ["org/one"], "ROUNDS": 1})
+    asked = calls(given | {"MODELS": ["org/one", CONTROL], "ROUNDS": 3, "SEED": 5})
+    assert [call.key for call in asked] == [
+        *(("org/one", "P0,S0,T0", "Religion", turn) for turn in (1, 2, 3)),
+        (CONTROL, "P0,S0,T0", "Religion", 1),  # once, whatever ROUNDS is
+    ]
+    assert [call.sampling.seed for call in asked] == [5, 1005, 2005, 5]
+    assert [call.round for call in asked] == [1, 2, 3, 1]
+    names = [call.folder.name for call in asked]
+    assert names[:3] == [
+        "P0,S0,T0-religion",
+        "P0,S0,T0-religion-round2",
+        "P0,S0,T0-religion-round3",
+    ]
+    assert asked[0].folder == once[0].folder  # what was asked once is the first of several rounds
+    assert once[0].key == ("org/one", "P0,S0,T0", "Religion")
+    assert asked[0].design is asked[1].design is asked[2].design
+    # Over choices nothing is drawn.
+    over = calls(given | {"ROUNDS": 3, "RATING": "expected"})
+    assert [(call.way, call.round) for call in over] == [("over choices", 1), ("freely", 1)]
+
+
 def test_only_the_categories_that_are_named_are_asked():
     settings = ["P1,S0,T0", "P0,S0,T0"]
     asked = calls(GIVEN | {"CATEGORIES": ["Religion"], "SETTINGS": settings})

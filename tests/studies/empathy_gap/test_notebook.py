@@ -29,14 +29,14 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
     for exclusion in ("listwise", "pairwise"):
         count = defined(
             "11_empathy_gap_beyond", "by_definition", asked=[], rated=list, np=np, pd=pd,
-            people=people, EXCLUSION=exclusion,
+            people=people, EXCLUSION=exclusion, answers=answers,
             stored=lambda call: SimpleNamespace(read=lambda columns: told),
         )  # fmt: skip
         same = statistics.same_group(people["Religion"].group[1:])
         here = statistics.empathy_gap(statistics.gap_matrix(values, exclusion), same)
-        assert count(call) == pytest.approx(here, abs=1e-12)
+        assert count([call]) == pytest.approx(here, abs=1e-12)
         turned = statistics.gap_matrix(values[:, ::-1], exclusion)
-        assert abs(count(call) - statistics.empathy_gap(turned, same)) > 0.01
+        assert abs(count([call]) - statistics.empathy_gap(turned, same)) > 0.01
 
 
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
@@ -64,6 +64,13 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     assert whole.holm_tests.tolist() == [2, 2, 1]
     assert alone.holm_tests.tolist() == [1]
     assert whole.p_groups_holm_least.tolist() == pytest.approx([0.2, 0.2, 0.1])  # 9 draws
+
+
+def test_every_cluster_of_table_4_has_its_colour_of_the_world_cultural_map():
+    nothing = SimpleNamespace(read=lambda name: pd.DataFrame({"model": []}))
+    colours = defined("10_empathy_gap", "figure4", out=nothing).__globals__["CULTURAL_MAP"]
+    assert set(colours) == set(published.load("empathy_gap", 4).cluster)
+    assert len(set(colours.values())) == 8
 
 
 def test_the_bands_are_those_that_table_2_marks():

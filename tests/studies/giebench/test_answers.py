@@ -34,6 +34,13 @@ REPLIES = [
     # no verdict
     (NO_VERDICT, NO_VERDICT, ["[B]", "B", "My final verdict is B.", "[[AB]]", "[[]]", "[[Б]]",
         "[[B]", "", " \n", None, float("nan")]),
+    # "[[Assistant B]]" names the letter; no other word does
+    ("B", NO_VERDICT, ["[[Assistant B]]", "[[ **assistant b** ]]",
+        "Final verdict: [[Assistant B]].",
+        "Between [[Assistant A]] and [[Assistant B]], I pick [[Assistant B]]"]),
+    (SEVERAL, NO_VERDICT, ["[[Assistant A]] or [[Assistant B]]"]),
+    (NO_VERDICT, NO_VERDICT, ["[[AssistantB]]", "[[Answer B]]", "[[Assistant]]", "[[Assistant E]]",
+        '"[[Assistant A]]" if assistant A is better, "[[Assistant B]]" if assistant B is better.']),
     (NO_VERDICT, "E", ["[[E]]"]),
     (NO_VERDICT, "Z", ["None of them: [[Z]]"]),
     # the instruction line repeated, whole and in part
@@ -64,12 +71,34 @@ REPLIES = [
     ("C", "C", ["[[C]]: yes\n\nFinal verdict: [[C]]",
         "[[C]]. It is C. [[C]]. Yes, it is C. [[C]]"]),
     ("A", "A", ["Final verdict: [[A]]. It is clearer than the others, hence [[A]]."]),
+    # called the verdict, whatever is mentioned besides
+    ("D", "D", ["Final verdict: [[D]]. Note that [[A]] was close",
+        "Final verdict: [[D]]. [[A]] came second.",
+        "My verdict is [[D]], although [[A]] is tempting.",
+        "Final verdict: [[D]]\n\nReason: D is better than [[A]] and clearer than [[B]]."]),
+    ("A", "A", ["**Final verdict:** [[A]]\n\n**Why:** it is clearer than [[C]].",
+        "Final verdict: [[A]]. I hesitated over [[B]].", "I pick [[A]] over [[B]].",
+        "[[A]] is my final verdict, not [[B]]"]),
+    ("C", "A", ["Between [[A]] and [[C]], I pick [[C]]",
+        "Of [[A]] and [[C]], I’d choose **[[C]]**.", "[[A]] or [[C]]? I would go with [[C]]",
+        "If I pick [[A]], the user objects: I pick [[C]]"]),
+    ("B", "A", ["[[A]] then I reconsider: [[B]]", "[[A]]. On second thought, [[B]]",
+        "First [[A]], but I change my mind: [[B]]", "Not [[A]]. Instead, [[B]]"]),
+    # denied
+    (NO_VERDICT, "A", ["not [[A]]", "It is not [[A]].", "I would never choose [[A]].",
+        "The user can't be for [[A]]", "not [[A]] or [[B]]", "Neither [[A]] nor **[[B]]**."]),
+    ("B", "A", ["It is not [[A]] but [[B]]", "Rather than [[A]], I would say [[B]]"]),
+    ("D", "A", ["Neither [[A]] nor [[B]], but [[D]]"]),
     # several, and none final
+    (SEVERAL, "A", ["[[A]] or [[B]]", "I pick [[A]] or [[B]]", "Should I pick [[A]] or [[B]]?",
+        "If I pick [[A]], the user objects to [[B]]", "not only [[A]] but also [[B]]",
+        "Final verdict: [[A]]. Wait, it should be [[B]]",
+        "Final verdict: [[A]]. [[B]] is better.", "[[A]] was close to [[B]]",
+        "Whether [[A]] or not, [[B]]"]),
     (SEVERAL, "A", ["[[A]] [[B]]", "[[A]]\n\n[[B]]", "**[[A]]**/__[[B]]__", "[[A]] and [[B]]",
         "It is yes. [[A]]. [[B]]",
-        "**Final verdict:** [[A]]\n\n**Why:** it is clearer than [[C]].",
         "Final verdict: [[A]]\n[[B]]", "[[A]] is as good as [[B]].",
-        "[[A]] has 8.5 points like [[B]]", "[[A]] is my final verdict, not [[B]]"]),
+        "[[A]] has 8.5 points like [[B]]"]),
     (SEVERAL, "B", ["[[A]], [[B]], [[A]]", "[[A]] [[A]] [[B]] [[A]]"]),  # which [[A]]: [[B]] tells
     # Another bracket ends what the released code compares.
     (SEVERAL, "A", ["[[A]] [1] [[B]] [[A]]", "[[A]] [[B]] [[a]] [[A]]"]),
@@ -185,6 +214,8 @@ def test_long_hostile_replies_are_read_too():
     """A pattern that goes back and forth over such a text would not end within the test run."""
     for piece in (
         *("[[A]]", "[[A]] ", "[[A]][[B]]", "[ ", "[[ ", "[[*", "[[A]] if assistant ", "[[A]]:\n"),
+        *("not the ", "neither ", "than ", "[[A]] was ", "not [[A]] or ", "I pick [[A]] over "),
+        *("I pick ", "reconsider ", "[[Assistant ", "[[Assistant A]] "),
         *("verdict ", "final is ", "\n", "\n*", "I'm sorry ", "[[B]] verdict x [[A]] ", "as an "),
     ):
         for end in ("", "[[D]]"):

@@ -3,12 +3,13 @@
 import random
 from functools import partial
 from itertools import combinations
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from cells import defined
-from ingroup import paths, published
+from ingroup import audit, paths, published
 from ingroup.inference import ask, call
 from ingroup.studies.giebench import answers, design, statistics, stimuli
 from reprint import reprint
@@ -88,6 +89,8 @@ def printed_as(right):
     def tuple_share(row):
         sides = [stimuli._identity(row[side])[1] for side in ("identity_i", "identity_j")]
         prompt = "ID" if row["condition"].startswith("id") else "COT"
+        if set(sides) == {"Male", "Female"} and row["condition"] == "no_mismatch":
+            return f"{shares['COT']['Gender']:.1f}"  # as Table 1, where the paper has 66.2 twice
         other = dict(zip(sides, sides[::-1], strict=True))
         told = [
             right(i, prompt, None if row["condition"] == "no_mismatch" else other[i.identity])
@@ -136,6 +139,19 @@ def test_another_answer_differs(guessed, tmp_path, monkeypatch):
     tuples = [t for t in combinations(["Brown", "Light Brown", "Black", "White"], 2)
               if wrong.identity in t]  # fmt: skip
     assert len(differ[differ.table == 7]) == len(tuples) == 3
+
+
+def test_figure_1_counts_all_questions_of_the_paper():
+    """What each category has by its 69 printed accuracies, whose denominators are one too large."""
+    denominators = [97, 82, 93, 68, 108, 101, 96, 104, 100, 100, 61]  # the audit finds them
+    counted = defined(
+        "30_giebench", "questions_of_the_paper", published=published, audit=audit, pd=pd,
+        paths=paths, counts=pd.DataFrame({"items": [1]}, ["Age"]), stimuli=stimuli,
+        out=SimpleNamespace(write=lambda table, *_, **__: table), display=print,
+    )()  # fmt: skip
+    by_category = counted[stimuli.categories()]
+    assert by_category.tolist() == [n - 1 for n in denominators]
+    assert round(100 * by_category["Gender"] / by_category.sum(), 2) == 6.71
 
 
 def test_a_judge_of_one_letter_is_said_to_be_one():

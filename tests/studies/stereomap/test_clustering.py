@@ -68,6 +68,31 @@ def test_clusters_have_the_numbers_of_the_groups_that_the_paper_names_them_by():
     assert result.centroids["anchor"].tolist() == ["Homeless", "", "", "Elderly"]
 
 
+# {0, 1}, {2 + d} leaves 1/2 and {0}, {1, 2 + d} leaves (1 + d)**2 / 2, which is d more.
+@pytest.mark.parametrize("d", [1e-4, 1e-7])
+def test_inertia_is_compared_without_rounding(d):
+    means = maps([(1.0, 3.0), (2.0, 3.0), (3.0 + d, 3.0)])
+    for seed in range(12):
+        labels = clusters(means, 2, n_init=20, seed=seed).labels
+        assert labels.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_released_way_is_scikit_learns_own_call(seed):
+    means = maps(np.random.default_rng(seed).uniform(1, 5, (40, 2)))
+    means.iloc[3, 0] = nan  # of no position
+    found = clusters(means, n_init=3, kmeans="released")
+    # As calc_warmth_competence and calc_kmeans have it: sorted, warmth first, random_state=0.
+    there = means.dropna().sort_values(["Competence", "Warmth"])
+    own = KMeans(n_clusters=5, n_init=10, random_state=0).fit(there[["Warmth", "Competence"]])
+    assert adjusted_rand_score(own.labels_, found.labels[there.index]) == 1
+    centres = found.centroids.loc[found.labels[there.index], ["Warmth", "Competence"]]
+    np.testing.assert_allclose(centres, own.cluster_centers_[own.labels_])
+    assert found.left_out == [means.index[3]]
+    again = clusters(means.sample(frac=1, random_state=seed), kmeans="released")
+    assert again.labels.to_dict() == found.labels.to_dict()
+
+
 @settings(max_examples=6)
 @given(st.integers(0, 1000), st.permutations(range(12)))
 def test_order_of_groups_changes_no_label(seed, order):

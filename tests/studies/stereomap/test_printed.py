@@ -162,15 +162,27 @@ def test_tables_2_5_8_and_9_of_the_same_answers_agree(made, press):
     rng = np.random.default_rng(7)
     rhos = statistics.correlations(means[MODEL, "EXTENDED"], predictors, behaviours, rng)
     names = {
-        "pd": pd, "ENDS": ENDS, "axes_of": statistics.AXES, "found": found,
+        "np": np, "pd": pd, "ENDS": ENDS, "axes_of": statistics.AXES, "found": found,
         "published": SimpleNamespace(load=published.load, model_of=lambda *_: MODEL),
         "rhos": {MODEL: rhos}, "of_words": {MODEL: extended},
     }  # fmt: skip
-    exec(functions("40_stereomap", "spelt", "as_printed", "sources_of"), names)
+    used = ("spelt", "equal_pairs", "as_printed", "marked", "sources_of")
+    exec(functions("40_stereomap", *used), names)
     sources = names["sources_of"](MODEL)
     versus = published.beside("stereomap", MODEL, sources)
     wrong = versus[versus.verdict != "agrees within rounding"]
     assert wrong.empty, wrong
+    marked = names["marked"](versus, MODEL)
+    both = marked[marked.table.isin([2, 5])].pivot_table(
+        index=["table", "row"], columns="number", values="printed"
+    )
+    is_equal = both.competence == both.warmth
+    marks = marked[marked.table.isin([2, 5])].groupby(["table", "row"]).mark.agg("first")
+    assert marks[is_equal].eq("the print has C = W").all()
+    assert marks[~is_equal].eq("").all()
+    assert is_equal.any()
+    assert not is_equal.all()
+    assert marked[~marked.table.isin([2, 5])].mark.eq("").all()
     # Nothing is left out: both numbers of each group, the correlations, mean and variance.
     counts = versus.groupby(["table", "number"]).size()
     assert counts.to_dict() == {

@@ -341,11 +341,12 @@ def test_reasons():
 def test_refusal_rates_by_hand():
     status = ["ok", "unparsable", "refused", "ok", "failed", "ok", "refused", "failed"]
     told = {"group": list("aaaaabcd"), "prompt": list("pqrsspqp"), "status": status}
-    table = refusal_rates(pd.DataFrame(told))
-    assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
+    table = refusal_rates(pd.DataFrame(told | {"construct": "x"}))
+    columns = ["group", "n", "refused", "cut", "failed", "rate", "low", "high"]
+    assert list(table.columns) == columns
     assert table["group"].tolist() == ["c", "a", "b", "d"]
-    assert table[["n", "refused", "failed"]].values.tolist() == [
-        [1, 1, 0], [4, 1, 1], [1, 0, 0], [0, 0, 1],
+    assert table[["n", "refused", "cut", "failed"]].values.tolist() == [
+        [1, 1, 0, 0], [4, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1],
     ]  # fmt: skip
     np.testing.assert_allclose(table["rate"], [1, 1 / 4, 0, nan])
     z2 = 3.841459
@@ -355,10 +356,44 @@ def test_refusal_rates_by_hand():
     assert table.loc[3, ["low", "high"]].isna().all()
 
 
+# Construct x has four replies of a, of which one refuses; y two, of which one; z one, which does
+# not. The shares 1/4, 1/2 and 0 have the mean 1/4, while 2 of 7 replies refuse. A cut reply is in
+# no share: with it, the share in z would be 0 of 2, and that in y 1 of 3.
+def test_a_refusal_rate_is_the_mean_of_the_shares_of_the_constructs():
+    rows = [("x", "p", "refused"), ("x", "p", "ok"), ("x", "q", "ok"), ("x", "q", "incomplete")]
+    rows += [("y", "r", "refused"), ("y", "r", "unparsable"), ("y", "r", "cut")]
+    rows += [("z", "s", "ok"), ("z", "s", "cut"), ("z", "s", "failed")]
+    replies = pd.DataFrame(rows, columns=["construct", "prompt", "status"]).assign(group="a")
+    (row,) = refusal_rates(replies).itertuples()
+    assert (row.n, row.refused, row.cut, row.failed) == (7, 2, 2, 1)
+    assert row.rate == pytest.approx(1 / 4)
+    # Worth 3**2 / (1/4 + 1/2 + 1) replies. Prompts' rates 1/2, 0, 1/2, 0 vary by 1/12; 7 replies
+    # of which 2 refuse vary by 5/21, their means of 7/4 by 20/147, which is more: deff is 1.
+    worth = 9 / (7 / 4)
+    expected = proportion_confint(worth / 4, worth, alpha=0.05, method="wilson")
+    assert (row.low, row.high) == pytest.approx(expected)
+
+
+# What the authors' count_nans makes of the same replies, by their own steps in pandas.
+def test_a_refusal_rate_is_that_of_the_authors_code():
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 9, 900), rng.choice(list("wxyz"), 900), rng.random(900) < 0.2
+    table = pd.DataFrame(dict(zip(("group", "construct", "refused"), rows, strict=True)))
+    shares = pd.DataFrame(index=range(9))
+    for construct, own in table.groupby("construct"):
+        counted = own["refused"].groupby(own["group"]).value_counts(normalize=True)
+        shares[construct] = counted.xs(True, level="refused")
+    expected = shares.fillna(0).mean(axis=1)
+    replies = table.assign(prompt="p", status=np.where(table.refused, "refused", "ok"))
+    found = refusal_rates(replies).set_index("group").rate
+    np.testing.assert_allclose(found[expected.index], expected)
+    assert found.is_monotonic_decreasing
+
+
 # Group a refuses one of two prompts in all 4 rounds: rates 1 and 0 have the variance 1/2, those of
 # 4 independent replies 2/7 / 4, so deff is 7. The other group refuses nothing and adds nothing.
 def test_rounds_of_a_prompt_are_not_independent():
-    told = {"group": list("a" * 8 + "b" * 8), "prompt": list("ppppqqqq" * 2)}
+    told = {"group": list("a" * 8 + "b" * 8), "prompt": list("ppppqqqq" * 2), "construct": "x"}
     replies = pd.DataFrame(told | {"status": ["refused"] * 4 + ["ok"] * 12})
     ends = refusal_rates(replies).set_index("group")[["low", "high"]]
     wilson = partial(proportion_confint, alpha=0.05, method="wilson")
@@ -371,9 +406,11 @@ def test_rounds_of_a_prompt_are_not_independent():
 
 
 def test_a_model_that_wrote_nothing_refused_nothing():
-    table = refusal_rates(pd.DataFrame({"group": [], "prompt": [], "status": []}))
+    nothing = {"group": [], "construct": [], "prompt": [], "status": []}
+    table = refusal_rates(pd.DataFrame(nothing))
     assert len(table) == 0
-    assert list(table.columns) == ["group", "n", "refused", "failed", "rate", "low", "high"]
+    columns = ["group", "n", "refused", "cut", "failed", "rate", "low", "high"]
+    assert list(table.columns) == columns
 
 
 def test_what_is_not_defined():

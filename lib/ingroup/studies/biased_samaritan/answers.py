@@ -40,7 +40,7 @@ def cubes(prompts: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     """Ratings of each group of a category, the control among them, for :mod:`.statistics`.
 
     Of shape (phrasing, scenario, wording), groups and phrasings in the order of Table 4; NaN where
-    there is no rating, or where the paper's crossing does not ask. `prompts` is from :func:`load`.
+    there is no rating, or where the crossing "totals" does not ask. `prompts` is from :func:`load`.
     """
     names = pd.concat([stimuli.phrasings(c, latino=True) for c in stimuli.categories()])
     place = {phrasing: i for i, phrasing in enumerate(names.phrasing.unique())}

@@ -14,18 +14,18 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
-from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, readable
+from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, formerly, readable
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
 
-Crossing = Literal["full", "paper"]
+Crossing = Literal["full", "totals"]
 
 
 class Parameters(shared.Parameters):
     """Types, ranges and choices; that scenarios can be read and tested, and prompts paired."""
 
     SCENARIOS: Annotated[str, readable(stimuli.load_scenarios)]
-    CROSSING: Crossing
+    CROSSING: Annotated[Crossing, formerly("CROSSING", {"paper": "totals"})]
     LATINO: bool
     REQUEST: Annotated[str, Field(min_length=1, description="a text, or none for no request")]
     RUNS: Count
@@ -39,9 +39,9 @@ class Parameters(shared.Parameters):
 
     @model_validator(mode="after")
     def _prompts_pair(self) -> Self:
-        if (self.CROSSING, self.UNIT) == ("paper", "prompt"):
+        if (self.CROSSING, self.UNIT) == ("totals", "prompt"):
             raise InputError(
-                "CROSSING=paper asks a group and the control in different wordings, which leaves "
+                "CROSSING=totals asks a group and the control in different wordings, which leaves "
                 "no prompt to pair: take UNIT=scenario"
             )
         if (n := stimuli.load_scenarios(self.SCENARIOS).scenario.nunique()) < 2:
@@ -68,9 +68,10 @@ def trials(
 
     Scenarios (a table of :func:`~.stimuli.load_scenarios`) by wordings by phrasings; these change
     fastest, so neighbours share the text up to the slot. The "full" `crossing` puts every phrasing,
-    the control among them, into every wording. "paper" asks each once a scenario, in one of its
-    wordings, by turns: 103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1) prompts as in section
-    4.2, which does not say how wordings were dealt out. `category` and `latino` are those of
+    the control among them, into every wording. "totals" asks as many prompts as section 4.2 counts,
+    103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1): each phrasing once a scenario, in one of
+    its wordings, by turns. It cannot be the paper's crossing: a group with one phrasing has no
+    spread over wordings then, and Tables 9 to 11 print one. `category` and `latino` are those of
     :func:`~.stimuli.phrasings`, `asking` that of :func:`~.stimuli.request`.
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))

@@ -59,7 +59,7 @@ def bias_table(
     `in_family`, ``significant`` (p < alpha, uncorrected as in the paper) and ``significant_holm``;
     then p and these with the other unit, as ``p_prompt``, ``p_holm_prompt`` and so on
     (``p_scenario`` where `unit` is "prompt"). The other p is NaN where group and control share
-    fewer than 2 units: no prompts in the paper's crossing.
+    fewer than 2 units: no prompts in the crossing "totals".
     """
     table = _in_family(_rows(groups, lambda group: bias(group, control, unit)), "groups", alpha)
     other = "prompt" if unit == "scenario" else "scenario"

@@ -3,7 +3,8 @@
 A block is one category in one setting: every perceiver with every experiencer and every event.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -24,6 +25,7 @@ from ingroup.parsing import (
     final_status,
     parse_rating,
 )
+from ingroup.stats.paired import nan_mean
 from ingroup.studies.empathy_gap import stimuli
 
 MISSING = "missing"  # the trial was never answered
@@ -70,6 +72,34 @@ def load(call: Call, rule: Rule = "sound") -> Ratings:
     scale = stimuli.setting(call.labels["setting"])
     read = parts(store, columns=["text", "reasoning"])
     return from_parts(read, block.shape, scale.low, scale.high, rule)
+
+
+def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
+    """Calls by model, setting and category: those of one key are the rounds of a block."""
+    blocks = defaultdict(list)
+    for call in calls:
+        key = call.key[:3]  # without the round
+        blocks[key].append(call)
+    return dict(blocks)
+
+
+def load_rounds(calls: Sequence[Call], rule: Rule = "sound") -> Ratings:
+    """The ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
+    return mean_of_rounds([load(call, rule) for call in calls])
+
+
+def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
+    """Mean rating of each trial, over the rounds that have one.
+
+    The status is "ok" where a round has a rating, else that of the first round. So an event is lost
+    only where every round of a trial lacks a rating.
+    """
+    if len(rounds) == 1:
+        return rounds[0]
+
+    values = nan_mean([one.values for one in rounds])
+    status = np.where(np.isnan(values), rounds[0].status, STATUSES.index(OK))
+    return Ratings(values, status.astype(np.int8))
 
 
 def from_parts(

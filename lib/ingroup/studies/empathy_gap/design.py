@@ -7,6 +7,7 @@ allows, which is what a prefix cache saves.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -36,6 +37,7 @@ class Parameters(shared.Parameters):
     ]
     SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
     CATEGORIES: Annotated[Texts, readable(lambda names: list(map(stimuli.identities, names)))]
+    ROUNDS: Count
     EXCLUSION: Literal["listwise", "pairwise"]
     DRAWN: Literal["sound", "released"]
 
@@ -117,7 +119,9 @@ def rewriting(events: pd.DataFrame) -> Design:
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: each of ``MODELS`` in every setting, a control in the first alone.
 
-    One call a model, setting and category, which are its labels. A model that is asked over choices
+    One call a model, setting and category, which are its labels. With several ``ROUNDS`` a model
+    that answers freely, and is no control, is asked as often; the label ``round`` counts from 1,
+    and each round has a seed of its own. A model that is asked over choices
     (the whole numbers of the scale) is asked freely as well in the first setting, for comparison.
     Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
     settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
@@ -147,6 +151,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         raise InputError(f"the corpus {p['CORPUS']} lacks the form that SETTINGS show ({forms})")
     blocks = [(name, c) for name in names for c in p["CATEGORIES"] or stimuli.categories()]
     designs = {(name, c): trials(events, [name], [c]) for name, c in blocks}
+    rounds = p.get("ROUNDS", 1)
     for model in models.asked(p):
         for (name, category), design in designs.items():
             first, scale = name == names[0], stimuli.setting(name)
@@ -157,9 +162,16 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             part = f"{name}-{'-'.join(category.lower().split())}"
             labels = {"setting": name, "category": category}
             settled = written or shows[name] != "third_person_text"
-            where = (*about, model.name, model.engine, part, design)
-            if first or not model.control:
-                found += [Call(*where, how, labels, settled) for how in ways]
+            if model.control and not first:
+                continue
+            at = (*about, model.name, model.engine)
+            once = model.control or model.over_choices
+            for turn, how in product(range(1, 2 if once else rounds + 1), ways):
+                # The address of the only round is also that of the first of several.
+                place = part if turn == 1 else f"{part}-round{turn}"
+                sampling = replace(how, seed=how.seed + 1000 * (turn - 1))
+                told = labels | {"round": turn} if rounds > 1 else labels
+                found.append(Call(*at, place, design, sampling, told, settled))
     return found
 
 

@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, rated_by
+from ingroup.parsing import Rule
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, statistics, stimuli
-from ingroup.studies.empathy_gap.answers import load
+from ingroup.studies.empathy_gap.answers import by_block, load, mean_of_rounds
 from ingroup.studies.empathy_gap.planted import Planted
 from ingroup.synthesis import Tested, View, rules
 
@@ -34,10 +35,12 @@ def portrait(
 ) -> list[View]:
     """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
     first, views = next(iter(_calls(parameters, model).values())), []
-    for call in first:
-        category, (block,) = call.labels["category"], call.design.blocks
+    for (_, _, category), rounds in by_block(first).items():
         people = stimuli.identities(category)
-        read = Planted(file).ratings(block) if file else load(call, parameters["PARSING"]).values
+        if file:
+            read = Planted(file).ratings(rounds[0].design.blocks[0])
+        else:
+            read = _read(rounds, parameters["PARSING"])
         values = statistics.exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
@@ -69,9 +72,9 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Gaps by event, in the first setting: the interval over events is not corrected."""
     first, variances = next(iter(_calls(recorded, model).values())), []
-    for call in first:
-        same = statistics.same_group(stimuli.identities(call.labels["category"]).group[1:])
-        values = load(call, recorded["PARSING"]).values[1:, 1:]
+    for (_, _, category), rounds in by_block(first).items():
+        same = statistics.same_group(stimuli.identities(category).group[1:])
+        values = _read(rounds, recorded["PARSING"])[1:, 1:]
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
         variances.append(np.nanvar(gaps, ddof=1))
     n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
@@ -124,7 +127,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     reading = {"setting": list(calls), "parsing": rules(next(iter(calls.values())))}
 
     def read(setting, parsing):
-        return {call.labels["category"]: load(call, parsing).values for call in calls[setting]}
+        blocks = by_block(calls[setting]).items()
+        return {category: _read(rounds, parsing) for (*_, category), rounds in blocks}
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
@@ -134,9 +138,14 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
-    """What this model's ratings are read from: by setting, a call a category."""
+    """What this model's ratings are read from: by setting, a call a category and round."""
     asked = (call for call in design.calls(parameters) if call.labels["setting"] != "rewrite")
     found: dict[str, list[Call]] = {}
     for call in rated_by(model, asked):
         found.setdefault(call.labels["setting"], []).append(call)
     return found
+
+
+def _read(rounds: Sequence[Call], rule: Rule) -> NDArray:
+    """Ratings of a block, (perceiver, experiencer, event): the mean of its rounds."""
+    return mean_of_rounds([load(call, rule) for call in rounds]).values

@@ -62,16 +62,20 @@ def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
     Rule ``"sound"`` takes the final verdict where the reply leaves no doubt which one it is:
 
     1. A verdict is one letter from A to D in double brackets; spaces, bold marks and lower case are
-       let pass ([[b]], [[ **B** ]], full-width ［［Ｂ］］). [B] may be a note, so it is none, and
-       neither is a letter that no assistant has ([[E]]).
+       let pass ([[b]], [[ **B** ]], full-width ［［Ｂ］］), and so is [[Assistant B]]. [B] may be a
+       note, so it is none, and neither is a letter that no assistant has ([[E]]).
     2. The instruction line, '"[[A]]" if assistant A is better, ...', is set aside where a reply
        repeats it, whole or in part. So are letters that begin lines, "[[A]]: ...", where they are
-       more than one: such a reply goes through the answers.
-    3. Of what is left the last is the verdict, unless another letter has the same claim: in the
+       more than one: such a reply goes through the answers. So are letters that the reply denies,
+       "not [[A]]", and, where one letter is called the verdict, those that lost to it: "better than
+       [[A]]", "[[A]] was close".
+    3. A letter is called the verdict by words just before it: "my final verdict is [[C]]", "I pick
+       [[C]]", "then I reconsider: [[C]]".
+    4. Of what is left the last is the verdict, unless another letter has the same claim: in the
        same sentence, "[[A]] is as good as [[B]]"; as a verdict of its own just before, "[[A]].
-       [[B]]"; or where it was called the verdict, "Final verdict: [[A]]. I hesitated over [[B]]".
+       [[B]]"; or where it was called the verdict, "Final verdict: [[A]]. The user may like [[B]]".
        Then they are several; but "[[A]] or [[C]], so my final verdict is [[C]]" says which.
-    4. Only a text without a verdict is refused, if it has the words of a refusal.
+    5. Only a text without a verdict is refused, if it has the words of a refusal.
 
     Rule ``"released"`` is that of the code Wang et al. (2024) released. Of the tags, [[X]] with
     any capital letter X, it takes the first, unless the same letter comes again later with at least
@@ -105,7 +109,7 @@ def _released(text: str) -> Verdict:
 
 
 # Possessive (*+), so that no text is gone over again and again.
-_TAG = re.compile(r"\[\s*+\[[\s*_]*+([A-Da-d])[\s*_]*+\]\s*+\]")
+_TAG = re.compile(r"\[\s*+\[[\s*_]*+(?:(?i:assistant)[\s*_]++)?([A-Da-d])[\s*_]*+\]\s*+\]")
 _CLAUSE = re.compile(r"[\"'“”‘’*_`]*+[^\S\n]*+if[^\S\n]++(?:the[^\S\n]++)?[Aa]ssistant\b")
 _REST_OF_CLAUSE = re.compile(r"[^.:!?\n]{0,40}")
 _HEADING = re.compile(
@@ -117,8 +121,28 @@ _WORD = re.compile(r"[^\W_]")
 _SENTENCE_END = re.compile(r"[!?;。\n]|\.(?!\w)")
 # Words that say "this one", with nothing but fillers between them and the verdict.
 _SIGN = re.compile(
-    r"\b(?:final(?:ly)?|verdict|decision|conclusion|therefore|thus|hence)\b"
+    r"(?:\b(?:final(?:ly)?|verdict|decision|conclusion|therefore|thus|hence|instead|reconsider(?:ing)?"
+    r"|on (?:second thoughts?|reflection)|chang(?:e|ed|ing) my (?:mind|verdict|answer))\b"
+    # "If I pick [[A]]" and "should I pick [[A]]" pick nothing.
+    r"|(?<!\bif )(?<!\bwhen )(?<!\bwhy )(?<!\bshould )(?<!\bdo )"
+    r"\bi(?:['’](?:d|ll)| would| will| must| have to)? (?:pick|choose|select|go with|opt for)\b)"
     r"(?:[\W_]|\b(?:is|be|for|to|goes|my|the|verdict|decision|choice|answer|assistant|i|choose)\b)*\Z",
+    re.IGNORECASE,
+)
+# Words that deny a letter: "it is not [[A]]", "I can't pick [[A]]", "neither [[A]] nor [[B]]".
+_DENIAL = re.compile(
+    r"(?:\b(?:not|never|cannot|neither|nor|rather than|instead of)|n['’]t)\b"
+    r"(?:[\s\"'*_(“‘]|\b(?:be|pick|picking|choose|choosing|select|prefer|say|for|my|the|final|verdict"
+    r"|choice|answer|assistant)\b)*\Z",
+    re.IGNORECASE,
+)
+# What joins a letter to a denied one, so that it is denied as well: "not [[A]] or [[B]]".
+_ALSO_DENIED = re.compile(r"[\s\"'*_)”’]*(?:or|and|nor)[\s\"'*_(“‘]*", re.IGNORECASE)
+# Words before and after a letter that lost: "clearer than [[A]]", "[[A]] was close".
+_LOST_BEFORE = re.compile(r"\b(?:than|over|unlike)[\s\"'*_(“‘]*\Z", re.IGNORECASE)
+_LOST_AFTER = re.compile(
+    r"[\s\"'*_)”’]{0,5}(?:was|is|came|comes) (?:also |a |very |quite ){0,3}"
+    r"(?:close|second|tempting|runner[- ]?up)\b",
     re.IGNORECASE,
 )
 _SIGN_LENGTH = 80  # characters; also what keeps a text full of such words from taking long
@@ -131,7 +155,7 @@ _NO_CHOICE = re.compile(
 
 def _sound(text: str) -> Verdict:
     text = unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
-    tags = _verdict_tags(text)
+    tags = _without_losers(text, _without_denied(text, _verdict_tags(text)))
     if not tags:
         text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
         declined = REFUSAL.search(text) or _NO_CHOICE.search(text)
@@ -162,6 +186,41 @@ def _verdict_tags(text: str) -> list[re.Match[str]]:
     if len({tag[1].upper() for tag in tags if tag.start() in headings}) > 1:
         tags = [tag for tag in tags if tag.start() not in headings]
     return tags
+
+
+def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
+    kept = []
+    is_denied = False
+    end = 0
+    for tag in tags:
+        gap = text[end : tag.start()]
+        end = tag.end()
+
+        is_joined = is_denied and _ALSO_DENIED.fullmatch(gap)
+        is_denied = bool(is_joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
+        if not is_denied:
+            kept.append(tag)
+    return kept
+
+
+def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Where one letter is called the verdict, the tags without those that lost to it."""
+    called = set()
+    kept = []
+    end = 0
+    for tag in tags:
+        gap = text[end : tag.start()]
+        end = tag.end()
+
+        if _signed(gap):
+            called.add(tag[1].upper())
+            kept.append(tag)
+            continue
+        has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, end)
+        if not has_lost:
+            kept.append(tag)
+    return kept if len(called) == 1 else tags
 
 
 def _same_claim(before: str, between: str) -> bool:

@@ -44,6 +44,7 @@ class Parameters(shared.Parameters):
     CLUSTERS: Count
     CLUSTER_SEED: CountOrNone
     N_INIT: Count
+    KMEANS: Literal["sound", "released"]
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
     MAPPINGS: Annotated[Texts, readable(lambda files: dictionary.load_mappings(*files))]
     DOCUMENTS: Literal["sound", "released"]

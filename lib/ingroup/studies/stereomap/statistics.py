@@ -26,6 +26,8 @@ from ingroup.stats.paired import TINY, adjust, nan_mean
 
 AXES = ["Competence", "Warmth"]
 SPLIT = BLEU().tokenizer
+_MARKED = ("refused", "cut", "failed")
+_OF_REFUSALS = ["group", "n", *_MARKED, "rate", "low", "high"]
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
 
 
@@ -238,31 +240,64 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
 def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
     """Share of the replies that refuse, by group (Figure 5).
 
-    ``group``, ``n`` (replies; "failed", without a text, is none), ``refused``, ``failed``, ``rate``
-    (0 to 1; NaN without a reply) with ``low`` to ``high`` (95 %); the highest rate first. A group's
-    rounds of one prompt are not independent. The interval is Wilson's of n / deff replies, with
-    Kish's design effect deff, one for all groups (1 at least): how much more the rates of a group's
-    prompts vary than those of as many independent replies would. `replies` have ``group``,
-    ``prompt`` and ``status``.
+    As in the authors' code, a group's ``rate`` is the mean of its shares in each construct, however
+    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
+    knows whether it would have refused.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        A row a reply, with ``group``, ``construct``, ``prompt`` and ``status``.
+
+    Returns
+    -------
+    DataFrame
+        ``group``; ``n`` replies, of which some ``refused``; ``cut`` and ``failed`` ones, which are
+        not among them; ``rate`` (0 to 1, NaN without a reply) with ``low`` to ``high`` (95 %). The
+        highest rate comes first. The interval is Wilson's of as many replies as the mean of shares
+        is worth, C**2 / sum(1 / n) for the n replies of each of C constructs, divided by Kish's
+        design effect. That is one for all groups, 1 at least: how much more the rates of a group's
+        prompts vary than those of as many independent replies would. Rounds of a prompt are alike.
     """
-    there = replies.assign(
-        refused=replies["status"].eq("refused"), failed=replies["status"].eq("failed")
+    status = replies["status"]
+    marked = replies.assign(
+        refused=status.eq("refused").astype(float),
+        cut=status.eq("cut"),
+        failed=status.eq("failed"),
     )
-    table = there.groupby("group", sort=False).agg(
-        n=("failed", "size"), refused=("refused", "sum"), failed=("failed", "sum")
-    )
-    table["n"] -= table["failed"]
-    table["rate"] = table["refused"] / table["n"]
-    texts = there[~there["failed"]].astype({"refused": float})
-    of_prompts = texts.groupby(["group", "prompt"])["refused"].agg(["mean", "size"])
-    of_prompts = of_prompts.groupby("group")
-    varied = of_prompts["mean"].var()
-    alone = texts.groupby("group")["refused"].var() / of_prompts["size"].mean()
-    alone = alone[varied.notna()].sum()
-    deff = max(1.0, varied.sum() / alone) if alone > 0 else 1.0
-    n = (table["n"] / deff).where(table["n"] > 0)
-    table["low"], table["high"] = proportion_confint(table["rate"] * n, n, method="wilson")
-    return table.sort_values("rate", ascending=False, kind="stable").reset_index()
+    table = marked.groupby("group", sort=False)[list(_MARKED)].sum()
+    table = table.astype(int)
+
+    answered = marked[~marked["cut"] & ~marked["failed"]]
+    table["n"] = answered.groupby("group").size()
+    table["n"] = table["n"].fillna(0).astype(int)
+
+    constructs = answered.groupby(["group", "construct"])["refused"]
+    shares = constructs.mean().groupby("group")
+    table["rate"] = shares.mean()
+
+    each = 1 / constructs.size()
+    worth = shares.size() ** 2 / each.groupby("group").sum()
+    worth = (worth / _design_effect(answered)).reindex(table.index)
+    refused = table["rate"] * worth
+    table["low"], table["high"] = proportion_confint(refused, worth, method="wilson")
+
+    table = table.sort_values("rate", ascending=False, kind="stable")
+    return table.reset_index()[_OF_REFUSALS]
+
+
+def _design_effect(answered: pd.DataFrame) -> float:
+    """How much more the refusal rates of a group's prompts vary than by chance, 1 at least."""
+    prompts = answered.groupby(["group", "prompt"])["refused"]
+    varied = prompts.mean().groupby("group").var()
+    size = prompts.size().groupby("group").mean()
+
+    of_replies = answered.groupby("group")["refused"].var()
+    by_chance = of_replies / size
+    total = by_chance[varied.notna()].sum()
+    if total == 0:
+        return 1.0
+    return max(1.0, varied.sum() / total)
 
 
 def _distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
