@@ -15,28 +15,28 @@ import pandas as pd
 import pytest
 
 from ingroup import latex, paths
-from reprint import as_of_a_run
+from printed_tables import of_the_papers
 
 PDFLATEX = shutil.which("pdflatex")
 LARGEST = 1.0  # points that a box may stand out
 SMALLEST = 0.45  # how far a table may be scaled down: 11 points to 5
 
-# The page of ACL's class, which three of the papers use: A4, columns of 7.7 cm, 0.6 cm between them.
-# The text of the fourth does not name its class; its tables are set on the same page.
+# The page of ACL's class, which three of the papers use: A4, two columns of 7.7 cm, 0.6 cm between
+# them. The text of the fourth does not name its class; its tables are set on the same page.
 PREAMBLE = r"""\documentclass[11pt,twocolumn]{article}
 \usepackage[a4paper,textwidth=16cm,textheight=24.7cm,columnsep=0.6cm]{geometry}
 \usepackage{booktabs,graphicx,rotating}
 \usepackage[table]{xcolor}
 \let\original\resizebox
 \renewcommand{\resizebox}[3]{\setbox0\hbox{#3}%
-  \typeout{natural \the\wd0\space of \the\linewidth}\original{#1}{#2}{#3}}
+  \typeout{natural \the\wd0, room \the\linewidth}\original{#1}{#2}{#3}}
 \begin{document}
 """
 
 
 @pytest.fixture
 def page(tmp_path):
-    """A function that compiles the text of tables, each on a page of its own, and checks the log."""
+    """A function that compiles tables, each on a page of its own, and returns the log."""
     if PDFLATEX is None:
         pytest.skip("no LaTeX here: pdflatex is not on the path")
 
@@ -68,7 +68,7 @@ def problems(log):
         if float(height) > LARGEST:
             found.append(f"{height} points higher than the page")
 
-    for natural, room in re.findall(r"^natural ([\d.]+)pt of ([\d.]+)pt", log, re.M):
+    for natural, room in re.findall(r"^natural ([\d.]+)pt, room ([\d.]+)pt", log, re.M):
         if float(room) < SMALLEST * float(natural):
             found.append(f"scaled down from {natural} to {room} points")
 
@@ -92,8 +92,45 @@ def test_a_run_has_tables():
     assert {file.parent.name for file in files()} >= {"empathy_gap", "stereomap"}
 
 
+@pytest.mark.parametrize("table", of_the_papers(), ids=lambda table: f"{table[0]}-{table[1]}")
+def test_the_papers_own_numbers_fit_on_the_page(page, table):
+    study, name, printed = table
+    log = page(latex.tables(printed, study, name), f"printed-{study}-{name}")
+    assert not problems(log)
+
+
+HOSTILE = [
+    r"x\input{secret}",
+    r"\end{tabular} $ # % & _ ^ ~ < > | \\ x",
+    "[2cm] begins a row",
+    "* begins a row",
+    "a" * 200,
+    "\x1b[m \u202e \u4e2d\u6587 \U0001f600",
+    latex.LETTERS + latex.SIGNS,
+]
+
+
+def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
+    (tmp_path / "secret.tex").write_text("secret")
+    models = ["my_model_v2", *HOSTILE]
+    names = pd.DataFrame({"model": models, "prompt": "COT", "category": "Age", "accuracy": 50})
+    words = pd.DataFrame({"model": "m", "of": "cluster", "setting": "MMR 0.7", "keyword": HOSTILE})
+    words["name"] = range(len(words))
+    text = latex.tables(names, "giebench", "table01_02_06_accuracy")
+    text += latex.tables(words, "stereomap", "table03_10_reason_keywords")
+    log = page(text, "hostile")
+    assert "secret.tex" not in log
+    assert not re.findall(r"Missing character.*", log)
+
+
+def test_words_without_a_blank_leave_no_column(page):
+    rows = {"model": "m", "group": "Men", "text": ["a" * 400, "W" * 400]}
+    text = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
+    assert not problems(page(text, "words"))
+
+
 def test_a_box_that_stands_out_is_found(page):
-    wide = "\\begin{table}\\hbox to 9cm{x\\hfill}\\hbox to\\linewidth{\\rule{9cm}{1pt}}\\end{table}\n"
+    wide = "\\begin{table}\\hbox to 7cm{\\rule{9cm}{1pt}}\\end{table}\n"
     assert any("too large" in one for one in problems(page(wide, "wide")))
     high = "\\begin{table}\\rule{1pt}{26cm}\\end{table}\n"
     assert any("higher" in one for one in problems(page(high, "high")))

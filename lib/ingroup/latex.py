@@ -88,13 +88,15 @@ def escape(text: object) -> str:
     A character that LaTeX's default fonts lack becomes its number, e.g. [U+4E2D].
     """
     line = " ".join(str(text).split())
-    known = [
-        letter if letter.isascii() and letter.isprintable() or letter in LETTERS + SIGNS
-        else f"[U+{ord(letter):04X}]"
-        for letter in line
-    ]  # fmt: skip
-    breakable = re.sub(rf"(\S{{{LONGEST_WORD}}})(?=\S)", "\\1\u200b", "".join(known))
+    known = "".join(map(_known, line))
+    breakable = re.sub(rf"(\S{{{LONGEST_WORD}}})(?=\S)", "\\1\u200b", known)
     return breakable.translate(ESCAPES)
+
+
+def _known(letter: str) -> str:
+    if letter in LETTERS + SIGNS or (letter.isascii() and letter.isprintable()):
+        return letter
+    return f"[U+{ord(letter):04X}]"
 
 
 def _parts(rows: pd.DataFrame, layout: Mapping[str, Any]) -> list[pd.DataFrame]:
@@ -127,7 +129,7 @@ def _float(rows: pd.DataFrame, layout: Mapping[str, Any], name: str) -> str:
         blocks = _chunks(rows, layout.get("parts_of", "model"), layout["parts"])
 
     environment = ENVIRONMENTS[layout["width"]]
-    lines = [rf"\begin{{{environment}}}[tp]", r"\centering"]
+    lines = [rf"\begin{{{environment}}}[tp]", r"\centering\setlength{\tabcolsep}{4pt}"]
     for block in blocks:
         lines += [SCALED, _tabular(block, layout).strip() + "}", r"\par\medskip"]
     lines[-1] = rf"\caption{{{caption} {note}".strip() + "}"
@@ -151,7 +153,9 @@ def _tabular(rows: pd.DataFrame, layout: Mapping[str, Any]) -> str:
     for place, (head, template) in enumerate(layout["cells"].items()):
         over, _, cell = head.rpartition(" | ")
         one = texts.assign(over=over, cell=cell)
-        one["text"] = _marked(_filled(template, one), rows, layout.get("marks", []))
+        has_none = one[_fields([template])].eq(MISSING).all(axis=1)
+        filled = _filled(template, one).mask(has_none, MISSING)
+        one["text"] = _marked(filled, rows, layout.get("marks", []))
         cells.append(one)
         of_cells.append(places.assign(over=place, cell=place))
     texts = pd.concat(cells, ignore_index=True)
@@ -162,8 +166,8 @@ def _tabular(rows: pd.DataFrame, layout: Mapping[str, Any]) -> str:
         keyed[key] = _filled(key, texts)
 
     # Rows and columns in the order of the labels, each for itself.
-    row_order = _ordered(keyed, row_keys, places)
-    column_order = _ordered(keyed, column_keys, places)
+    row_order = _ordered(keyed, row_keys, places, layout.get("sort", _fields(row_keys)))
+    column_order = _ordered(keyed, column_keys, places, _fields(column_keys))
     if "join" in layout:
         joined = keyed.groupby([*row_keys, *column_keys], sort=False)["text"]
         long = joined.agg(layout["join"].join)
@@ -262,19 +266,22 @@ def _places(rows: pd.DataFrame, labels: Mapping[str, Mapping[Any, str]]) -> pd.D
     return pd.DataFrame(places, index=rows.index)
 
 
-def _ordered(keyed: pd.DataFrame, keys: list[str], places: pd.DataFrame) -> pd.Index:
-    """The different values of some keys, in the order of the columns that they name."""
-    order = places.sort_values(_fields(keys), kind="stable").index
+def _ordered(keyed: pd.DataFrame, keys: list[str], places: pd.DataFrame, by: list[str]) -> pd.Index:
+    """The different values of some keys, in the order of the columns `by`."""
+    order = places.sort_values(by, kind="stable").index
     different = keyed.loc[order, keys].drop_duplicates()
     return pd.MultiIndex.from_frame(different) if keys[1:] else pd.Index(different[keys[0]])
 
 
 def _written(wide: pd.DataFrame, layout: Mapping[str, Any]) -> str:
-    """A table of texts as a tabular; a row says only what it does not share with the one before."""
+    """A table of texts as a tabular.
+
+    A row leaves out what it shares with the row before, unless the layout repeats it.
+    """
     heads = list(layout.get("rows", {}))
     names = wide.index.to_frame(index=False).iloc[:, : len(heads)]
     said = names.copy()
-    for place in range(len(heads)):
+    for place in range(0 if layout.get("repeat") else len(heads)):
         shared = names.iloc[:, : place + 1]
         said.iloc[:, place] = said.iloc[:, place].mask((shared == shared.shift()).all(axis=1), "")
 
