@@ -214,11 +214,12 @@ def _texts(rows: pd.DataFrame, layout: Mapping[str, Any]) -> pd.DataFrame:
             continue
         if field in decimals:
             texts[field] = _numbers(rows[field], decimals[field], field in layout.get("bare", []))
-        elif field == "model":
+        elif field in ("model", layout.get("parts_of")):
             texts[field] = rows[field].map(_model_names(rows[field].unique()))
         else:
             known = layout["labels"].get(field, {})
-            texts[field] = [known.get(value, escape(value)) for value in rows[field]]
+            named = [known.get(value, escape(value)) for value in rows[field]]
+            texts[field] = pd.Series(named, rows.index).mask(rows[field].isna(), "")
 
     return pd.DataFrame(texts, index=rows.index)
 
