@@ -25,7 +25,7 @@ SMALLEST = 0.45  # how far a table may be scaled down: 11 points to 5
 # them. The text of the fourth does not name its class; its tables are set on the same page.
 PREAMBLE = r"""\documentclass[11pt,twocolumn]{article}
 \usepackage[a4paper,textwidth=16cm,textheight=24.7cm,columnsep=0.6cm]{geometry}
-\usepackage{booktabs,graphicx,rotating}
+\usepackage{booktabs,graphicx}
 \usepackage[table]{xcolor}
 \let\original\resizebox
 \renewcommand{\resizebox}[3]{\setbox0\hbox{#3}%
@@ -41,7 +41,7 @@ def page(tmp_path):
         pytest.skip("no LaTeX here: pdflatex is not on the path")
 
     def compiled(text, name):
-        clear = re.sub(r"(\\end\{(table\*?|sidewaystable\*)\})", r"\1\\clearpage", text)
+        clear = re.sub(r"(\\end\{table\*?\})", r"\1\\clearpage", text)
         folder = Path(os.environ.get("PAGES", tmp_path))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.tex").write_text(PREAMBLE + clear + "\\end{document}\n", "utf8")

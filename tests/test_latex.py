@@ -76,12 +76,13 @@ ROWS = [
     ),
     (
         "stereomap/table08_correlations",
-        " & Warmth & $.73$*** & $-.55$*** & $.45$* & $-.24$ & $.65$*** & $-.44$*** & $.55$*** & "
+        "Warmth & $.73$*** & $-.55$*** & $.45$* & $-.24$ & $.65$*** & $-.44$*** & $.55$*** & "
         r"$-.44$*** \\",
     ),
     (
         "stereomap/table09_extremes",
-        "Traditional & Catholics & 4.80(0.18) & Atheists & 1.00(0.00) & Conservatives & ",
+        r"\multicolumn{12}{l}{Traditional} \\"
+        "\nCatholics & 4.80(0.18) & Atheists & 1.00(0.00) & Conservatives & ",
     ),
     (
         "stereomap/table12_human_evaluation",

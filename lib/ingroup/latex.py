@@ -46,7 +46,7 @@ SIGNS = "–—‘’“”…•×±°§¶©£€\u200b"
 
 # A table is scaled down to its page, never up.
 SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-ENVIRONMENTS = {"column": "table", "page": "table*", "turned": "sidewaystable*"}
+ENVIRONMENTS = {"column": "table", "page": "table*"}
 
 
 def tables(table: pd.DataFrame, study: str, name: str) -> str:
@@ -295,9 +295,26 @@ def _written(wide: pd.DataFrame, layout: Mapping[str, Any]) -> str:
     if not blank:
         table.columns = table.columns.get_level_values(0)
 
-    return table.to_latex(
-        index=False, escape=False, multicolumn_format="c", column_format=_kinds(layout, table)
-    )
+    kinds = _kinds(layout, table)
+    text = table.to_latex(index=False, escape=False, multicolumn_format="c", column_format=kinds)
+    if "section" not in layout:
+        return text
+    return _with_sections(text, wide.index.get_level_values(layout["section"]), len(table.columns))
+
+
+def _with_sections(text: str, sections: pd.Index, width: int) -> str:
+    """A tabular with the name of each section in a line above its first row."""
+    lines = text.splitlines()
+    first = lines.index(r"\midrule") + 1
+
+    for place in reversed(range(len(sections))):
+        if place and sections[place] == sections[place - 1]:
+            continue
+        lines.insert(first + place, rf"\multicolumn{{{width}}}{{l}}{{{sections[place]}}} \\")
+        if place:
+            lines.insert(first + place, r"\midrule")
+
+    return "\n".join(lines)
 
 
 def _kinds(layout: Mapping[str, Any], table: pd.DataFrame) -> str:
