@@ -6,6 +6,7 @@ the cells of a table, to how many decimals, with which marks, and how wide the t
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from string import Formatter
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 
 from ingroup import figures, models, paths
 
+Labels = Mapping[str, Mapping[Any, str]]  # of the values of each column
 MISSING = r"\mbox{--}"  # in text and in mathematics
 LONGEST_WORD = 25  # letters; a longer word may be broken, so that it leaves no column
 
@@ -45,8 +47,53 @@ LETTERS = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãä�
 SIGNS = "–—‘’“”…•×±°§¶©£€\u200b"
 
 # A table is scaled down to its page, never up.
-SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+SCALED = r"""\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%%
+%(tabular)s}"""
+
+FLOAT = r"""\begin{%(environment)s}[tp]
+\centering\setlength{\tabcolsep}{4pt}
+%(tabulars)s
+\caption{%(caption)s}
+\label{%(label)s}
+\end{%(environment)s}
+"""
+BETWEEN_TIERS = "\n\\par\\medskip\n"
 ENVIRONMENTS = {"column": "table", "page": "table*"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one numbered table looks; ``latex.yaml`` says what each of these means."""
+
+    study: str
+    name: str
+    caption: str
+    width: str
+    columns: list[str]
+    cells: dict[str, str]
+    labels: Labels
+    number: int | None = None
+    where: str = ""
+    parts: int = 0
+    parts_of: str = "model"
+    stacked: int = 1
+    rows: dict[str, str] = field(default_factory=dict)
+    hidden: list[str] = field(default_factory=list)
+    section: str = ""
+    sort: list[str] = field(default_factory=list)
+    repeat: bool = False
+    heading: str = ""
+    join: str = ""
+    decimals: dict[str, int | str] = field(default_factory=dict)
+    bare: list[str] = field(default_factory=list)
+    marks: list[dict[str, str]] = field(default_factory=list)
+    missing: str = MISSING
+    align: str = "c"
+
+    @property
+    def row_keys(self) -> list[str]:
+        """Templates that tell the rows apart."""
+        return [*self.rows.values(), *self.hidden]
 
 
 def tables(table: pd.DataFrame, study: str, name: str) -> str:
@@ -65,21 +112,33 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
         One float for each numbered table and each of its parts, e.g. models; "" if the table has no
         layout or no rows. Needs the packages booktabs, graphicx and xcolor with its option `table`.
     """
-    layouts = _layouts().get(study, {})
     floats = []
 
-    for layout in layouts.get("tables", {}).get(name, []):
-        layout = {"study": study, "labels": {}, **layout}
-        layout["labels"] = layouts["labels"] | layout["labels"]
-        rows = table.query(layout["where"]) if "where" in layout else table
-        floats += [_float(part, layout, name) for part in _parts(rows, layout)]
+    for layout in layouts(study, name):
+        rows = table.query(layout.where) if layout.where else table
+        for part in _parts(rows, layout):
+            floats.append(_float(part, layout))
 
     return "\n".join(floats)
 
 
+def layouts(study: str, name: str) -> list[Layout]:
+    """Read the layouts of a table of a run, none if it is not a numbered one."""
+    of_study = _file().get(study, {"labels": {}, "tables": {}})
+    found = []
+
+    for told in of_study["tables"].get(name, []):
+        own = {"study": study, "name": name, **told}
+        own["labels"] = of_study["labels"] | told.get("labels", {})
+        found.append(Layout(**own))
+
+    return found
+
+
 @cache
-def _layouts() -> dict[str, Any]:
-    return yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8"))
+def _file() -> dict[str, Any]:
+    text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
+    return yaml.safe_load(text)
 
 
 def escape(text: object) -> str:
@@ -89,217 +148,275 @@ def escape(text: object) -> str:
     """
     line = " ".join(str(text).split())
     known = "".join(map(_known, line))
-    breakable = re.sub(rf"(\S{{{LONGEST_WORD}}})(?=\S)", "\\1\u200b", known)
+    long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
+    breakable = re.sub(long_word, "\\1\u200b", known)
     return breakable.translate(ESCAPES)
 
 
 def _known(letter: str) -> str:
-    if letter in LETTERS + SIGNS or (letter.isascii() and letter.isprintable()):
+    if letter in LETTERS + SIGNS:
+        return letter
+    if letter.isascii() and letter.isprintable():
         return letter
     return f"[U+{ord(letter):04X}]"
 
 
-def _parts(rows: pd.DataFrame, layout: Mapping[str, Any]) -> list[pd.DataFrame]:
+def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
     """Rows of each float: of so many models as the paper shows in one table, or all."""
     if rows.empty:
         return []
 
-    if "parts" not in layout:
+    if layout.parts == 0:
         return [rows]
 
-    size = layout["parts"] * layout.get("stacked", 1)
-    return _chunks(rows, layout.get("parts_of", "model"), size)
+    return _chunks(rows, layout.parts_of, layout.parts * layout.stacked)
 
 
 def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
+    """Rows with the first `size` values of a column, with the next ones, and so on."""
     values = rows[column].unique()
-    starts = range(0, len(values), size)
-    return [rows[rows[column].isin(values[start : start + size])] for start in starts]
+    chunks = []
+
+    for start in range(0, len(values), size):
+        own = values[start : start + size]
+        chunks.append(rows[rows[column].isin(own)])
+
+    return chunks
 
 
-def _float(rows: pd.DataFrame, layout: Mapping[str, Any], name: str) -> str:
+def _float(rows: pd.DataFrame, layout: Layout) -> str:
     """One table with its caption."""
-    names = list(rows["model"].dropna().unique()) if "model" in rows else []
+    names = []
+    if "model" in rows:
+        names = list(rows["model"].dropna().unique())
+
+    tiers = [rows]
+    if layout.stacked > 1:
+        tiers = _chunks(rows, layout.parts_of, layout.parts)
+    tabulars = [SCALED % {"tabular": _tabular(tier, layout)} for tier in tiers]
+
     shown = escape(", ".join(map(models.label, names)))
-    caption = layout["caption"].format(models=shown)
+    caption = layout.caption.format(models=shown)
     note = escape(figures.whose(names))
+    if note:
+        caption += " " + note
 
-    blocks = [rows]
-    if "stacked" in layout:
-        blocks = _chunks(rows, layout.get("parts_of", "model"), layout["parts"])
+    label = f"tab:{layout.study}:{layout.number or layout.name}"
+    if layout.parts == 1:
+        label += ":" + re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
 
-    environment = ENVIRONMENTS[layout["width"]]
-    lines = [rf"\begin{{{environment}}}[tp]", r"\centering\setlength{\tabcolsep}{4pt}"]
-    for block in blocks:
-        lines += [SCALED, _tabular(block, layout).strip() + "}", r"\par\medskip"]
-    lines[-1] = rf"\caption{{{caption} {note}".strip() + "}"
-
-    label = f"tab:{layout['study']}:{layout.get('number', name)}"
-    if layout.get("parts") == 1:
-        label += ":" + re.sub(r"[^\w.-]", "-", str(rows["model"].iloc[0]))
-    lines += [rf"\label{{{label}}}", rf"\end{{{environment}}}", ""]
-    return "\n".join(lines)
+    return FLOAT % {
+        "environment": ENVIRONMENTS[layout.width],
+        "tabulars": BETWEEN_TIERS.join(tabulars),
+        "caption": caption,
+        "label": label,
+    }
 
 
-def _tabular(rows: pd.DataFrame, layout: Mapping[str, Any]) -> str:
+def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     """The rows, columns and cells of one table."""
-    row_keys = [*layout.get("rows", {}).values(), *layout.get("hidden", [])]
-    column_keys = layout["columns"]
-    texts = _texts(rows, layout)
-    places = _places(rows, layout["labels"])
-
-    # One line a cell: what it says, and the row and the column in which it stands.
-    cells, of_cells = [], []
-    for place, (head, template) in enumerate(layout["cells"].items()):
-        over, _, cell = head.rpartition(" | ")
-        one = texts.assign(over=over, cell=cell)
-        has_none = one[_fields([template])].eq(MISSING).all(axis=1)
-        filled = _filled(template, one).mask(has_none, MISSING)
-        one["text"] = _marked(filled, rows, layout.get("marks", []))
-        cells.append(one)
-        of_cells.append(places.assign(over=place, cell=place))
-    texts = pd.concat(cells, ignore_index=True)
-    places = pd.concat(of_cells, ignore_index=True)
-
+    texts, places = _cells(rows, layout)
     keyed = texts[["text"]].copy()
-    for key in [*row_keys, *column_keys]:
+    for key in [*layout.row_keys, *layout.columns]:
         keyed[key] = _filled(key, texts)
 
-    # Rows and columns in the order of the labels, each for itself.
-    row_order = _ordered(keyed, row_keys, places, layout.get("sort", _fields(row_keys)))
-    column_order = _ordered(keyed, column_keys, places, _fields(column_keys))
-    if "join" in layout:
-        joined = keyed.groupby([*row_keys, *column_keys], sort=False)["text"]
-        long = joined.agg(layout["join"].join)
-    else:
-        long = keyed.set_index([*row_keys, *column_keys])["text"]
-    wide = long.unstack(column_keys).reindex(index=row_order, columns=column_order)
+    # Rows and columns come in the order of the labels, each for itself.
+    sort = layout.sort or _fields(layout.row_keys)
+    row_order = _ordered(keyed, layout.row_keys, places, sort)
+    column_order = _ordered(keyed, layout.columns, places, _fields(layout.columns))
 
-    return _written(wide.fillna(layout.get("missing", MISSING)), layout)
+    keys = [*layout.row_keys, *layout.columns]
+    if layout.join:
+        by_cell = keyed.groupby(keys, sort=False)["text"]
+        long = by_cell.agg(layout.join.join)
+    else:
+        long = keyed.set_index(keys)["text"]
+
+    wide = long.unstack(layout.columns)
+    wide = wide.reindex(index=row_order, columns=column_order)
+    return _written(wide.fillna(layout.missing), layout)
+
+
+def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The text of each cell, one a row, and where each of its keys stands in its column."""
+    texts = _texts(rows, layout)
+    places = _places(rows, layout.labels)
+    cells = []
+    of_cells = []
+
+    for place, (head, template) in enumerate(layout.cells.items()):
+        over, _, name = head.rpartition(" | ")
+        one = texts.assign(over=over, cell=name)
+        filled = _filled(template, one)
+        has_none = one[_fields([template])].eq(MISSING).all(axis=1)
+        filled = filled.mask(has_none, MISSING)
+
+        one["text"] = _marked(filled, rows, layout.marks)
+        cells.append(one)
+        of_cells.append(places.assign(over=place, cell=place))
+
+    return pd.concat(cells, ignore_index=True), pd.concat(of_cells, ignore_index=True)
 
 
 def _fields(templates: Iterable[str]) -> list[str]:
     """Names of the columns that templates name, in their order."""
-    parsed = [part for template in templates for part in Formatter().parse(template)]
-    return [field for _, field, _, _ in parsed if field]
+    fields = []
+
+    for template in templates:
+        for _, name, _, _ in Formatter().parse(template):
+            if name:
+                fields.append(name)
+
+    return fields
 
 
 def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
     """A template filled with each row's texts."""
-    filled = [template.format_map(row) for row in texts.to_dict("records")]
+    filled = []
+    for row in texts.to_dict("records"):
+        filled.append(template.format_map(row))
     return pd.Series(filled, texts.index, dtype=object)
 
 
 def _marked(cells: pd.Series, rows: pd.DataFrame, marks: Iterable[Mapping[str, str]]) -> pd.Series:
     """Cells with the mark of each condition that their row meets."""
     for mark in marks:
-        meets = rows.eval(mark["where"]).fillna(False).astype(bool)
-        cells = cells.mask(meets, cells.map(mark["as"].format))
+        meets = rows.eval(mark["where"]).fillna(False)
+        marked = cells.map(mark["as"].format)
+        cells = cells.mask(meets.astype(bool), marked)
     return cells
 
 
-def _texts(rows: pd.DataFrame, layout: Mapping[str, Any]) -> pd.DataFrame:
+def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """The rows as texts: numbers rounded, names as the paper has them, all else escaped."""
-    templates = [
-        *layout.get("rows", {}).values(),
-        *layout.get("hidden", []),
-        *layout["columns"],
-        *layout["cells"].values(),
-    ]
+    templates = [*layout.row_keys, *layout.columns, *layout.cells.values()]
     decimals = _decimals(layout)
-    texts = {}
+    texts = pd.DataFrame(index=rows.index)
 
-    for field in dict.fromkeys(_fields(templates)):
-        if field in ("cell", "over"):
+    for column in _fields(templates):
+        if column in ("cell", "over"):
             continue
-        if field in decimals:
-            texts[field] = _numbers(rows[field], decimals[field], field in layout.get("bare", []))
-        elif field in ("model", layout.get("parts_of")):
-            texts[field] = rows[field].map(_model_names(rows[field].unique()))
+
+        values = rows[column]
+        if column in decimals:
+            texts[column] = _numbers(values, decimals[column], column in layout.bare)
+        elif column in ("model", layout.parts_of):
+            texts[column] = values.map(_model_names(values.unique()))
         else:
-            known = layout["labels"].get(field, {})
-            named = [known.get(value, escape(value)) for value in rows[field]]
-            texts[field] = pd.Series(named, rows.index).mask(rows[field].isna(), "")
+            texts[column] = _names(values, layout.labels.get(column, {}))
 
-    return pd.DataFrame(texts, index=rows.index)
+    return texts
 
 
-def _decimals(layout: Mapping[str, Any]) -> dict[str, int]:
+def _decimals(layout: Layout) -> dict[str, int]:
     """Decimals of each number: its own, or those of the printed column that it names."""
     schema = pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
-    schema = schema[schema["study"] == layout["study"]]
+    schema = schema[schema["study"] == layout.study]
     decimals = {}
 
-    for field, told in layout.get("decimals", {}).items():
+    for column, told in layout.decimals.items():
         if isinstance(told, int):
-            decimals[field] = told
+            decimals[column] = told
             continue
-        file, column = told.split(".")
-        of_column = schema[schema["file"].str.startswith(file) & (schema["column"] == column)]
-        decimals[field] = int(of_column["decimals"].iloc[0])
+
+        file, printed = told.split(".")
+        of_file = schema[schema["file"].str.startswith(file)]
+        of_column = of_file[of_file["column"] == printed]
+        decimals[column] = int(of_column["decimals"].iloc[0])
 
     return decimals
 
 
-def _numbers(values: pd.Series, decimals: int, bare: bool) -> pd.Series:
-    """Rounded numbers; a `bare` one has no zero before its point, as .05."""
-    texts = values.astype(float).map(f"{{:z.{decimals}f}}".format)
-    if bare:
+def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
+    """Rounded numbers; a bare one has no zero before its point, as .05."""
+    rounded = f"{{:z.{decimals}f}}".format  # z: no minus before a zero
+    texts = values.astype(float).map(rounded)
+    if is_bare:
         texts = texts.str.replace(r"^(-?)0\.", r"\1.", regex=True)
     return texts.mask(values.isna(), MISSING)
 
 
-def _model_names(names: Iterable[str]) -> dict[str, str]:
+def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
+    """The label of each value, the value itself without one, and "" where there is none."""
+    names = []
+    for value in values:
+        names.append(labels.get(value, escape(value)))
+    return pd.Series(names, values.index).mask(values.isna(), "")
+
+
+def _model_names(ids: Iterable[str]) -> dict[str, str]:
     """How each model is named; two models of one name keep their ids."""
-    labels = pd.Series({name: models.label(name) for name in names})
-    shared = labels.duplicated(keep=False)
-    labels[shared] = labels.index[shared]
-    return labels.map(escape).to_dict()
+    names = pd.Series({model: models.label(model) for model in ids})
+    is_shared = names.duplicated(keep=False)
+    names[is_shared] = names.index[is_shared]
+    return names.map(escape).to_dict()
 
 
-def _places(rows: pd.DataFrame, labels: Mapping[str, Mapping[Any, str]]) -> pd.DataFrame:
+def _places(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     """Where each value stands in its column: first those with a label, then as they appear."""
-    places = {}
+    places = pd.DataFrame(index=rows.index)
+
     for column in rows:
-        order = dict.fromkeys([*labels.get(column, {}), *rows[column].dropna()])
+        known = labels.get(column, {})
+        order = dict.fromkeys([*known, *rows[column].dropna()])
         place = {value: number for number, value in enumerate(order)}
         places[column] = rows[column].map(place)
-    return pd.DataFrame(places, index=rows.index)
+
+    return places
 
 
 def _ordered(keyed: pd.DataFrame, keys: list[str], places: pd.DataFrame, by: list[str]) -> pd.Index:
     """The different values of some keys, in the order of the columns `by`."""
     order = places.sort_values(by, kind="stable").index
     different = keyed.loc[order, keys].drop_duplicates()
-    return pd.MultiIndex.from_frame(different) if keys[1:] else pd.Index(different[keys[0]])
+    if len(keys) == 1:
+        return pd.Index(different[keys[0]])
+    return pd.MultiIndex.from_frame(different)
 
 
-def _written(wide: pd.DataFrame, layout: Mapping[str, Any]) -> str:
-    """A table of texts as a tabular.
+def _written(wide: pd.DataFrame, layout: Layout) -> str:
+    """A table of texts as a tabular."""
+    heads = list(layout.rows)
+    said = _row_heads(wide, layout)
 
-    A row leaves out what it shares with the row before, unless the layout repeats it.
-    """
-    heads = list(layout.get("rows", {}))
-    names = wide.index.to_frame(index=False).iloc[:, : len(heads)]
-    said = names.copy()
-    for place in range(0 if layout.get("repeat") else len(heads)):
-        shared = names.iloc[:, : place + 1]
-        said.iloc[:, place] = said.iloc[:, place].mask((shared == shared.shift()).all(axis=1), "")
+    columns = wide.columns.to_frame(index=False)
+    if layout.heading:
+        columns.insert(0, "heading", layout.heading)
+    levels = len(columns.columns)
+    over_rows = [(head, *[""] * (levels - 1)) for head in heads]
+    over_cells = list(columns.itertuples(index=False, name=None))
 
-    columns = [key if isinstance(key, tuple) else (key,) for key in wide.columns]
-    if "heading" in layout:
-        columns = [(layout["heading"], *key) for key in columns]
-    blank = ("",) * (len(columns[0]) - 1)
     table = pd.concat([said, wide.reset_index(drop=True)], axis=1)
-    table.columns = pd.MultiIndex.from_tuples([*((head, *blank) for head in heads), *columns])
-    if not blank:
+    table.columns = pd.MultiIndex.from_tuples(over_rows + over_cells)
+    if levels == 1:
         table.columns = table.columns.get_level_values(0)
 
-    kinds = _kinds(layout, table)
-    text = table.to_latex(index=False, escape=False, multicolumn_format="c", column_format=kinds)
-    if "section" not in layout:
-        return text
-    return _with_sections(text, wide.index.get_level_values(layout["section"]), len(table.columns))
+    text = table.to_latex(
+        index=False,
+        escape=False,
+        multicolumn_format="c",
+        column_format="l" * len(heads) + layout.align * len(over_cells),
+    )
+    if layout.section:
+        sections = wide.index.get_level_values(layout.section)
+        return _with_sections(text, sections, len(table.columns))
+    return text.strip()
+
+
+def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    """What begins each row; it leaves out what it shares with the row before, unless repeated."""
+    names = wide.index.to_frame(index=False)
+    names = names.iloc[:, : len(layout.rows)]
+    if layout.repeat:
+        return names
+
+    said = names.copy()
+    for place in range(len(layout.rows)):
+        so_far = names.iloc[:, : place + 1]
+        is_shared = (so_far == so_far.shift()).all(axis=1)
+        said.iloc[:, place] = said.iloc[:, place].mask(is_shared, "")
+
+    return said
 
 
 def _with_sections(text: str, sections: pd.Index, width: int) -> str:
@@ -308,19 +425,12 @@ def _with_sections(text: str, sections: pd.Index, width: int) -> str:
     first = lines.index(r"\midrule") + 1
 
     for place in reversed(range(len(sections))):
-        if place and sections[place] == sections[place - 1]:
+        section = sections[place]
+        if place > 0 and section == sections[place - 1]:
             continue
-        lines.insert(first + place, rf"\multicolumn{{{width}}}{{l}}{{{sections[place]}}} \\")
-        if place:
+
+        lines.insert(first + place, rf"\multicolumn{{{width}}}{{l}}{{{section}}} \\")
+        if place > 0:
             lines.insert(first + place, r"\midrule")
 
     return "\n".join(lines)
-
-
-def _kinds(layout: Mapping[str, Any], table: pd.DataFrame) -> str:
-    """The kind of each column: one for each head of a row, then those of the cells, repeated."""
-    heads = layout.get("rows", {})
-    of_cells = layout.get("align", ["c"])
-    cells = len(table.columns) - len(heads)
-    repeated = [of_cells[place % len(of_cells)] for place in range(cells)]
-    return "".join(["l"] * len(heads) + repeated)
