@@ -112,8 +112,10 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
         One float for each numbered table and each of its parts, e.g. models; "" if the table has no
         layout or no rows. Needs the packages booktabs, graphicx and xcolor with its option `table`.
     """
-    floats = []
+    if table.empty:  # and perhaps without the columns that a layout names
+        return ""
 
+    floats = []
     for layout in layouts(study, name):
         rows = table.query(layout.where) if layout.where else table
         for part in _parts(rows, layout):
@@ -193,17 +195,22 @@ def _float(rows: pd.DataFrame, layout: Layout) -> str:
     tiers = [rows]
     if layout.stacked > 1:
         tiers = _chunks(rows, layout.parts_of, layout.parts)
-    tabulars = [SCALED % {"tabular": _tabular(tier, layout)} for tier in tiers]
 
-    shown = escape(", ".join(map(models.label, names)))
-    caption = layout.caption.format(models=shown)
+    tabulars = []
+    for tier in tiers:
+        tabular = _tabular(tier, layout)
+        tabulars.append(SCALED % {"tabular": tabular})
+
+    labels = ", ".join(map(models.label, names))
+    caption = layout.caption.format(models=escape(labels))
     note = escape(figures.whose(names))
     if note:
         caption += " " + note
 
     label = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
-        label += ":" + re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
+        own = re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
+        label = f"{label}:{own}"
 
     return FLOAT % {
         "environment": ENVIRONMENTS[layout.width],
@@ -216,21 +223,22 @@ def _float(rows: pd.DataFrame, layout: Layout) -> str:
 def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     """The rows, columns and cells of one table."""
     texts, places = _cells(rows, layout)
-    keyed = texts[["text"]].copy()
+    keyed = texts[["filled"]].copy()
     for key in [*layout.row_keys, *layout.columns]:
         keyed[key] = _filled(key, texts)
 
     # Rows and columns come in the order of the labels, each for itself.
-    sort = layout.sort or _fields(layout.row_keys)
-    row_order = _ordered(keyed, layout.row_keys, places, sort)
-    column_order = _ordered(keyed, layout.columns, places, _fields(layout.columns))
+    row_fields = layout.sort or _fields(layout.row_keys)
+    row_order = _ordered(keyed, layout.row_keys, places, row_fields)
+    column_fields = _fields(layout.columns)
+    column_order = _ordered(keyed, layout.columns, places, column_fields)
 
     keys = [*layout.row_keys, *layout.columns]
     if layout.join:
-        by_cell = keyed.groupby(keys, sort=False)["text"]
+        by_cell = keyed.groupby(keys, sort=False)["filled"]
         long = by_cell.agg(layout.join.join)
     else:
-        long = keyed.set_index(keys)["text"]
+        long = keyed.set_index(keys)["filled"]
 
     wide = long.unstack(layout.columns)
     wide = wide.reindex(index=row_order, columns=column_order)
@@ -248,10 +256,11 @@ def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFra
         over, _, name = head.rpartition(" | ")
         one = texts.assign(over=over, cell=name)
         filled = _filled(template, one)
-        has_none = one[_fields([template])].eq(MISSING).all(axis=1)
+        numbers = one[_fields([template])]
+        has_none = numbers.eq(MISSING).all(axis=1)
         filled = filled.mask(has_none, MISSING)
 
-        one["text"] = _marked(filled, rows, layout.marks)
+        one["filled"] = _marked(filled, rows, layout)
         cells.append(one)
         of_cells.append(places.assign(over=place, cell=place))
 
@@ -278,9 +287,9 @@ def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
     return pd.Series(filled, texts.index, dtype=object)
 
 
-def _marked(cells: pd.Series, rows: pd.DataFrame, marks: Iterable[Mapping[str, str]]) -> pd.Series:
+def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     """Cells with the mark of each condition that their row meets."""
-    for mark in marks:
+    for mark in layout.marks:
         meets = rows.eval(mark["where"]).fillna(False)
         marked = cells.map(mark["as"].format)
         cells = cells.mask(meets.astype(bool), marked)
@@ -320,17 +329,18 @@ def _decimals(layout: Layout) -> dict[str, int]:
             continue
 
         file, printed = told.split(".")
-        of_file = schema[schema["file"].str.startswith(file)]
-        of_column = of_file[of_file["column"] == printed]
-        decimals[column] = int(of_column["decimals"].iloc[0])
+        is_file = schema["file"].str.startswith(file)
+        is_column = schema["column"] == printed
+        of_column = schema.loc[is_file & is_column, "decimals"]
+        decimals[column] = int(of_column.iloc[0])
 
     return decimals
 
 
 def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
     """Rounded numbers; a bare one has no zero before its point, as .05."""
-    rounded = f"{{:z.{decimals}f}}".format  # z: no minus before a zero
-    texts = values.astype(float).map(rounded)
+    rounded = f"{{:z.{decimals}f}}"  # z: no minus before a zero
+    texts = values.astype(float).map(rounded.format)
     if is_bare:
         texts = texts.str.replace(r"^(-?)0\.", r"\1.", regex=True)
     return texts.mask(values.isna(), MISSING)
@@ -346,7 +356,8 @@ def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
 
 def _model_names(ids: Iterable[str]) -> dict[str, str]:
     """How each model is named; two models of one name keep their ids."""
-    names = pd.Series({model: models.label(model) for model in ids})
+    ids = list(ids)
+    names = pd.Series(map(models.label, ids), ids)
     is_shared = names.duplicated(keep=False)
     names[is_shared] = names.index[is_shared]
     return names.map(escape).to_dict()
@@ -368,10 +379,8 @@ def _places(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
 def _ordered(keyed: pd.DataFrame, keys: list[str], places: pd.DataFrame, by: list[str]) -> pd.Index:
     """The different values of some keys, in the order of the columns `by`."""
     order = places.sort_values(by, kind="stable").index
-    different = keyed.loc[order, keys].drop_duplicates()
-    if len(keys) == 1:
-        return pd.Index(different[keys[0]])
-    return pd.MultiIndex.from_frame(different)
+    different = keyed.loc[order].drop_duplicates(keys)
+    return different.set_index(keys).index
 
 
 def _written(wide: pd.DataFrame, layout: Layout) -> str:
