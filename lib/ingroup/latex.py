@@ -368,10 +368,10 @@ def _places(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     places = pd.DataFrame(index=rows.index)
 
     for column in rows:
-        known = labels.get(column, {})
-        order = dict.fromkeys([*known, *rows[column].dropna()])
-        place = {value: number for number, value in enumerate(order)}
-        places[column] = rows[column].map(place)
+        values = rows[column]
+        order = [*labels.get(column, {}), *values.dropna()]
+        different = pd.Index(order, dtype=object).unique()
+        places[column] = different.get_indexer(values)
 
     return places
 
@@ -420,10 +420,10 @@ def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
         return names
 
     said = names.copy()
-    for place in range(len(layout.rows)):
+    for place, name in enumerate(names):
         so_far = names.iloc[:, : place + 1]
         is_shared = (so_far == so_far.shift()).all(axis=1)
-        said.iloc[:, place] = said.iloc[:, place].mask(is_shared, "")
+        said[name] = names[name].mask(is_shared, "")
 
     return said
 
@@ -438,8 +438,9 @@ def _with_sections(text: str, sections: pd.Index, width: int) -> str:
         if place > 0 and section == sections[place - 1]:
             continue
 
-        lines.insert(first + place, rf"\multicolumn{{{width}}}{{l}}{{{section}}} \\")
+        line = first + place
+        lines.insert(line, rf"\multicolumn{{{width}}}{{l}}{{{section}}} \\")
         if place > 0:
-            lines.insert(first + place, r"\midrule")
+            lines.insert(line, r"\midrule")
 
     return "\n".join(lines)
