@@ -67,8 +67,8 @@ ROWS = [
     ),
     (
         "stereomap/table02_05_groups",
-        r"Asians & (4.29\textgreater{}3.23) & Asians & (4.0=3.92) & Asians & "
-        r"(3.86\textgreater{}3.08) & Asians & (3.97\textgreater{}2.36) \\",
+        r"Disabled people & (2.28\textless{}3.73) & Women &  & Disabled people & "
+        r"(2.22\textless{}2.68) & Disabled people & (3.49\textless{}4.18) \\",
     ),
     (
         "stereomap/table03_10_reason_keywords",
