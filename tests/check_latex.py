@@ -92,7 +92,7 @@ def test_a_run_has_tables():
     assert {file.parent.name for file in files()} >= {"empathy_gap", "stereomap"}
 
 
-@pytest.mark.parametrize("table", of_the_papers(), ids=lambda table: f"{table[0]}-{table[1]}")
+@pytest.mark.parametrize("table", list(of_the_papers()), ids=lambda table: f"{table[0]}-{table[1]}")
 def test_the_papers_own_numbers_fit_on_the_page(page, table):
     study, name, printed = table
     log = page(latex.tables(printed, study, name), f"printed-{study}-{name}")
