@@ -169,11 +169,12 @@ test: $(READY)  ## the tests, three to five minutes on two cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed
+test-latex: $(READY)  ## numbered tables of the last run, and of the papers' numbers, compiled by LaTeX
 test-vllm: $(VLLM)/.ready  ## the vllm engine on the real vLLM (CPU build, an environment of its own)
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks, faulty servers; about four minutes
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
-test-report test-view test-vllm test-ray test-fire test-training:
+test-report test-view test-latex test-vllm test-ray test-fire test-training:
 	@RUN='$(RUN)' $(<D)/bin/python -m pytest -rs $(if $(filter %-fire,$@),-n 2) $(wildcard $(addsuffix /check_$(@:test-%=%)*.py,tests tests/*))
 check-recordings: $(READY) $(VLLM)/.ready  ## recorded answers asked again, live, of the weights: two engines
 	@$(PY) -m pytest -rP tests/check_recordings.py && $(VLLM)/bin/python -m pytest -rP tests/check_recordings.py

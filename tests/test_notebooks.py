@@ -358,9 +358,7 @@ def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     assert replies.groupby(["study", "model", "kind"]).excerpt.max().between(1, 3).all()
     shown = replies["filter"].str.fullmatch(r'(( and )?(status|metadata\.\w+) == "[^"]+")+')
     assert shown.all()  # as check_view.py types one into the viewer
-    numbered = {
-        f.with_suffix("") for f in FOLDER.glob("tables/*/table*.csv") if "layout" not in f.name
-    }
+    numbered = {file.with_suffix("") for file in FOLDER.glob("tables/*/table*.csv")}
     assert numbered == {file.with_suffix("") for file in FOLDER.glob("tables/*/*.tex")}
     told = pd.read_csv(FOLDER / "tables" / "map" / "claims.csv")
     assert told.sentence.notna().all()  # each has one in headlines.csv

@@ -239,33 +239,3 @@ def test_headlines_go_the_way_of_most_printed_numbers():
         assert row.sentence.strip(), row.claim
         if row.way != "no difference":
             assert (numbers.median() > 0) == (row.way == "above"), row.claim
-
-
-def test_a_numbered_table_as_latex_by_hand():
-    """Rounded, a column a model by its printed name, what a model wrote as text and no command."""
-    rows = [
-        ("gpt-4o", "Age", "Raw", 50.04),
-        ("gpt-4o", "Age", "ID", 66.666),
-        ("own_1", "Age", "Raw", 5),
-    ]
-    table = pd.DataFrame(rows, columns=["model", "category", "prompt", "accuracy"])
-    lines = published.latex(table, "giebench", "table01_02_06_accuracy", "A note.").splitlines()
-    assert lines[1].endswith("Tables 1, 2 and 6). A note.}")
-    assert lines[2:] == [
-        r"\label{tab:table01_02_06_accuracy}",
-        r"\begin{tabular}{lrrr}",
-        r"\toprule",
-        r"Model & \multicolumn{2}{r}{GPT-4o} & own 1 \\",
-        r"Prompt & Raw & ID & Raw \\",
-        r"Category &  &  &  \\",
-        r"\midrule",
-        r"Age & 50.0 & 66.7 & 5.0 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    said = pd.DataFrame({"model": ["m"], "group": "Men", "text": "a & b\n\n\\input{x} 5%"})
-    text = published.latex(said, "stereomap", "table11_reasons")
-    assert r"m & Men & a \& b \textbackslash input\{x\} 5\% \\" in text
-    assert published.latex(said, "stereomap", "replies") == ""
-    assert published.latex(said.head(0), "stereomap", "table11_reasons") == ""

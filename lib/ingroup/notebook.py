@@ -12,7 +12,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
-from ingroup import figures, models, paths, published
+from ingroup import figures, latex, models, paths, published
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
@@ -61,9 +61,8 @@ class Output:
             table = published.with_checkpoints(table)
         figures.write_table(table, self.tables, name, index)
         flat = table.reset_index() if index else table
-        note = figures.whose([*dict.fromkeys(flat.get("model", ()))])
         (self.tables / f"{name}.tex").unlink(missing_ok=True)  # of rows that are gone
-        if text := published.latex(flat, self.tables.name, name, note):
+        if text := latex.tables(flat, self.tables.name, name):
             (self.tables / f"{name}.tex").write_text(text, "utf8")
         return table
 

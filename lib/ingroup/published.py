@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import yaml
 from numpy.typing import ArrayLike
 
 from ingroup import models, paths
@@ -66,26 +65,6 @@ def with_zeros(text: str, decimals: int) -> str:
     if not text or len(digits) >= decimals:
         return text
     return f"{whole}.{digits.ljust(decimals, '0')}"
-
-
-def latex(table: pd.DataFrame, study: str, name: str, note: str = "") -> str:
-    """A numbered table as the paper lays it out, rounded, for booktabs; "" for others.
-
-    ``latex.yaml`` says which rows, columns and values, under which names; `note` ends its caption.
-    What LaTeX would read as its own is escaped.
-    """
-    told = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8"))
-    if not len(table) or not (spec := told.get(f"{study}/{name}")):
-        return ""
-    shown = table.assign(model=table.model.map(models.label)).replace(r"[_\s]+", " ", regex=True)
-    beside, values, heads = spec.get("columns", []), spec["values"], told["names"]
-    wide = shown.set_index([*spec["rows"], *beside])
-    wide = wide[values[0] if beside and not values[1:] else values].unstack(beside, sort=False)
-    wide = wide.rename(columns=heads).rename_axis(index=heads, columns=heads)
-    return wide.to_latex(
-        float_format=f"%.{spec['decimals']}f", na_rep="--", escape=True, multirow=False,
-        longtable=len(wide) > 40, caption=f"{spec['caption']} {note}".strip(), label=f"tab:{name}",
-    )  # fmt: skip
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:

@@ -1,0 +1,138 @@
+"""Numbered tables, compiled by a real LaTeX on the papers' page: ``make test-latex``.
+
+Plain pytest passes this file by (its name does not begin with test_), for not every machine has
+LaTeX. Where there is none, each test says so and nothing fails. With PAGES=<folder> every document
+is kept there, to be looked at.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ingroup import latex, paths
+from printed_tables import of_the_papers
+
+PDFLATEX = shutil.which("pdflatex")
+LARGEST = 1.0  # points that a box may stand out
+SMALLEST = 0.45  # how far a table may be scaled down: 11 points to 5
+
+# The page of ACL's class, which three of the papers use: A4, two columns of 7.7 cm, 0.6 cm between
+# them. The text of the fourth does not name its class; its tables are set on the same page.
+PREAMBLE = r"""\documentclass[11pt,twocolumn]{article}
+\usepackage[a4paper,textwidth=16cm,textheight=24.7cm,columnsep=0.6cm]{geometry}
+\usepackage{booktabs,graphicx}
+\usepackage[table]{xcolor}
+\let\original\resizebox
+\renewcommand{\resizebox}[3]{\setbox0\hbox{#3}%
+  \typeout{natural \the\wd0, room \the\linewidth}\original{#1}{#2}{#3}}
+\begin{document}
+"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    """A function that compiles tables, each on a page of its own, and returns the log."""
+    if PDFLATEX is None:
+        pytest.skip("no LaTeX here: pdflatex is not on the path")
+
+    def compiled(text, name):
+        clear = re.sub(r"(\\end\{table\*?\})", r"\1\\clearpage", text)
+        folder = Path(os.environ.get("PAGES", tmp_path))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.tex").write_text(PREAMBLE + clear + "\\end{document}\n", "utf8")
+
+        # What a model wrote may read and write no file.
+        barred = os.environ | {"openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
+        command = [PDFLATEX, "-interaction=nonstopmode", "-no-shell-escape", f"{name}.tex"]
+        done = subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
+        log = (folder / f"{name}.log").read_text("latin-1")
+        assert done.returncode == 0, re.findall(r"^!.*(?:\n.*){3}", log, re.M)[:3]
+        return log
+
+    return compiled
+
+
+def problems(log):
+    """Boxes that stand out, floats larger than the page and tables scaled down too far."""
+    found = []
+    for width, line in re.findall(r"^Overfull \\[hv]box \(([\d.]+)pt too .*?\) (.*)$", log, re.M):
+        if float(width) > LARGEST:
+            found.append(f"{width} points too large {line}")
+
+    for height in re.findall(r"Float too large for page by ([\d.]+)pt", log):
+        if float(height) > LARGEST:
+            found.append(f"{height} points higher than the page")
+
+    for natural, room in re.findall(r"^natural ([\d.]+)pt, room ([\d.]+)pt", log, re.M):
+        if float(room) < SMALLEST * float(natural):
+            found.append(f"scaled down from {natural} to {room} points")
+
+    return found
+
+
+def files():
+    run = paths.run_folder(os.environ.get("RUN", paths.DEFAULT_RUN))
+    return sorted(run.glob("tables/*/*.tex"))
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_each_table_of_the_run_fits_on_the_page(page, file):
+    log = page(file.read_text("utf8"), f"{file.parent.name}-{file.stem}")
+    assert not problems(log)
+
+
+def test_a_run_has_tables():
+    if not files():
+        pytest.skip("no run has written tables: make all first, or name one with RUN=<name>")
+    assert {file.parent.name for file in files()} >= {"empathy_gap", "stereomap"}
+
+
+@pytest.mark.parametrize("table", list(of_the_papers()), ids=lambda table: f"{table[0]}-{table[1]}")
+def test_the_papers_own_numbers_fit_on_the_page(page, table):
+    study, name, printed = table
+    log = page(latex.tables(printed, study, name), f"printed-{study}-{name}")
+    assert not problems(log)
+
+
+HOSTILE = [
+    r"x\input{secret}",
+    r"\end{tabular} $ # % & _ ^ ~ < > | \\ x",
+    "[2cm] begins a row",
+    "* begins a row",
+    "a" * 200,
+    "\x1b[m \u202e \u4e2d\u6587 \U0001f600",
+    latex.LETTERS + latex.SIGNS,
+]
+
+
+def test_hostile_names_and_texts_are_printed_and_not_obeyed(page, tmp_path):
+    (tmp_path / "secret.tex").write_text("secret")
+    models = ["my_model_v2", *HOSTILE]
+    names = pd.DataFrame({"model": models, "prompt": "COT", "category": "Age", "accuracy": 50})
+    words = pd.DataFrame({"model": "m", "of": "cluster", "setting": "MMR 0.7", "keyword": HOSTILE})
+    words["name"] = range(len(words))
+    text = latex.tables(names, "giebench", "table01_02_06_accuracy")
+    text += latex.tables(words, "stereomap", "table03_10_reason_keywords")
+    log = page(text, "hostile")
+    assert "secret.tex" not in log
+    assert not re.findall(r"Missing character.*", log)
+
+
+def test_words_without_a_blank_leave_no_column(page):
+    rows = {"model": "m", "group": "Men", "text": ["a" * 400, "W" * 400]}
+    text = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
+    assert not problems(page(text, "words"))
+
+
+def test_a_box_that_stands_out_is_found(page):
+    wide = "\\begin{table}\\hbox to 7cm{\\rule{9cm}{1pt}}\\end{table}\n"
+    assert any("too large" in one for one in problems(page(wide, "wide")))
+    high = "\\begin{table}\\rule{1pt}{26cm}\\end{table}\n"
+    assert any("higher" in one for one in problems(page(high, "high")))
+    tiny = "\\begin{table}\\resizebox{\\linewidth}{!}{\\rule{40cm}{1pt}}\\end{table}\n"
+    assert any("scaled" in one for one in problems(page(tiny, "tiny")))

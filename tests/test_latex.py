@@ -1,0 +1,204 @@
+"""LaTeX tables: the paper's layout, by hand and with the paper's own numbers."""
+
+import re
+
+import pandas as pd
+import pytest
+import yaml
+
+from ingroup import latex, paths
+from printed_tables import of_the_papers
+
+LAYOUTS = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8"))
+PRINTED = {(study, name): table for study, name, table in of_the_papers()}
+TEAL, RED = r"\cellcolor{teal!20}", r"\cellcolor{red!15}"
+
+# Rows as the papers print them, with the decimals of their columns.
+ROWS = [
+    (
+        "empathy_gap/table02_delta",
+        rf"Llama-3.1-8B & Race or Ethnicity & {TEAL}$1.73_{{[-0.226, 0.224]}}$ & {TEAL}$1.88_{{",
+    ),
+    ("empathy_gap/table02_delta", rf" & {RED}$-0.24_{{[-0.154, 0.120]}}$"),
+    (
+        "empathy_gap/table03_table07_spread",
+        r"Religion & $41.92_{\pm 18.73}$ & $47.20_{\pm 16.68}$ & $31.55_{\pm 25.29}$ & "
+        r"$32.15_{\pm 24.56}$ & $5.77_{\pm 1.64}$ & $51.07_{\pm 15.58}$ & $48.35_{\pm 13.11}$ \\",
+    ),
+    (
+        "empathy_gap/table03_table07_spread",
+        "Race or Ethnicity & $(-2.48, 1.44)$ & $(-2.37, 1.46)$ & $(-1.20, 1.62)$ & "
+        r"$(-1.50, 1.60)$ & $(-3.26, 1.25)$ & $(-2.73, 1.29)$ & $(-3.40, 1.50)$ \\",
+    ),
+    (
+        "empathy_gap/table06_refusals",
+        rf"Llama-3.1-8B & Race or Ethnicity & 1.65\% & 0.86\% & {RED}43.49\% & {RED}54.46\% & "
+        r"1.54\% & 0.10\% & 0.10\% \\",
+    ),
+    (
+        "biased_samaritan/table01_02_03_bias",
+        r"Claude 3.5 Haiku & $-5.67$ & $2.69$ & $3.27$ & $5.82$ \\",
+    ),
+    (
+        "biased_samaritan/table06_07_08_helpfulness",
+        r"Claude 3.5 Haiku & $66.28$ & $71.87$ & $76.90$ & $77.29$ & $74.31$ & $78.81$ \\",
+    ),
+    (
+        "biased_samaritan/table09_10_11_brittleness",
+        r"DeepSeek V3\_2 & $5.81$ & $5.67$ & $5.32$ & $3.63$ \\",
+    ),
+    (
+        "biased_samaritan/table12_13_14_repeatability",
+        r"GPT-4o Mini & 2 & $69.36$ & $69.33$ & $70.88$ & $76.69$ \\",
+    ),
+    (
+        "giebench/table01_02_06_accuracy",
+        r"Yi-large & 18.6\% & 76.8\% & 35.5\% & 58.8\% & 50.0\% & 64.4\% & 49.0\% & 33.7\% & "
+        r"35.0\% & 59.0\% & 55.7\% & 48.3\% \\",
+    ),
+    (
+        "giebench/table03_07_mismatch",
+        r"(Young People, Older People) & 39.7\% & 36.8\% & 83.8\% \\",
+    ),
+    (
+        "giebench/table04_05_changes",
+        " & +17/-22 & +12/-14 & +13/-17 & +16/-11 & +31/-18 & +17/-18 & +28/-13 & +16/-18 & "
+        r"+16/-18 & +40/-9 & +9/-15 & +215/-173 \\",
+    ),
+    (
+        "stereomap/table02_05_groups",
+        r"Disabled people & (2.28\textless{}3.73) & Women &  & Disabled people & "
+        r"(2.22\textless{}2.68) & Disabled people & (3.49\textless{}4.18) \\",
+    ),
+    (
+        "stereomap/table03_10_reason_keywords",
+        "GPT-3.5-turbo & seen, people, having, various, opportunities, lack, inequality, ",
+    ),
+    (
+        "stereomap/table08_correlations",
+        "Warmth & $.73$*** & $-.55$*** & $.45$* & $-.24$ & $.65$*** & $-.44$*** & $.55$*** & "
+        r"$-.44$*** \\",
+    ),
+    (
+        "stereomap/table09_extremes",
+        r"\multicolumn{12}{l}{Traditional} \\"
+        "\nCatholics & 4.80(0.18) & Atheists & 1.00(0.00) & Conservatives & ",
+    ),
+    (
+        "stereomap/table12_human_evaluation",
+        r"Soundness Mean (std) & 0.931 (0.25) & 0.945 (0.22) & 0.897 (0.30) \\",
+    ),
+    ("stereomap/table13_14_sensitivity", "Warmth CV Avg (Max) & .082 (.266) & .061 (.167) & "),
+    (
+        "stereomap/table13_14_sensitivity",
+        r"- w/o Instructions & .042 (.165) & .031 (.093) & 0.062 & 10.83 & 14.49 & 0.057 \\",
+    ),
+    (
+        "stereomap/table15_coverage",
+        r"+Lemmatization Coverage (\%) & 70.50\% & 74.40\% & 67.00\% \\",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_a_row_of_the_papers_numbers_reads_as_printed(name, row):
+    study, table = name.split("/")
+    assert row in latex.tables(PRINTED[study, table], study, table)
+
+
+def test_every_numbered_layout_is_tried_with_the_papers_numbers():
+    """Table 11 of the fourth study prints texts, which no file here holds."""
+    numbered = set()
+    for study, told in LAYOUTS.items():
+        for name, layouts in told["tables"].items():
+            if any("number" in layout for layout in layouts):
+                numbered.add((study, name))
+    assert numbered - PRINTED.keys() == {("stereomap", "table11_reasons")}
+
+
+def test_a_table_of_ours_says_so():
+    for told in LAYOUTS.values():
+        for layouts in told["tables"].values():
+            for layout in layouts:
+                assert ("number" in layout) != ("is ours" in layout["caption"])
+                if "number" in layout:
+                    assert re.search(rf"as Tables? {layout['number']}\b", layout["caption"])
+
+
+def test_a_table_by_hand():
+    """A row for each model by its printed name, decimals of the column, a dash where none is."""
+    rows = [
+        ("gpt-4o", "Age", "COT", 50.04),
+        ("gpt-4o", "Country", "COT", 66.666),
+        ("own_1", "Age", "COT", 5),
+        ("own_1", "Age", "ID", 7),
+    ]
+    table = pd.DataFrame(rows, columns=["model", "category", "prompt", "accuracy"])
+    first, second = latex.tables(table, "giebench", "table01_02_06_accuracy").split("\n\n")
+    assert first.splitlines() == [
+        r"\begin{table*}[tp]",
+        r"\centering\setlength{\tabcolsep}{4pt}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        r"\begin{tabular}{lcc}",
+        r"\toprule",
+        r"Model & Country & Age \\",
+        r"\midrule",
+        r"GPT-4o & 66.7\% & 50.0\% \\",
+        r"own\_1 & \mbox{--} & 5.0\% \\",
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\caption{Accuracy with the COT-Prompt. Laid out as Table 1 of Wang et al. (2024).}",
+        r"\label{tab:giebench:1}",
+        r"\end{table*}",
+    ]
+    assert r"own\_1 & 7.0\% \\" in second
+    assert latex.tables(table, "giebench", "responses") == ""
+    for none in (table.head(0), pd.DataFrame(columns=["model"])):
+        assert latex.tables(none, "giebench", "table01_02_06_accuracy") == ""
+
+
+def test_one_table_a_model_where_the_paper_has_one():
+    rows = {"category": "Religion", "setting": "P0,S0,T0", "mean": 50, "std": 1, "z_min": 0}
+    table = pd.DataFrame([{**rows, "z_max": 1, "model": name} for name in ("my_model", "other")])
+    text = latex.tables(table, "empathy_gap", "table03_table07_spread")
+    assert text.count(r"\begin{tabular}") == 4
+    assert text.count(r"\mathcal{M}^0$ of my\_model.") == 1
+    labels = [line for line in text.splitlines() if "label" in line]
+    assert labels[0] == r"\label{tab:empathy_gap:3:my_model}"
+    assert len(set(labels)) == 4
+
+
+def test_two_models_of_one_name_keep_their_ids():
+    rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2], "model": ["a/one", "b/one"]}
+    text = latex.tables(pd.DataFrame(rows), "giebench", "table01_02_06_accuracy")
+    assert r"a/one & 1.0\%" in text
+    assert r"b/one & 2.0\%" in text
+
+
+def test_calibrants_are_named_in_the_caption():
+    rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2]}
+    table = pd.DataFrame({**rows, "model": ["calibrant", "my_model"]})
+    text = latex.tables(table, "giebench", "table01_02_06_accuracy")
+    assert r"Real: my\_model. Demonstration, trained by this project: calibrant.}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("my_model_v2", r"my\_model\_v2"),
+        (r"x\input{secret}", r"x\textbackslash{}input\{secret\}"),
+        ("100 % & $5 #1 ~ ^", r"100 \% \& \$5 \#1 \textasciitilde{} \textasciicircum{}"),
+        ("[2cm]\n\n*", "{[}2cm{]} {*}"),
+        ("a < b > c | d", r"a \textless{} b \textgreater{} c \textbar{} d"),
+        ("é – 中\x1b", "é – {[}U+4E2D{]}{[}U+001B{]}"),
+        ("a" * 30, "a" * 25 + r"\hspace{0pt}" + "a" * 5),
+        (None, "None"),
+    ],
+)
+def test_a_text_is_printed_as_it_stands(text, printed):
+    assert latex.escape(text) == printed
+
+
+def test_no_mark_of_a_test_that_the_notebook_does_not_trust():
+    for name in ("table02_05_groups", "table02_05_clusters", "table02_05_maps"):
+        assert "sign_holm" not in str(LAYOUTS["stereomap"]["tables"][name])
