@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.cost import LimitReached, budget_of, money, prices
+from ingroup.inference.cost import LimitReached, budget_of, money, prices, share
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
@@ -172,7 +172,7 @@ def tokens_taken(calls: Iterable[Call]) -> tuple[int, int]:
 def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     """What the kept answers of servers to these calls cost, in all runs, at a run's prices."""
     from_servers = [call for call in calls if call.engine in models.SERVERS]
-    return prices(parameters).cost(*tokens_taken(from_servers))
+    return prices(parameters).cost(*tokens_taken(from_servers)) * share(parameters)
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
@@ -205,9 +205,11 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                     absent.append(call)
                     continue
                 try:
-                    if hasattr(engine, "prepare"):  # it may make a call
+                    if engine.keeps_each:  # it may make a call at once
                         budget.affordable([call.design[0].messages], call.sampling)
-                    store = open_store(call.folder, call.design, engine, call.sampling)
+                    store = open_store(
+                        call.folder, call.design, engine, call.sampling, budget=budget
+                    )
                     fill(call.design, engine, store, call.sampling, call.title, budget)
                 except LimitReached as reached:
                     whole = money(cost_stored(calls, parameters))

@@ -128,16 +128,28 @@ async def look(response: Any, bounded: bool = True) -> None:
     whole = b"" if problem else bytes(body)
     stream = sys.modules[type(response).__module__.partition(".")[0]].ByteStream
     response.headers.pop("content-length", None)
-    response.stream = stream(_sound(whole) if response.is_success else whole)
+    if not response.is_success:
+        response.stream = stream(whole)
+        return
+
+    try:
+        answer = json.loads(whole)
+    except (ValueError, RecursionError):  # no JSON, or lines of it
+        response.stream = stream(whole)
+        return
+    if not isinstance(answer, dict):
+        raise Refused(
+            f"the answer is no JSON object: {whole[:REASON_LENGTH].decode(errors='replace')}"
+        )
+    response.stream = stream(json.dumps(sound(answer)).encode())
 
 
-def _sound(body: bytes) -> bytes:
-    """A chat completion as OpenAI's client expects it; any other body as it is.
+def sound(answer: dict[str, Any]) -> dict[str, Any]:
+    """A chat completion as OpenAI's client expects it; any other answer as it is.
 
     Content in parts becomes a text and its reasoning, and token counts that are none fall away.
     """
     try:
-        answer = json.loads(body)
         choices = answer["choices"]
         for choice in choices:
             message = choice["message"]
@@ -147,9 +159,9 @@ def _sound(body: bytes) -> bytes:
                 if thoughts:
                     message["reasoning_content"] = "\n".join(thoughts)
         answer["usage"] = _usage(answer.get("usage"))
-        return json.dumps(answer).encode()
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return body
+        pass  # what it is, the client finds out
+    return answer
 
 
 def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:
