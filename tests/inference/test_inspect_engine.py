@@ -197,6 +197,16 @@ def test_counts_that_the_store_could_not_hold_are_left_out(usage, serve):
     assert repr(reply[:5]) == "('50', 'stop', 0, 0, 0)"
 
 
+@pytest.mark.parametrize("body", [b"[]", b'[{"choices": []}]', b'"72"', b"7", b"null"])
+def test_json_that_is_no_object_fails_at_once(body, serve):
+    server = always(200, JSON, body)
+    (reply,) = answer(server, serve)
+    assert reply == Reply(
+        None, "failed", error=f"the answer is JSON, but no object: {body.decode()}"
+    )
+    assert len(server.calls) == 1
+
+
 # What a model rejects
 
 

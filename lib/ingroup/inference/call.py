@@ -7,7 +7,7 @@ or records them goes through these.
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from glob import escape
 from itertools import groupby
@@ -68,7 +68,8 @@ class Call:
         """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
 
         Those recorded to other prompts or with another sampling are passed over. For the engine
-        "stored" those of any engine, of several the one with most shards.
+        "stored" those of any engine, of several the one with most shards. Where there are none,
+        complete ones under the engine's earlier name (``models.FORMER``), which are only read.
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
@@ -77,8 +78,21 @@ class Call:
             place = place.replace(f"@{STORED}/", "@*/")
         files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
         there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
+        there = there or self._former(roots[-1])
         most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
         return most or roots[-1] / self.address
+
+    def _former(self, root: Path) -> list[Path]:
+        """Folders with all answers to this, under an earlier name of its engine."""
+        found = []
+        for name, now in models.FORMER.items():
+            folder = root / replace(self, engine=name).address
+            file = folder / "manifest.json"
+            if now == self.engine and file.exists() and self._fits(folder):
+                store = Store(folder, read_manifest(file))
+                if len(store.files()) == store.shards:
+                    found.append(folder)
+        return found
 
     def _fits(self, folder: Path) -> bool:
         """Whether what is there answers this design with this sampling."""
@@ -256,8 +270,11 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
+    lacks = state.missing or state.damaged or store.has_journal
+    if there.get("engine") in models.FORMER:  # it is read, and nothing of it is asked again
+        return not lacks
     again = state.failed and call.engine in models.SERVERS  # their failed calls are asked again
-    return not (state.missing or state.damaged or state.cut or store.has_journal or again)
+    return not (lacks or state.cut or again)
 
 
 def stored(call: Call) -> Store:

@@ -49,6 +49,8 @@ class TransformersEngine(LocalEngine):
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
+    keeps_each = True
+
     def answer_each(
         self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
         keep: Callable[[int, Reply], None], asked: Asked | None = None,

@@ -128,20 +128,19 @@ async def look(response: Any, bounded: bool = True) -> None:
     whole = b"" if problem else bytes(body)
     stream = sys.modules[type(response).__module__.partition(".")[0]].ByteStream
     response.headers.pop("content-length", None)
-    if not response.is_success:
-        response.stream = stream(whole)
-        return
+    response.stream = stream(_sound(whole) if response.is_success else whole)
 
+
+def _sound(body: bytes) -> bytes:
+    """An answer's JSON by :func:`sound`, any other body as it is; a Refused for no JSON object."""
     try:
-        answer = json.loads(whole)
+        answer = json.loads(body)
+        if isinstance(answer, dict):
+            return json.dumps(sound(answer)).encode()
     except (ValueError, RecursionError):  # no JSON, or lines of it
-        response.stream = stream(whole)
-        return
-    if not isinstance(answer, dict):
-        raise Refused(
-            f"the answer is no JSON object: {whole[:REASON_LENGTH].decode(errors='replace')}"
-        )
-    response.stream = stream(json.dumps(sound(answer)).encode())
+        return body
+    beginning = body[:REASON_LENGTH].decode(errors="replace")
+    raise Refused(f"the answer is JSON, but no object: {beginning}")
 
 
 def sound(answer: dict[str, Any]) -> dict[str, Any]:
