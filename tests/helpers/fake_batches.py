@@ -45,14 +45,16 @@ class FakeBatches:
     ``at`` is called with each event, before it is answered: "creating" (nothing is there yet),
     "created", "looked", "ended" and "results". ``outcome`` says of a request's text and how often
     it was asked before what becomes of it: "ok", "expired" or "errored". ``problem`` is what a
-    batch as a whole becomes. ``single`` and ``batched`` are the requests.
+    batch as a whole becomes, ``status`` that of OpenAI's "errored"; replies in ``cut`` were cut.
+    ``single`` and ``batched`` are the requests.
     """
 
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
         self.looks, self.outcome = looks, outcome
         self.at: Callable[[str], None] = lambda event: None
         self.single, self.batched, self.created = [], [], []
-        self.problem = ""
+        self.problem, self.status = "", 500
+        self.cut: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict] = {}
         self._before: Counter[str] = Counter()
@@ -91,7 +93,7 @@ class FakeBatches:
         about = {
             "id": name, "object": "batch", "endpoint": batch["endpoint"],
             "completion_window": "24h", "created_at": int(batch["created"]),
-            "input_file_id": "in", "metadata": batch["metadata"], "status": "in_progress",
+            "input_file_id": batch["file"], "status": "in_progress",
         }  # fmt: skip
         if ended and self.problem:
             return about | {
@@ -102,16 +104,23 @@ class FakeBatches:
             for custom_id, request, outcome in batch["entries"]:
                 line = {"id": "l", "custom_id": custom_id, "response": None, "error": None}
                 if outcome == "ok":
-                    line["response"] = {"status_code": 200, "body": single(request)}
+                    line["response"] = {"status_code": 200, "body": self.answer(request)}
                 elif outcome == "errored":
                     error = {"error": {"message": "no", "type": "t", "param": None, "code": None}}
-                    line["response"] = {"status_code": 500, "body": error}
+                    line["response"] = {"status_code": self.status, "body": error}
                 else:
                     line["error"] = {"code": "batch_expired", "message": "it expired"}
                 (good if outcome == "ok" else bad).append(line)
             about |= {"status": "completed", "output_file_id": self._file(name, "out", good)}
             about["error_file_id"] = self._file(name, "err", bad)
         return about
+
+    def answer(self, request):
+        """The body of an answer; some replies are cut."""
+        body = single(request)
+        if reply_to(request) in self.cut:
+            body["choices"][0]["finish_reason"] = "length"
+        return body
 
     def _file(self, name, kind, lines):
         if not lines:
@@ -139,7 +148,7 @@ class FakeBatches:
         for custom_id, request, outcome in self.batches[name]["entries"]:
             result = {"type": outcome}
             if outcome == "ok":
-                result = {"type": "succeeded", "message": single(request)}
+                result = {"type": "succeeded", "message": self.answer(request)}
             elif outcome == "errored":
                 error = {"type": "overloaded_error", "message": "no"}
                 result["error"] = {"type": "error", "error": error, "request_id": None}
@@ -189,7 +198,7 @@ class FakeBatches:
                     read = [json.loads(line) for line in lines]
                     assert {line["url"] for line in read} == {request["endpoint"]}
                     requests = [(line["custom_id"], line["body"]) for line in read]
-                    about = {"endpoint": request["endpoint"], "metadata": request["metadata"]}
+                    about = {"endpoint": request["endpoint"], "file": request["input_file_id"]}
                     return fake.openai(fake.create(requests, **about), False)
                 if path == "/v1/messages/batches":
                     given = request["requests"]

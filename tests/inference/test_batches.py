@@ -187,6 +187,17 @@ def test_a_batch_that_failed_as_a_whole_stops_the_run(tmp_path, serve):
     assert len(server.single) == 1
 
 
+def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twice(tmp_path, serve):
+    server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
+    server.status = 404
+    address = serve(server)
+    with pytest.raises(EngineError, match=r"does not answer \(HTTP 404 - no"):
+        ask(OPENAI, address, tmp_path)
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 35]
+    assert len(server.single) == 1
+
+
 def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, serve):
     """A reply has at most 8 tokens, which cost 1 each, in a batch 0.5; the server takes 2."""
     server = FakeBatches()

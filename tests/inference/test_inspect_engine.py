@@ -214,11 +214,12 @@ def test_an_argument_that_is_rejected_is_left_out_and_said(serve, capsys):
     said = "Unsupported value: 'temperature' does not support 0 with this model."
     server = rejecting([(lambda request: "temperature" in request, said)])
     engine = InspectEngine(MODEL, serve(server))
-    engine.prepare(chats(1)[0], GREEDY)
+    assert engine.prepare(chats(1)[0], GREEDY).text == "72"
+    assert engine.prepare(chats(1)[0], GREEDY) is None  # it has learnt
     error = capsys.readouterr().err
     assert error == f"{MODEL} rejects temperature, which is left out (HTTP 400 - {said})\n"
     assert [reply.text for reply in engine.answer(chats(3), GREEDY)] == ["72"] * 3
-    assert ["temperature" in call.request for call in server.calls] == [True] + [False] * 3
+    assert ["temperature" in call.request for call in server.calls] == [True] + [False] * 4
     found = engine.identity()
     assert (found["left_out"], found["sent_max_tokens"]) == (["temperature"], 8)
     assert "sent_temperature" not in found
@@ -231,7 +232,7 @@ def test_max_tokens_has_another_name(serve):
     engine.prepare(chats(1)[0], GREEDY)
     engine.answer(chats(1), GREEDY)
     assert server.calls[-1].request["max_completion_tokens"] == 8
-    assert len(server.calls) == 2
+    assert len(server.calls) == 3
 
 
 def test_one_of_two_that_exclude_each_other_and_a_seed_are_left_out(serve):
@@ -357,8 +358,10 @@ def test_a_wait_of_hours_is_not_begun(serve):
 
 
 def test_a_batch_is_for_a_provider_that_has_them(serve):
-    with pytest.raises(EngineError, match="BATCH=true is for models of anthropic"):
-        InspectEngine(MODEL, serve(FakeOpenAI()), batch=True)
+    address = serve(FakeOpenAI())
+    for name in ("ollama/llama3.2", "openai/azure/some"):
+        with pytest.raises(EngineError, match="BATCH=true is for models of Anthropic"):
+            InspectEngine(name, address, batch=True)
 
 
 # The key

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import httpx2
 from anyio import Event, sleep
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tqdm import tqdm
 
 from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
@@ -25,7 +26,6 @@ ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS, MOST_BYTES = 50_000, 180_000_000  # to one batch; the least that providers take
 SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
 REQUEST_MARK = "x-irid"  # inspect_ai's header
-METADATA = "ingroup"  # the key under which OpenAI keeps the name of a batch
 # Anthropic's types of errors, as HTTP says them.
 STATUSES = {
     "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402,
@@ -49,10 +49,10 @@ class State(NamedTuple):
 class Provider(Protocol):
     """A batch API."""
 
-    async def upload(self, name: str, requests: Mapping[str, dict]) -> Any:
-        """Prepare requests, by their custom ids; what comes back is for :meth:`create`."""
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        """Bring requests, by their custom ids, to the provider; the id of the file, "" without."""
 
-    async def create(self, name: str, uploaded: Any, headers: Mapping[str, str]) -> str:
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         """Create a batch; returns the provider's id. The headers are those of its requests."""
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
@@ -74,9 +74,8 @@ class OpenAIBatches:
     def __init__(self, client: Any):
         self.client = client
 
-    async def upload(self, name: str, requests: Mapping[str, dict]) -> tuple[str, str]:
-        first = next(iter(requests.values()))
-        endpoint = "/v1/responses" if "input" in first else "/v1/chat/completions"
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        endpoint = self._endpoint(requests)
         lines = []
         for custom_id, body in requests.items():
             line = {"custom_id": custom_id, "method": "POST", "url": endpoint, "body": body}
@@ -84,19 +83,22 @@ class OpenAIBatches:
 
         content = (f"{name}.jsonl", b"".join(lines))
         file = await self.client.files.create(file=content, purpose="batch")
-        return file.id, endpoint
+        return file.id
 
-    async def create(self, name: str, uploaded: tuple[str, str], headers: Mapping[str, str]) -> str:
-        file, endpoint = uploaded
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         batch = await self.client.batches.create(
-            input_file_id=file, endpoint=endpoint, completion_window="24h",
-            metadata={METADATA: name}, extra_headers=headers,
+            input_file_id=file, endpoint=self._endpoint(requests), completion_window="24h",
+            extra_headers=headers,
         )  # fmt: skip
         return batch.id
 
+    def _endpoint(self, requests: Mapping[str, dict]) -> str:
+        first = next(iter(requests.values()))
+        return "/v1/responses" if "input" in first else "/v1/chat/completions"
+
     async def find(self, submission: Submission, others: Collection[str]) -> str:
         async for batch in self.client.batches.list(limit=100):
-            if (batch.metadata or {}).get(METADATA) == submission.name:
+            if submission.file and batch.input_file_id == submission.file:
                 return batch.id
         return ""
 
@@ -147,14 +149,13 @@ class AnthropicBatches:
     def __init__(self, client: Any):
         self.client = client
 
-    async def upload(self, name: str, requests: Mapping[str, dict]) -> list[dict[str, Any]]:
-        return [{"custom_id": name, "params": params} for name, params in requests.items()]
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        return ""  # they go along when the batch is created
 
-    async def create(
-        self, name: str, uploaded: list[dict[str, Any]], headers: Mapping[str, str]
-    ) -> str:
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
+        entries = [{"custom_id": name, "params": params} for name, params in requests.items()]
         batches = self.client.messages.batches
-        batch = await batches.create(requests=uploaded, extra_headers=headers)
+        batch = await batches.create(requests=entries, extra_headers=headers)
         return batch.id
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
@@ -171,8 +172,7 @@ class AnthropicBatches:
         for batch in candidates:
             state = await self.check(batch)
             if not state.ended:
-                told = f"batch {batch} may be of an earlier run that was killed: it is waited for"
-                print(told, file=sys.stderr)
+                say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             while not state.ended:
                 await sleep(TICK)
                 state = await self.check(batch)
@@ -328,13 +328,14 @@ class Batcher:
         requests = {submission.custom_id(trial): body for trial, body in bodies.items()}
         headers = headers_of(self._waiting[submission.trials[0]].request)
         try:
-            uploaded = await again(is_passing, self.provider.upload, submission.name, requests)
+            file = await again(is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
             self.ledger.forget(submission)
             raise EngineError(f"no batch can be created ({told(error)})") from error
 
+        submission = self.ledger.note(submission, file=file)
         try:
-            batch = await again(is_busy, self.provider.create, submission.name, uploaded, headers)
+            batch = await again(is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             if 400 <= first_status(error) < 500:
                 self.ledger.forget(submission)
@@ -344,11 +345,8 @@ class Batcher:
                 f"a batch may have been created ({told(error)}): run again, which looks for it"
             ) from error
 
-        self.ledger.created(submission, batch)
-        print(
-            f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again",
-            file=sys.stderr,
-        )
+        self.ledger.note(submission, batch=batch)
+        say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
 
     async def _has_ended(self, submission: Submission) -> bool:
         state = await look_at(self.provider, submission)
@@ -402,16 +400,16 @@ async def find_again(api: Any, ledger: Ledger) -> None:
             if not batch:
                 ledger.forget(submission)
                 continue
-            submission = ledger.created(submission, batch)
+            submission = ledger.note(submission, batch=batch)
 
         state = await look_at(provider, submission)
         prompts = f"{len(submission.trials):,} prompts"
         if state.problem:
             ledger.forget(submission)
             lost = f"batch {submission.batch} is lost ({printable(state.problem)})"
-            print(f"{lost}: its {prompts} are asked again", file=sys.stderr)
+            say(f"{lost}: its {prompts} are asked again")
         else:
-            print(f"{prompts} are in batch {submission.batch} already", file=sys.stderr)
+            say(f"{prompts} are in batch {submission.batch} already")
 
 
 async def look_at(provider: Provider, submission: Submission) -> State:
@@ -465,6 +463,11 @@ def is_passing(error: BaseException) -> bool:
         return status in (408, 409, 429) or status >= 500
     kinds = (httpx2.HTTPError, ConnectionError, TimeoutError)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
+
+
+def say(sentence: str) -> None:
+    """Write a line to standard error, above a progress bar."""
+    tqdm.write(sentence, file=sys.stderr)
 
 
 def told(error: BaseException) -> str:

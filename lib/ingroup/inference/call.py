@@ -219,8 +219,6 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                     absent.append(call)
                     continue
                 try:
-                    if engine.keeps_each:  # it may make a call at once
-                        budget.affordable([call.design[0].messages], call.sampling)
                     store = open_store(
                         call.folder, call.design, engine, call.sampling, budget=budget
                     )

@@ -39,7 +39,7 @@ def open_store(
 
     An engine that has to learn which arguments its model takes is given the manifest that is there,
     and sends what was sent before; for a new store it asks the design's first chat. That reply is
-    kept at once, and paid from the ``budget``.
+    kept at once, and paid from the ``budget``. LimitReached where that does not allow one call.
     """
     first = None
     file = folder / "manifest.json"
@@ -48,6 +48,8 @@ def open_store(
     if file.exists() and (has_answers or has_calls):
         engine.recall(read_manifest(file), sampling)
     else:
+        if budget is not None and engine.keeps_each:  # it may make a call
+            budget.affordable([design[0].messages], sampling)
         first = engine.prepare(design[0].messages, sampling)
 
     manifest = engine.identity() | pinned(design, sampling, shard_size)

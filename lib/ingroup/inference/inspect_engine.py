@@ -63,6 +63,7 @@ PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
 BATCHING = ("anthropic", "openai", "openai-api")  # providers whose batch APIs are spoken here
+CLOUDS = ("azure", "bedrock", "vertex")  # services that have these providers' models, not their API
 FINISH = {
     "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
 }  # fmt: skip
@@ -173,9 +174,10 @@ class InspectEngine(Engine):
 
         if base_url:
             address(base_url)
-        if batch and self.model.split("/")[0] not in BATCHING:
+        provider, service = self.model.split("/")[:2]
+        if batch and (provider not in BATCHING or service in CLOUDS):
             raise EngineError(
-                f"{self.model}: BATCH=true is for models of anthropic and openai, and of servers "
+                f"{self.model}: BATCH=true is for models of Anthropic and OpenAI, and of servers "
                 "with OpenAI's Batch API (openai-api/<service>/<model>)"
             )
         self.address = self._open().api.base_url or ""
@@ -408,6 +410,8 @@ class InspectEngine(Engine):
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
         if stopped:
+            if asked is not None:  # what was answered is kept; what failed is to be sent anew
+                asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
 

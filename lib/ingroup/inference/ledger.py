@@ -9,7 +9,7 @@ provider's id. So a run that is killed at any moment finds it again
 import json
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -22,14 +22,16 @@ from ingroup.inference.shards import StoreError
 class Submission:
     """Trials that were, or were about to be, sent as one batch.
 
-    ``max_tokens`` is what a reply could have, ``sent`` the time in seconds since 1970, ``batch``
-    the provider's id: "" where a kill may have come before it was known.
+    ``max_tokens`` is what a reply could have, ``sent`` the time in seconds since 1970, ``file`` the
+    provider's id of the requests, if it has one, ``batch`` that of the batch: "" where a kill may
+    have come before it was known.
     """
 
     name: str
     trials: Sequence[int]
     max_tokens: int
     sent: float
+    file: str = ""
     batch: str = ""
 
     def custom_id(self, trial: int) -> str:
@@ -75,9 +77,9 @@ class Ledger:
         self._keep(submission)
         return submission
 
-    def created(self, submission: Submission, batch: str) -> Submission:
-        """Write down the provider's id of a batch."""
-        known = Submission(**asdict(submission) | {"batch": batch})
+    def note(self, submission: Submission, **ids: str) -> Submission:
+        """Write down the provider's ids: ``file`` or ``batch``."""
+        known = replace(submission, **ids)
         self._keep(known)
         return known
 
