@@ -22,11 +22,10 @@ LATE = "2030-01-01T00:00:00Z"
 def reply_to(request) -> str:
     """What a model says to a request: a text that no other chat gets."""
     chat = request.get("messages") or request.get("input")
-    turns = [[turn["role"], text_of(turn["content"])] for turn in chat]
+    turns = [text_of(turn["content"]) for turn in chat]
     if request.get("system"):  # Anthropic's, which stands apart
-        turns = [["system", text_of(request["system"])], *turns]
-    user = next(said for role, said in turns if role == "user")
-    return "r" + hashlib.sha256(user.encode()).hexdigest()[:12]
+        turns = [text_of(request["system"]), *turns]
+    return "r" + hashlib.sha256(json.dumps(turns).encode()).hexdigest()[:12]
 
 
 def text_of(content) -> str:
