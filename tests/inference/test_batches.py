@@ -104,8 +104,9 @@ KILLS = {
     "when its results are asked for": {"event": "results"},
     "when half of them are journalled": {"die_after": 18},
 }
-CASES = [(model, when) for model in (OPENAI, ANTHROPIC) for when in KILLS]
+CASES = [(OPENAI, when) for when in KILLS]
 CASES += [(RESPONSES, "while it is looked at"), (SERVER, "while it is looked at")]
+CASES += [(ANTHROPIC, when) for when in [*KILLS][:3]]
 
 
 @pytest.mark.parametrize(("model", "when"), CASES)
@@ -151,7 +152,7 @@ def test_what_expired_or_failed_in_a_batch_is_asked_by_the_next_run(model, tmp_p
 
     assert ask(model, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35, 3]
-    assert Counter(map(reply_to, server.batched[35:])) == Counter(lost)
+    assert Counter(map(reply_to, server.batched[35:])) == Counter(lost.keys())
 
 
 @pytest.mark.parametrize("batch", [True, False])
