@@ -192,6 +192,22 @@ def test_a_batch_that_failed_as_a_whole_stops_the_run(tmp_path, serve):
     assert len(server.single) == 1
 
 
+def test_replies_that_the_provider_has_deleted_are_asked_anew(tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+
+    def at(event):
+        if event == "results":
+            server.files.clear()
+
+    server.at = at
+    with pytest.raises(EngineError, match="the replies of batch batch_0 are gone: run again"):
+        ask(OPENAI, address, tmp_path)
+    server.at = lambda event: None
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 35]
+
+
 def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twice(tmp_path, serve):
     server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
     server.status = 404

@@ -337,7 +337,8 @@ class Batcher:
         try:
             batch = await again(is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
-            if 400 <= first_status(error) < 500:
+            status = first_status(error)
+            if 400 <= status < 500 and status not in (408, 409):
                 self.ledger.forget(submission)
                 raise EngineError(f"no batch can be created ({told(error)})") from error
             # It may have been created, and be billed.
@@ -352,16 +353,20 @@ class Batcher:
         state = await look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            raise EngineError(f"batch {submission.batch} gave no replies ({state.problem})")
+            why = printable(state.problem)
+            raise EngineError(f"batch {submission.batch} gave no replies ({why})")
         return state.ended
 
     async def _hand_out(self, submission: Submission) -> None:
         try:
             answers = await again(is_passing, self._read, submission)
         except Exception as error:
+            replies = f"the replies of batch {submission.batch}"
+            if first_status(error) == 404:
+                self.ledger.forget(submission)
+                raise EngineError(f"{replies} are gone: run again to ask anew") from error
             raise EngineError(
-                f"the replies of batch {submission.batch} cannot be read ({told(error)}): they "
-                "stay there, run again"
+                f"{replies} cannot be read ({told(error)}): they stay there, run again"
             ) from error
 
         nothing = Refused(f"batch {submission.batch} has no answer to this request")
