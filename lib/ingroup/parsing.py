@@ -14,7 +14,11 @@ OK = "ok"
 REFUSED = "refused"  # the model or its filter declined
 UNPARSABLE = "unparsable"  # the text holds no answer
 CUT = "cut"  # the reply ended before its answer
-FAILED = "failed"  # the engine gave no text
+FAILED = "failed"  # the engine gave no text; so ends a reply, too
+# How else a reply ends.
+STOP = "stop"  # the model ended it
+LENGTH = "length"  # it was cut at max_tokens
+FILTERED = "filtered"  # a content filter declined the prompt or the reply
 
 Rule = Literal["sound", "released"]
 
@@ -108,15 +112,15 @@ def final_status(
     """
     status = np.array(parsed, dtype=object)
     ending = responses["finish_reason"]
-    at_limit = (ending == "length").to_numpy()
+    at_limit = (ending == LENGTH).to_numpy()
     has_reasoning = ~_is_blank(responses["reasoning"])
 
     before_answer = _is_blank(responses["text"]) & (has_reasoning | at_limit)
     without_answer = at_limit & np.isin(status, list(unread))
 
     status[before_answer | without_answer] = CUT
-    status[(ending == "filtered").to_numpy()] = REFUSED
-    status[(ending == "failed").to_numpy()] = FAILED
+    status[(ending == FILTERED).to_numpy()] = REFUSED
+    status[(ending == FAILED).to_numpy()] = FAILED
     return status
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, fill, open_store
+from ingroup.inference import Engine, Reply, Sampling, fill, open_store
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
@@ -24,7 +24,7 @@ def numbers(trials):
     return Design([Block({}, {"number": range(trials)}, render, "")])
 
 
-class Toy:
+class Toy(Engine):
     """Answers what ``say`` makes of a chat, and of how often it and anything were asked before.
 
     A text is a whole reply, None a failed call. ``batches`` are how many came together.
@@ -55,11 +55,7 @@ class Toy:
 class Server(Toy):
     """A toy that gives each reply as it comes, as an engine does whose replies cost money."""
 
-    def answer_each(self, conversations, sampling, keep):
-        replies = self.answer(conversations, sampling)
-        for place, reply in enumerate(replies):
-            keep(place, reply)
-        return replies
+    keeps_each = True
 
 
 def run(plan, folder, engine, shard_size=50, sampling=SAMPLING):

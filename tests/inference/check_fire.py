@@ -30,7 +30,7 @@ import toy
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FaultProxy
 from ingroup import paths
-from ingroup.inference import Reply, Store, StoreError, inspect_engine, open_store, wire
+from ingroup.inference import Engine, Reply, Store, StoreError, inspect_engine, open_store, wire
 from ingroup.inference.inspect_engine import InspectEngine
 from toy import SAMPLING, numbers
 
@@ -44,7 +44,7 @@ SEED = 4
 KILLS = 20
 
 
-class Scribe:
+class Scribe(Engine):
     """Writes down which trials it is asked, then answers after a millisecond.
 
     A multiple of five fails the first ``failures`` times that it is asked.
@@ -355,11 +355,7 @@ LITTLE = 16  # trials: four shards
 class Keeper(Scribe):
     """A server: its replies are kept one by one, and what was kept is not asked again."""
 
-    def answer_each(self, conversations, sampling, keep):
-        replies = self.answer(conversations, sampling)
-        for place, reply in enumerate(replies):
-            keep(place, reply)
-        return replies
+    keeps_each = True
 
 
 @pytest.fixture(scope="module")

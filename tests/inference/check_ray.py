@@ -14,7 +14,7 @@ import ray
 
 import toy
 from few import Few
-from ingroup.inference import EngineError, Reply, make_engine
+from ingroup.inference import Engine, EngineError, Reply, make_engine
 from ingroup.inference import cluster as cluster_module
 from ingroup.inference.cluster import AT_A_TIME, RETRIES, Cluster, _Shards
 from toy import SAMPLING, numbers, religion
@@ -43,7 +43,7 @@ def local():
     ray.shutdown()
 
 
-class Scribe:
+class Scribe(Engine):
     """Writes down who was asked what; at some shards something happens, a number of times.
 
     ``falls`` and ``raises`` are shard to how often its worker dies or its engine breaks. None is

@@ -75,6 +75,23 @@ def test_the_engine_stored_finds_the_answers_of_any(plan):
     assert odd.folder == made
 
 
+def test_answers_under_an_engines_earlier_name_are_read_where_they_are_complete(plan):
+    one = called(plan, engine="inspect", sampling=Sampling())
+    once_failed = lambda chat, before, _: None if chat[0]["content"] == "7" else "yes"  # noqa: E731
+    toy = Toy(once_failed, engine="openai", model="m")
+    former = paths.RESPONSES / replace(one, engine="openai").address
+    run(plan, former, toy, 10, Sampling())
+    assert former.parent.name == "m@openai"
+    assert one.folder == former
+    assert ask([one], {}) == [one]  # no engine is made, though one call had failed
+    assert stored(one).read().text.tolist()[:2] == ["yes", "yes"]
+
+    other = called(plan, engine="inspect", sampling=Sampling(seed=1, temperature=0.5))
+    assert other.folder == paths.RESPONSES / other.address
+    next(former.glob("part-00001*")).unlink()
+    assert one.folder == paths.RESPONSES / one.address
+
+
 def test_of_several_stores_the_one_with_most_shards_is_read(plan):
     one = called(plan, engine="stored")
     broken = answered(one, paths.RESPONSES, "transformers")

@@ -197,6 +197,16 @@ def test_counts_that_the_store_could_not_hold_are_left_out(usage, serve):
     assert repr(reply[:5]) == "('50', 'stop', 0, 0, 0)"
 
 
+@pytest.mark.parametrize("body", [b"[]", b'[{"choices": []}]', b'"72"', b"7", b"null"])
+def test_json_that_is_no_object_fails_at_once(body, serve):
+    server = always(200, JSON, body)
+    (reply,) = answer(server, serve)
+    assert reply == Reply(
+        None, "failed", error=f"the answer is JSON, but no object: {body.decode()}"
+    )
+    assert len(server.calls) == 1
+
+
 # What a model rejects
 
 
@@ -204,11 +214,12 @@ def test_an_argument_that_is_rejected_is_left_out_and_said(serve, capsys):
     said = "Unsupported value: 'temperature' does not support 0 with this model."
     server = rejecting([(lambda request: "temperature" in request, said)])
     engine = InspectEngine(MODEL, serve(server))
-    engine.prepare(chats(1)[0], GREEDY)
+    assert engine.prepare(chats(1)[0], GREEDY).text == "72"
+    assert engine.prepare(chats(1)[0], GREEDY) is None  # it has learnt
     error = capsys.readouterr().err
     assert error == f"{MODEL} rejects temperature, which is left out (HTTP 400 - {said})\n"
     assert [reply.text for reply in engine.answer(chats(3), GREEDY)] == ["72"] * 3
-    assert ["temperature" in call.request for call in server.calls] == [True] + [False] * 3
+    assert ["temperature" in call.request for call in server.calls] == [True] + [False] * 4
     found = engine.identity()
     assert (found["left_out"], found["sent_max_tokens"]) == (["temperature"], 8)
     assert "sent_temperature" not in found
@@ -221,7 +232,7 @@ def test_max_tokens_has_another_name(serve):
     engine.prepare(chats(1)[0], GREEDY)
     engine.answer(chats(1), GREEDY)
     assert server.calls[-1].request["max_completion_tokens"] == 8
-    assert len(server.calls) == 2
+    assert len(server.calls) == 3
 
 
 def test_one_of_two_that_exclude_each_other_and_a_seed_are_left_out(serve):
@@ -347,8 +358,10 @@ def test_a_wait_of_hours_is_not_begun(serve):
 
 
 def test_a_batch_is_for_a_provider_that_has_them(serve):
-    with pytest.raises(EngineError, match="BATCH=true is for models of anthropic"):
-        InspectEngine(MODEL, serve(FakeOpenAI()), batch=True)
+    address = serve(FakeOpenAI())
+    for name in ("ollama/llama3.2", "openai/azure/some"):
+        with pytest.raises(EngineError, match="BATCH=true is for models of Anthropic"):
+            InspectEngine(name, address, batch=True)
 
 
 # The key

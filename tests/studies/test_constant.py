@@ -10,7 +10,7 @@ import pytest
 from cells import run
 from ingroup import models, notebook, paths
 from ingroup.commands.parameters import merged
-from ingroup.inference import Reply, ask, call
+from ingroup.inference import Engine, Reply, ask, call
 from ingroup.studies.giebench import stimuli
 from ingroup.tables import InputError
 
@@ -23,7 +23,7 @@ SHEET = "\n".join(f"{word}: 3" for word in WORDS.split())
 REASONS = "\n1. Work: they work.\n2. Wealth: they are rich.\n3. Kindness: they are kind."
 
 
-class Constant:
+class Constant(Engine):
     """An engine that gives one text, or fails, whatever it is asked."""
 
     asks_again = False

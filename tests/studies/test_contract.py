@@ -10,7 +10,7 @@ import pytest
 from ingroup import paths, published
 from ingroup.commands.parameters import merged
 from ingroup.design import Design
-from ingroup.inference import Reply, ask, call, stored
+from ingroup.inference import Engine, Reply, ask, call, stored
 from ingroup.models import calibrants
 from ingroup.studies.stereomap import stimuli as stereomap
 
@@ -47,7 +47,7 @@ def study(request):
     return *modules(request.param), merged(request.param, "demo", SMALL[request.param])
 
 
-class Hostile:
+class Hostile(Engine):
     """An engine that answers with anything but an answer."""
 
     asks_again = False

@@ -7,7 +7,7 @@ or records them goes through these.
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from glob import escape
 from itertools import groupby
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.cost import LimitReached, budget_of, money, prices
+from ingroup.inference.cost import LimitReached, budget_of, money, prices, share
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
@@ -68,7 +68,8 @@ class Call:
         """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
 
         Those recorded to other prompts or with another sampling are passed over. For the engine
-        "stored" those of any engine, of several the one with most shards.
+        "stored" those of any engine, of several the one with most shards. Where there are none,
+        complete ones under the engine's earlier name (``models.FORMER``), which are only read.
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
@@ -77,8 +78,21 @@ class Call:
             place = place.replace(f"@{STORED}/", "@*/")
         files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
         there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
+        there = there or self._former(roots[-1])
         most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
         return most or roots[-1] / self.address
+
+    def _former(self, root: Path) -> list[Path]:
+        """Folders with all answers to this, under an earlier name of its engine."""
+        found = []
+        for name, now in models.FORMER.items():
+            folder = root / replace(self, engine=name).address
+            file = folder / "manifest.json"
+            if now == self.engine and file.exists() and self._fits(folder):
+                store = Store(folder, read_manifest(file))
+                if len(store.files()) == store.shards:
+                    found.append(folder)
+        return found
 
     def _fits(self, folder: Path) -> bool:
         """Whether what is there answers this design with this sampling."""
@@ -172,7 +186,7 @@ def tokens_taken(calls: Iterable[Call]) -> tuple[int, int]:
 def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     """What the kept answers of servers to these calls cost, in all runs, at a run's prices."""
     from_servers = [call for call in calls if call.engine in models.SERVERS]
-    return prices(parameters).cost(*tokens_taken(from_servers))
+    return prices(parameters).cost(*tokens_taken(from_servers)) * share(parameters)
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
@@ -205,9 +219,9 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
                     absent.append(call)
                     continue
                 try:
-                    if hasattr(engine, "prepare"):  # it may make a call
-                        budget.affordable([call.design[0].messages], call.sampling)
-                    store = open_store(call.folder, call.design, engine, call.sampling)
+                    store = open_store(
+                        call.folder, call.design, engine, call.sampling, budget=budget
+                    )
                     fill(call.design, engine, store, call.sampling, call.title, budget)
                 except LimitReached as reached:
                     whole = money(cost_stored(calls, parameters))
@@ -254,8 +268,11 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
+    lacks = state.missing or state.damaged or store.has_journal
+    if there.get("engine") in models.FORMER:  # it is read, and nothing of it is asked again
+        return not lacks
     again = state.failed and call.engine in models.SERVERS  # their failed calls are asked again
-    return not (state.missing or state.damaged or state.cut or store.has_journal or again)
+    return not (lacks or state.cut or again)
 
 
 def stored(call: Call) -> Store:

@@ -110,7 +110,7 @@ class _Shards:
         return None
 
 
-class Cluster:
+class Cluster(Engine):
     """Engines of one kind on a Ray cluster, asked by :meth:`replies` alone.
 
     Each of the ``workers`` calls ``factory`` for its engine and has ``gpus`` on one machine, where

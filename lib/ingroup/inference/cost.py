@@ -40,6 +40,11 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
 
 
+def share(parameters: Mapping[str, Any]) -> float:
+    """The share of the price that a run's calls cost: less than 1 in batches."""
+    return BATCHED if parameters.get("BATCH") else 1.0
+
+
 def money(amount: float) -> str:
     """An amount as text: two decimals, and four where it is below 1 and not 0."""
     decimals = 4 if 0 < amount < 1 else 2
@@ -70,12 +75,16 @@ class Budget:
     ``limit`` and the prices have one currency; a limit of 0 is none. ``prompt_tokens`` and
     ``output_tokens`` count the replies of this run, ``spent`` is the price of those that came from
     a server. A server may bill a reply that it sends no token counts for, and a failed call: the
-    limit counts them at the most that they can cost, which is ``in_doubt``.
+    limit counts them at the most that they can cost, which is ``in_doubt``. ``its_share`` of the
+    prices is what calls cost (:func:`share`).
     """
 
-    def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
+    def __init__(
+        self, limit: float = 0.0, its_prices: Prices | None = None, its_share: float = 1.0
+    ):
         self.limit = limit
         self.prices = its_prices or Prices()
+        self.share = its_share
         self.spent = 0.0
         self.in_doubt = 0.0
         self.uncounted = 0  # replies without token counts
@@ -95,7 +104,8 @@ class Budget:
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
-        return self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
+        cost = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
+        return cost * self.share
 
     def affordable(self, chats: Sequence[Sequence[Message]], sampling: Sampling) -> int:
         """How many chats, from the first, can be asked at once without passing the limit.
@@ -142,8 +152,13 @@ class Budget:
         self.prompt_tokens += reply.prompt_tokens
         self.output_tokens += reply.output_tokens
 
-    def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
-        """Count a server's reply to a chat, and what it cost."""
+    def pay(
+        self, reply: Reply, chat: Sequence[Message], sampling: Sampling, in_batch: bool = True
+    ) -> None:
+        """Count a server's reply to a chat, and what it cost.
+
+        A call that goes alone in a run with batches (``in_batch`` false) costs the whole price.
+        """
         self.count(reply)
 
         if reply.finish_reason == FAILED and reply.error.startswith("HTTP 4"):
@@ -154,7 +169,8 @@ class Budget:
             self.in_doubt += self.most(chat, sampling)
             return
 
-        self.spent += self.prices.cost(reply.prompt_tokens, reply.output_tokens)
+        cost = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
+        self.spent += cost * self.share if in_batch else cost
         self._has_learnt = True
         asked = max(1, characters(chat)) * len(sampling.leads)
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)
@@ -163,13 +179,13 @@ class Budget:
 
 
 @cache
-def shared_budget(limit: float, its_prices: Prices) -> Budget:
+def shared_budget(limit: float, its_prices: Prices, its_share: float = 1.0) -> Budget:
     """The one budget of this process with these numbers."""
-    return Budget(limit, its_prices)
+    return Budget(limit, its_prices, its_share)
 
 
 def budget_of(parameters: Mapping[str, Any]) -> Budget:
-    """The budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
+    """The budget of a run, by its COST_LIMIT, PRICE_IN, PRICE_OUT and BATCH.
 
     A run is a process: whatever it asks with the same numbers shares one budget. InputError where
     there is a limit and a price is missing.
@@ -181,4 +197,4 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
             "COST_LIMIT needs the prices of a million tokens: set PRICE_IN and PRICE_OUT, found "
             f"{its_prices.prompt:g} and {its_prices.output:g}"
         )
-    return shared_budget(limit, its_prices)
+    return shared_budget(limit, its_prices, share(parameters))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -10,8 +10,12 @@ from typing import Any, NamedTuple, Protocol
 from ingroup import models
 from ingroup.design import Message
 
-STOP, LENGTH, FAILED = "stop", "length", "failed"
-FILTERED = "filtered"  # a content filter declined the prompt or the reply
+# How a reply ended: parsing reads these words, so they are defined there.
+from ingroup.parsing import FAILED as FAILED
+from ingroup.parsing import FILTERED as FILTERED
+from ingroup.parsing import LENGTH as LENGTH
+from ingroup.parsing import STOP as STOP
+
 REASONING_ROOM = 8_192  # tokens, beside those of the answer
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
@@ -113,14 +117,46 @@ class Engine(Protocol):
     It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
     and a prompt that is too long do not. One that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others; one whose replies take long or cost money has ``answer_each``, so that each is kept at
-    once (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+    others. One whose replies take long or cost money ``keeps_each``: it is asked by
+    :meth:`answer_each`, so that each reply is kept at once
+    (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+
+    What only an engine that asks a server does has a default here: it has nothing to learn, and no
+    batches.
     """
 
     asks_again: bool
+    keeps_each: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in the same order."""
+
+    def answer_each(
+        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
+        keep: Callable[[int, Reply], None], asked: Any = None,
+    ) -> list[Reply]:  # fmt: skip
+        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
+
+        ``asked`` (:class:`ingroup.inference.ledger.Asked`) says which trials these are, and which
+        batches were created for them.
+        """
+        replies = self.answer(conversations, sampling)
+        for place, reply in enumerate(replies):
+            keep(place, reply)
+        return replies
+
+    def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
+        """Learn what the model takes by asking a new store's first chat; None where none is asked.
+
+        The reply is that chat's.
+        """
+        return None
+
+    def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
+        """Take what was learnt from the manifest of a store that a run goes on with."""
+
+    def find_batches(self, ledger: Any) -> None:
+        """See which batches of a killed run still give replies, before anything is asked."""
 
     def identity(self) -> dict[str, str]:
         """All that can change a reply: engine, version, model, revision, chat template, dtype."""

@@ -16,8 +16,9 @@ from ingroup.inference.ahead import complete, prepare
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
+from ingroup.inference.ledger import Asked
 from ingroup.inference.shards import Journal
-from ingroup.inference.store import JOURNAL, Store, parts, read_manifest
+from ingroup.inference.store import BATCHES, JOURNAL, Store, parts, read_manifest
 from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
@@ -31,23 +32,34 @@ def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> 
 
 
 def open_store(
-    folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE
-) -> Store:
+    folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE,
+    budget: Budget | None = None,
+) -> Store:  # fmt: skip
     """The store of one design in ``folder``; its manifest pins all that can change a response.
 
     An engine that has to learn which arguments its model takes is given the manifest that is there,
-    and sends what was sent before; for a new store it asks the design's first chat.
+    and sends what was sent before; for a new store it asks the design's first chat. That reply is
+    kept at once, and paid from the ``budget``. LimitReached where that does not allow one call.
     """
-    if hasattr(engine, "prepare"):
-        file = folder / "manifest.json"
-        has_answers = any(folder.glob("part-*.parquet")) or (folder / JOURNAL).exists()
-        if file.exists() and has_answers:
-            engine.recall(read_manifest(file), sampling)
-            engine.answered = True
-        else:
-            engine.prepare(design[0].messages, sampling)
+    first = None
+    file = folder / "manifest.json"
+    has_answers = any(folder.glob("part-*.parquet"))
+    has_calls = (folder / JOURNAL).exists() or (folder / BATCHES).exists()
+    if file.exists() and (has_answers or has_calls):
+        engine.recall(read_manifest(file), sampling)
+    else:
+        if budget is not None and engine.keeps_each:  # it may make a call
+            budget.affordable([design[0].messages], sampling)
+        first = engine.prepare(design[0].messages, sampling)
+
     manifest = engine.identity() | pinned(design, sampling, shard_size)
-    return Store(folder, manifest, sampling.max_tokens)
+    store = Store(folder, manifest, sampling.max_tokens)
+    if first is not None:
+        with store.writing():
+            store.journal().add(0, first)
+        if budget is not None:
+            budget.pay(first, design[0].messages, sampling, in_batch=False)
+    return store
 
 
 def fill(
@@ -86,7 +98,7 @@ def fill(
             ) as progress:  # fmt: skip
                 if isinstance(engine, Cluster):
                     ask = engine.replies
-                elif hasattr(engine, "answer_each"):
+                elif engine.keeps_each:
                     ask = partial(_each, engine, store, progress, budget)
                 else:
                     ask = partial(_ahead, engine)
@@ -96,7 +108,7 @@ def fill(
                     else:
                         store.write_again(again[place - len(new)], replies)
                     done += len(replies)
-                    if not hasattr(engine, "answer_each"):  # else each was counted as it came
+                    if not engine.keeps_each:  # else each was counted as it came
                         for reply in replies:
                             budget.count(reply)
                     progress.update(done - progress.n)  # some count each reply themselves
@@ -121,25 +133,32 @@ def _each(
     engine: Engine, store: Store, progress: tqdm, budget: Budget, design: Design,
     todo: Sequence[Sequence[int]], sampling: Sampling,
 ) -> Iterator[tuple[int, list[Reply]]]:  # fmt: skip
-    """Each reply is kept as it comes, and nothing that is kept is asked again."""
+    """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
+    ledger = store.ledger()
+    engine.find_batches(ledger)
     for place, numbers in enumerate(todo):
         found = dict(journal.kept)
         rest = [number for number in numbers if number not in found]
 
+        # What stands in a batch is paid, so the limit does not count: it is read before the rest.
         # Calls in flight count at their most: as many are asked at once as the limit then allows.
         while rest:
-            chats = [design[number].messages for number in rest]
-            allowed = budget.affordable(chats, sampling)
-            asked = rest[:allowed]
+            asked = ledger.covered(rest)
+            if not asked:
+                chats = [design[number].messages for number in rest]
+                asked = rest[: budget.affordable(chats, sampling)]
+            chats = [design[number].messages for number in asked]
             keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
-            replies = engine.answer_each(chats[:allowed], sampling, keep)
+            replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
             found |= dict(zip(asked, replies, strict=True))
-            rest = rest[allowed:]
+            rest = [number for number in rest if number not in found]
 
         yield place, [found[number] for number in numbers]
         journal.drop(numbers)  # whoever took them has written them
+        ledger.drop(numbers)
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
+    ledger.clear()
 
 
 def _keep(

@@ -24,16 +24,19 @@ from anyio.from_thread import start_blocking_portal
 
 from ingroup import models
 from ingroup.design import Message
+from ingroup.inference.batches import TRIAL, Batcher, find_again
 from ingroup.inference.engine import (
     FAILED,
     FILTERED,
     LENGTH,
     NO_CHOICES,
     STOP,
+    Engine,
     EngineError,
     Reply,
     Sampling,
 )
+from ingroup.inference.ledger import Asked, Ledger
 from ingroup.inference.prompts import fold_system
 from ingroup.inference.reasoning import apart
 from ingroup.inference.top_logprobs import Token, score
@@ -59,7 +62,8 @@ TOP_LOGPROBS = 20  # the most that today's servers tell
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
 LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
-BATCHING = ("anthropic", "google", "grok", "openai", "together")  # with inspect_ai
+BATCHING = ("anthropic", "openai", "openai-api")  # providers whose batch APIs are spoken here
+CLOUDS = ("azure", "bedrock", "vertex")  # services that have these providers' models, not their API
 FINISH = {
     "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
 }  # fmt: skip
@@ -94,7 +98,7 @@ class Trouble(NamedTuple):
         return "absent" if self.absent else str(self.status) * (400 <= self.status < 500)
 
 
-class Asked(NamedTuple):
+class Called(NamedTuple):
     """One call: its reply, the cause where it failed, and the request as it was sent."""
 
     reply: Reply
@@ -134,7 +138,7 @@ def full_name(name: str, base_url: str = "") -> str:
     return f"openai-api/local/{name}" if base_url else f"openai/{name}"
 
 
-class InspectEngine:
+class InspectEngine(Engine):
     """Chats sent to a provider or a server, a bounded number at a time.
 
     ``model`` is inspect_ai's name (``openai-api/<service>/<model>`` for any OpenAI-compatible
@@ -145,15 +149,17 @@ class InspectEngine:
     again, but fails, and the next run asks it. What a server refuses for now (408, 429, 5xx)
     and a broken connection is tried six times in all, after the time that the server names or 0.5
     to 8 s. ``in_flight`` 0 is adaptive (inspect_ai's: 20 at first, at most 100), and 4 on this
-    machine, whose servers often have one slot. ``batch`` goes through the provider's batch API;
-    inspect_ai keeps batches in memory alone, so a killed run sends its rest anew.
+    machine, whose servers often have one slot. ``batch`` sends what is asked for a store through
+    the provider's batch API, and a killed run finds its batches again
+    (:mod:`ingroup.inference.batches`).
 
     EngineError where the provider is unknown, its client is not installed, its key is missing, or
-    it has no batch API that inspect_ai knows;
+    it has no batch API that is spoken here;
     InputError for an address that is none or holds a secret.
     """
 
     asks_again = True
+    keeps_each = True
 
     def __init__(
         self, model: str, base_url: str = "", in_flight: int = 0, timeout: int = 600,
@@ -165,13 +171,15 @@ class InspectEngine:
         self.answered = False  # whether it, or the store it goes on with, has had an answer
         self._connections = uuid4().hex
         self._sent: dict[str, dict[str, Any]] = {}
-        self._ready: dict[str, Asked] = {}
 
         if base_url:
             address(base_url)
-        if batch and self.model.split("/")[0] not in BATCHING:
-            listed = ", ".join(BATCHING)
-            raise EngineError(f"{self.model}: BATCH=true is for models of {listed}")
+        provider, service = self.model.split("/")[:2]
+        if batch and (provider not in BATCHING or service in CLOUDS):
+            raise EngineError(
+                f"{self.model}: BATCH=true is for models of Anthropic and OpenAI, and of servers "
+                "with OpenAI's Batch API (openai-api/<service>/<model>)"
+            )
         self.address = self._open().api.base_url or ""
         on_this_machine = urlsplit(self.address).hostname in LOOPBACK
         self.in_flight = in_flight or (LOCAL_IN_FLIGHT if on_this_machine else 0)
@@ -190,10 +198,10 @@ class InspectEngine:
         config = GenerateConfig(max_retries=ATTEMPTS - 1, reasoning_summary="none")
         if batch:
             config.batch = True
+            config.max_retries = 0  # what failed in a batch is asked by the next run
         else:
             config.attempt_timeout = self.timeout
-        if in_flight := getattr(self, "in_flight", 0):
-            config.max_connections = in_flight
+            config.max_connections = getattr(self, "in_flight", 0) or None
         try:
             model = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
@@ -205,8 +213,9 @@ class InspectEngine:
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
         # inspect_ai keeps how many calls go at once under this key as long as the process lives.
-        model.api.connection_key = lambda: self._connections
-        self._guard(model.api)
+        pool = f"{self._connections}-batch" if batch else self._connections
+        model.api.connection_key = lambda: pool
+        self._guard(model.api, batch)
         return model
 
     def _server_key(self) -> str:
@@ -226,7 +235,7 @@ class InspectEngine:
         told = f" (for weights of the model hub: {self.model}@transformers)"
         return told if is_an_organisation else ""
 
-    def _guard(self, api: Any) -> None:
+    def _guard(self, api: Any, batch: bool) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
 
         It follows no redirect, asks for no compressed body, reads at most 16 MiB of one (but
@@ -240,7 +249,7 @@ class InspectEngine:
             transport.follow_redirects = False
             transport.headers["Accept-Encoding"] = "identity"
             hooks = transport.event_hooks
-            bounded = partial(look, bounded=not self.batch)
+            bounded = partial(look, bounded=not batch)
             transport.event_hooks = hooks | {"response": [*hooks["response"], bounded]}
 
     def knock(self) -> "InspectEngine":
@@ -288,23 +297,24 @@ class InspectEngine:
 
         So its calls are sent as the first ones were, and nothing is tried out again.
         """
+        self.answered = True
         if "left_out" not in manifest:
             return
         self.left_out = list(manifest["left_out"])
         named = {k.removeprefix("sent_"): v for k, v in manifest.items() if k.startswith("sent_")}
         self._keep_sent(sampling, named)
 
-    def prepare(self, messages: Sequence[Message], sampling: Sampling) -> None:
+    def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
         """Learn, by asking a design's first chat, which arguments the model takes.
 
-        It is a real call, whose reply :meth:`answer_each` then gives without asking again. An
-        argument that the server's error names (status 400, 404 or 422) is left out of this and all
-        later calls, and standard error says so. Later calls learn nothing: all are sent alike. With
-        one sampling it is done once. EngineError where nobody is there or the key is wrong.
+        It is a real call, whose reply is returned. An argument that the server's error names
+        (status 400, 404 or 422) is left out of this and all later calls, and standard error says
+        so. Later calls learn nothing: all are sent alike. With one sampling it is done once, and
+        None is returned after that. EngineError where nobody is there or the key is wrong.
         """
         if _key(sampling) in self._sent:
             self._keep_sent(sampling, self._sent[_key(sampling)])
-            return
+            return None
         with start_blocking_portal() as portal:
             asked = portal.call(self._learn, messages, sampling)
         # A cause that may pass has taught nothing, and nothing is pinned by it.
@@ -318,13 +328,14 @@ class InspectEngine:
             asked_for = getattr(self._config(messages, sampling), name) is not None
             if asked_for and asked.request and not _holds(asked.request, name):
                 print(f"{self.model}: {name} is not sent, as it takes none", file=sys.stderr)
-        self._ready[json.dumps([_key(sampling), messages])] = asked
+        self.answered = self.answered or asked.reply.finish_reason != FAILED
+        return asked.reply
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
         self._sent.pop(_key(sampling), None)  # the latest stands last
         self._sent[_key(sampling)] = sent
 
-    async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Asked:
+    async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
         model = self._open()
         try:
             while True:
@@ -384,8 +395,12 @@ class InspectEngine:
     def answer_each(
         self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
         keep: Callable[[int, Reply], None] = lambda place, reply: None,
+        asked: Asked | None = None,
     ) -> list[Reply]:  # fmt: skip
         """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
+
+        Where ``asked`` says for which trials of a store they are, they go in batches if this engine
+        is to send batches, or come from those that an earlier run sent.
 
         EngineError where the first 16 calls to end (or all, where there are fewer) failed alike for
         a cause that is not theirs: nobody is there, a wrong key, no such model, no credit (401 to
@@ -393,12 +408,29 @@ class InspectEngine:
         that says why. An interrupt cancels the calls.
         """
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
-            replies, stopped = portal.call(self._answer_all, conversations, sampling, keep)
+            replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
         if stopped:
+            if asked is not None:  # what was answered is kept; what failed is to be sent anew
+                asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
 
-    answer = answer_each  # for who asks a few
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """One reply a conversation, in order, for who asks a few."""
+        return self.answer_each(conversations, sampling)
+
+    def find_batches(self, ledger: Ledger) -> None:
+        """See which batches of a killed run still give replies; the ledger forgets the others."""
+        if ledger.submissions:
+            with start_blocking_portal() as portal:
+                portal.call(self._find_batches, ledger)
+
+    async def _find_batches(self, ledger: Ledger) -> None:
+        model = self._open(batch=True)
+        try:
+            await find_again(model.api, ledger)
+        finally:
+            await model.api.aclose()
 
     def _does_not_answer(self, reason: str) -> str:
         where = f" at {place_of(self.address)}" if self.address else ""
@@ -409,7 +441,7 @@ class InspectEngine:
 
     async def _answer_all(
         self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None],
+        keep: Callable[[int, Reply], None], asked: Asked | None,
     ) -> tuple[list[Reply], str]:  # fmt: skip
         patience = min(PATIENCE, len(conversations))
         replies: dict[int, Reply] = {}
@@ -430,14 +462,30 @@ class InspectEngine:
             for place, messages in left:  # those who work share it
                 if stopped:
                     return
-                ready = self._ready.pop(json.dumps([_key(sampling), messages]), None)
-                asked = ready or await self._ask(model, messages, sampling)
-                note(place, asked.reply, asked.trouble.kind if asked.trouble else "")
+                call = await self._ask(model, messages, sampling)
+                note(place, call.reply, call.trouble.kind if call.trouble else "")
 
-        at_once = len(conversations) if self.batch else self.in_flight or MOST_IN_FLIGHT
-        model = self._open(self.batch)
+        async def work_in_batch(model: Any) -> None:
+            place, messages = next(left)
+            trial = asked.trials[place]
+            TRIAL.set(trial)
+            call = await self._ask(model, messages, sampling)
+            batcher.leave(trial)
+            reply, limit = call.reply, batcher.limit(trial)
+            if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
+                error = f"it was cut at {limit} tokens, in a batch of an earlier run"
+                reply = Reply(None, FAILED, error=error)
+            note(place, reply, call.trouble.kind if call.trouble else "")
+
+        in_batch = asked is not None and (self.batch or asked.are_covered)
+        at_once = len(conversations) if in_batch else self.in_flight or MOST_IN_FLIGHT
+        model = self._open(in_batch)
         try:
             async with create_task_group() as group:
+                if in_batch:
+                    batcher = Batcher(model.api, asked, sampling.max_tokens)
+                    group.start_soon(batcher.run)
+                    work = work_in_batch
                 for _ in islice(conversations, at_once):
                     group.start_soon(work, model)
         except ExceptionGroup as failures:  # a full disk, say: its own sentence
@@ -458,7 +506,7 @@ class InspectEngine:
         sure = kind == "absent" or int(kind) in COMMON or kind == "429"
         return sure or (not self.answered and len(kinds) == PATIENCE)
 
-    async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Asked:
+    async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
         """One call, tried again where that may help; it raises nothing but what cancels it."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
         from inspect_ai.model._model import use_model_event_sink
@@ -485,7 +533,7 @@ class InspectEngine:
             reply = Reply(None, FAILED, error=trouble.reason)
             if trouble.status == 400 and "content_filter" in trouble.reason:
                 reply, trouble = Reply("", FILTERED, error=trouble.reason), None
-        return Asked(without_keys(reply), trouble, event.sent())
+        return Called(without_keys(reply), trouble, event.sent())
 
     def _trouble(self, error: BaseException) -> Trouble:
         # inspect_ai's own error repeats the whole request; what the provider said is its cause.

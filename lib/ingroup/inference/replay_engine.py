@@ -15,7 +15,16 @@ import numpy as np
 import pandas as pd
 
 from ingroup.design import Message
-from ingroup.inference.engine import FAILED, LENGTH, NO_CHOICES, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import (
+    FAILED,
+    LENGTH,
+    NO_CHOICES,
+    STOP,
+    Engine,
+    EngineError,
+    Reply,
+    Sampling,
+)
 from ingroup.inference.reasoning import apart
 from ingroup.tables import at, read_json, read_table, wrong
 
@@ -42,7 +51,7 @@ class Recording(NamedTuple):
     round: int = 1
 
 
-class ReplayEngine:
+class ReplayEngine(Engine):
     """Answers from recordings; a prompt without one is a failed call, never invented.
 
     A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone.

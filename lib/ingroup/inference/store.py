@@ -24,9 +24,11 @@ from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
 from ingroup.inference.engine import FAILED, LENGTH, Reply
+from ingroup.inference.ledger import Ledger
 from ingroup.inference.shards import SCHEMA, Journal, StoreError
 
 JOURNAL = "journal.jsonl"
+BATCHES = "batches.json"
 FORMAT = 5  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
@@ -139,13 +141,20 @@ class Store:
 
     @property
     def has_journal(self) -> bool:
-        """Whether finished calls are there that no shard holds yet."""
-        file = self.folder / JOURNAL
-        return file.exists() and file.stat().st_size > 0
+        """Whether finished calls, or batches, are there that no shard holds yet."""
+        for name in (JOURNAL, BATCHES):
+            file = self.folder / name
+            if file.exists() and file.stat().st_size > 0:
+                return True
+        return False
 
     def journal(self) -> Journal:
         """Finished calls that no shard holds yet, inside :meth:`writing`."""
         return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
+
+    def ledger(self) -> Ledger:
+        """Batches that were created and that no shard holds yet, inside :meth:`writing`."""
+        return Ledger(self.folder / BATCHES)
 
     @property
     def shards(self) -> int:

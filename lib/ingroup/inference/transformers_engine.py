@@ -15,6 +15,7 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
 from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.ledger import Asked
 from ingroup.inference.prompts import Bos, Prompts, SystemRole, batches
 from ingroup.inference.weights import LocalEngine, weighed
 
@@ -48,9 +49,11 @@ class TransformersEngine(LocalEngine):
         model = self.weights.causal_model(dtype=getattr(torch, self.dtype))
         return model.to(self.device).eval()
 
+    keeps_each = True
+
     def answer_each(
         self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None],
+        keep: Callable[[int, Reply], None], asked: Asked | None = None,
     ) -> list[Reply]:  # fmt: skip
         """:meth:`answer`, some at a time: ``keep`` gets the place and reply of each of them."""
         replies: list[Reply] = []

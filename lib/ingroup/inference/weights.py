@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 from ingroup import corpora, models, paths
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import FAILED, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 from ingroup.inference.reasoning import apart, is_mark
 
@@ -158,7 +158,7 @@ def weighed(probabilities: np.ndarray, mass: float, cached_tokens: int) -> Reply
     return Reply("", STOP, 0, cached_tokens, probabilities=probabilities, mass=(mass,))
 
 
-class LocalEngine(ABC):
+class LocalEngine(Engine):
     """An engine that loads a model, a folder or a name on the hub, here and when first asked.
 
     ``about`` is engine, version and what else of it can change a reply; ``system`` and ``bos`` are

@@ -132,12 +132,23 @@ async def look(response: Any, bounded: bool = True) -> None:
 
 
 def _sound(body: bytes) -> bytes:
-    """A chat completion as OpenAI's client expects it; any other body as it is.
+    """An answer's JSON by :func:`sound`, any other body as it is; a Refused for no JSON object."""
+    try:
+        answer = json.loads(body)
+        if isinstance(answer, dict):
+            return json.dumps(sound(answer)).encode()
+    except (ValueError, RecursionError):  # no JSON, or lines of it
+        return body
+    beginning = body[:REASON_LENGTH].decode(errors="replace")
+    raise Refused(f"the answer is JSON, but no object: {beginning}")
+
+
+def sound(answer: dict[str, Any]) -> dict[str, Any]:
+    """A chat completion as OpenAI's client expects it; any other answer as it is.
 
     Content in parts becomes a text and its reasoning, and token counts that are none fall away.
     """
     try:
-        answer = json.loads(body)
         choices = answer["choices"]
         for choice in choices:
             message = choice["message"]
@@ -147,9 +158,9 @@ def _sound(body: bytes) -> bytes:
                 if thoughts:
                     message["reasoning_content"] = "\n".join(thoughts)
         answer["usage"] = _usage(answer.get("usage"))
-        return json.dumps(answer).encode()
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return body
+        pass  # what it is, the client finds out
+    return answer
 
 
 def _parts(content: Sequence[Any]) -> tuple[list[str], list[str]]:

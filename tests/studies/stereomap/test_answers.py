@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ingroup import paths
-from ingroup.inference import Reply, StoreError, ask, call, rated, there
+from ingroup.inference import Engine, Reply, StoreError, ask, call, rated, there
 from ingroup.studies.stereomap import answers, design, lens, stimuli
 
 ASKED = {
@@ -17,7 +17,7 @@ ASKED = {
 NUMBERS = np.arange(1, 6)
 
 
-class Scale:
+class Scale(Engine):
     """An engine whose k-th prompt is sure of 1 + k modulo 5 at every lead but the first."""
 
     asks_again = False

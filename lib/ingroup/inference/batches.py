@@ -1,0 +1,496 @@
+"""Calls that go through a provider's batch API, which a killed run finds again.
+
+inspect_ai makes the requests and reads the replies. The batches between them are ours, because
+inspect_ai keeps its own in memory alone, and loses a whole batch where one of its requests failed.
+What a kill must not lose stands in the store's :class:`ingroup.inference.ledger.Ledger`.
+"""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol
+
+import httpx2
+from anyio import Event, sleep
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tqdm import tqdm
+
+from ingroup.inference.engine import EngineError
+from ingroup.inference.ledger import Asked, Ledger, Submission
+from ingroup.inference.wire import Refused, causes_of, pause, printable, sound, status_of
+
+TICK = 15.0  # seconds from one look at a batch to the next
+LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
+ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
+MOST_REQUESTS, MOST_BYTES = 50_000, 180_000_000  # to one batch; the least that providers take
+SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
+REQUEST_MARK = "x-irid"  # inspect_ai's header
+# Anthropic's types of errors, as HTTP says them.
+STATUSES = {
+    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402,
+    "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
+    "rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+
+TRIAL: ContextVar[int] = ContextVar("trial")  # whose call is being made
+
+
+# What is at the provider
+
+
+class State(NamedTuple):
+    """Whether a batch has ended, and why there are no replies in it, if so."""
+
+    ended: bool
+    problem: str = ""
+
+
+class Provider(Protocol):
+    """A batch API."""
+
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        """Bring requests, by their custom ids, to the provider; the id of the file, "" without."""
+
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
+        """Create a batch; returns the provider's id. The headers are those of its requests."""
+
+    async def find(self, submission: Submission, others: Collection[str]) -> str:
+        """The id of a batch that may have been created, "" where it was not.
+
+        ``others`` are ids of other batches.
+        """
+
+    async def check(self, batch: str) -> State:
+        """Whether a batch has ended."""
+
+    def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
+        """Custom ids with the client's object of an answer, or an exception."""
+
+
+class OpenAIBatches:
+    """OpenAI's Batch API, and that of servers that speak it; ``client`` is OpenAI's."""
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        endpoint = self._endpoint(requests)
+        lines = []
+        for custom_id, body in requests.items():
+            line = {"custom_id": custom_id, "method": "POST", "url": endpoint, "body": body}
+            lines.append(json.dumps(line).encode() + b"\n")
+
+        content = (f"{name}.jsonl", b"".join(lines))
+        file = await self.client.files.create(file=content, purpose="batch")
+        return file.id
+
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
+        batch = await self.client.batches.create(
+            input_file_id=file, endpoint=self._endpoint(requests), completion_window="24h",
+            extra_headers=headers,
+        )  # fmt: skip
+        return batch.id
+
+    def _endpoint(self, requests: Mapping[str, dict]) -> str:
+        first = next(iter(requests.values()))
+        return "/v1/responses" if "input" in first else "/v1/chat/completions"
+
+    async def find(self, submission: Submission, others: Collection[str]) -> str:
+        async for batch in self.client.batches.list(limit=100):
+            if submission.file and batch.input_file_id == submission.file:
+                return batch.id
+        return ""
+
+    async def check(self, batch: str) -> State:
+        there = await self.client.batches.retrieve(batch)
+        if there.status == "failed":
+            errors = there.errors.data if there.errors else None
+            reasons = [error.message or error.code or "" for error in errors or ()]
+            return State(True, reasons[0] if reasons else "it failed")
+        if there.status not in ("completed", "expired", "cancelled"):
+            return State(False)
+        has_results = there.output_file_id or there.error_file_id
+        return State(True, "" if has_results else f"it is {there.status}, without replies")
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
+        there = await self.client.batches.retrieve(batch)
+        for file in (there.output_file_id, there.error_file_id):
+            if not file:
+                continue
+            content = await self.client.files.content(file)
+            for line in (await content.aread()).split(b"\n"):
+                try:
+                    entry = json.loads(line)
+                    yield entry["custom_id"], self._answer(entry)
+                except (ValueError, LookupError, TypeError, AttributeError):
+                    continue  # who has no answer is asked again
+
+    def _answer(self, entry: Mapping[str, Any]) -> Any:
+        from openai.types.chat import ChatCompletion
+        from openai.types.responses import Response
+
+        response = entry.get("response")
+        if not response:
+            error = entry.get("error") or {}
+            return Refused(f"{error.get('code')}: {error.get('message')}")
+
+        body = response["body"]
+        status = response["status_code"]
+        if status != 200:
+            return status_error(self.client, status, body)
+        made = Response if "output" in body else ChatCompletion
+        return made.construct(**sound(body))
+
+
+class AnthropicBatches:
+    """Anthropic's Message Batches; ``client`` is its own."""
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
+        return ""  # they go along when the batch is created
+
+    async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
+        entries = [{"custom_id": name, "params": params} for name, params in requests.items()]
+        batches = self.client.messages.batches
+        batch = await batches.create(requests=entries, extra_headers=headers)
+        return batch.id
+
+    async def find(self, submission: Submission, others: Collection[str]) -> str:
+        """Its results alone have the name: one of that size, of that time, is waited for."""
+        candidates = []
+        async for batch in self.client.messages.batches.list(limit=100):
+            counts = batch.request_counts
+            total = counts.processing + counts.succeeded + counts.errored
+            total += counts.canceled + counts.expired
+            is_near = abs(batch.created_at.timestamp() - submission.sent) < SKEW
+            if is_near and total == len(submission.trials) and batch.id not in others:
+                candidates.append(batch.id)
+
+        for batch in candidates:
+            state = await self.check(batch)
+            if not state.ended:
+                say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
+            while not state.ended:
+                await sleep(TICK)
+                state = await self.check(batch)
+            if state.problem:
+                continue
+            async for custom_id, _ in self.results(batch):
+                if submission.trial(custom_id) is not None:
+                    return batch
+                break
+        return ""
+
+    async def check(self, batch: str) -> State:
+        there = await self.client.messages.batches.retrieve(batch)
+        if there.processing_status != "ended":
+            return State(False)
+        return State(True, "" if there.results_url else "its results are no longer there")
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
+        async for entry in await self.client.messages.batches.results(batch):
+            result = entry.result
+            if result.type == "succeeded":
+                yield entry.custom_id, result.message
+            elif result.type == "errored":
+                error = result.error.error
+                body = result.error.to_dict()
+                yield (
+                    entry.custom_id,
+                    status_error(self.client, STATUSES.get(error.type, 500), body),
+                )
+            else:
+                yield entry.custom_id, Refused(f"this request of batch {batch} is {result.type}")
+
+
+def status_error(client: Any, status: int, body: Any) -> Exception:
+    """The error that a client raises for an answer with this status, which inspect_ai knows."""
+    request = httpx2.Request("POST", client.base_url)
+    response = httpx2.Response(status, json=body, request=request)
+    return client._make_status_error_from_response(response)
+
+
+def provider_of(api: Any) -> Provider:
+    """The batch API of a model, by its client."""
+    is_anthropic = type(api.client).__module__.startswith("anthropic")
+    return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
+
+
+# What stands between
+
+
+class Waiting:
+    """A call that waits for its answer."""
+
+    def __init__(self, request: Mapping[str, Any]):
+        self.request = request
+        self.answered = Event()
+        self.answer: Any = None
+
+    def give(self, answer: Any) -> None:
+        self.answer = answer
+        self.answered.set()
+
+
+class Batcher:
+    """What inspect_ai asks in place of the server: it collects requests and hands out answers.
+
+    :meth:`run` is a task beside the calls. The trials were all sent in an earlier run's batches
+    (``asked.are_covered``), and nothing is sent; or none was, and they go out in a new one.
+    """
+
+    def __init__(self, api: Any, asked: Asked, max_tokens: int):
+        self.provider = provider_of(api)
+        self.ledger = asked.ledger
+        self.max_tokens = max_tokens
+        self._is_covered = asked.are_covered
+        self._coming = set(asked.trials)
+        self._waiting: dict[int, Waiting] = {}
+        self._limits: dict[int, int] = {}
+        self._all_here = Event()
+
+        # Where inspect_ai's providers keep their own batchers, and ask them, or the server.
+        api._batcher = api._completions_batcher = api._responses_batcher = self
+        api._generate_completion = self._generate_completion
+
+    async def _generate_completion(self, request: dict[str, Any], config: Any) -> Any:
+        return await self.generate_for_request(request)
+
+    async def generate_for_request(self, request: dict[str, Any]) -> Any:
+        """The answer to a request, as the client would give it; the exception it would raise."""
+        trial = TRIAL.get()
+        call = Waiting(request)
+        self._waiting[trial] = call
+        self.leave(trial)
+        await call.answered.wait()
+        if isinstance(call.answer, Exception):
+            raise call.answer
+        return call.answer
+
+    def leave(self, trial: int) -> None:
+        """No longer expect the request of a trial: it is here, or comes never."""
+        self._coming.discard(trial)
+        if not self._coming:
+            self._all_here.set()
+
+    def limit(self, trial: int) -> int:
+        """The tokens that the answer to a trial could have."""
+        return self._limits.get(trial, self.max_tokens)
+
+    async def run(self) -> None:
+        """Send what is to be sent, look at the batches until all have ended, and hand out answers.
+
+        EngineError where a batch cannot be created, or no longer be asked for; the ledger keeps
+        what may be there.
+        """
+        await self._all_here.wait()
+        if not self._is_covered:
+            for part in self._parts():
+                await self._submit(part)
+
+        left = [one for one in self.ledger.submissions.values() if self._holds_waiting(one)]
+        while left:
+            for submission in list(left):
+                if await self._has_ended(submission):
+                    await self._hand_out(submission)
+                    left.remove(submission)
+            if left:
+                await sleep(TICK)
+
+        for call in self._waiting.values():
+            call.give(Refused("no batch has an answer to this request"))
+
+    def _holds_waiting(self, submission: Submission) -> bool:
+        return not self._waiting.keys().isdisjoint(submission.trials)
+
+    def _parts(self) -> list[dict[int, dict]]:
+        """The bodies of the requests, by trial, no more to a part than a batch takes."""
+        parts: list[dict[int, dict]] = []
+        part: dict[int, dict] = {}
+        size = 0
+        for trial, call in sorted(self._waiting.items()):
+            body = body_of(call.request)
+            more = len(json.dumps(body))
+            is_full = size + more > MOST_BYTES or len(part) == MOST_REQUESTS
+            if is_full or not parts:
+                part = {}
+                size = 0
+                parts.append(part)
+            part[trial] = body
+            size += more
+        return parts
+
+    async def _submit(self, bodies: Mapping[int, dict]) -> None:
+        submission = self.ledger.intend(list(bodies), self.max_tokens)
+        requests = {submission.custom_id(trial): body for trial, body in bodies.items()}
+        headers = headers_of(self._waiting[submission.trials[0]].request)
+        try:
+            file = await again(is_passing, self.provider.upload, submission.name, requests)
+        except Exception as error:
+            self.ledger.forget(submission)
+            raise EngineError(f"no batch can be created ({told(error)})") from error
+
+        submission = self.ledger.note(submission, file=file)
+        try:
+            batch = await again(is_busy, self.provider.create, file, requests, headers)
+        except Exception as error:
+            status = first_status(error)
+            if 400 <= status < 500 and status not in (408, 409):
+                self.ledger.forget(submission)
+                raise EngineError(f"no batch can be created ({told(error)})") from error
+            # It may have been created, and be billed.
+            raise EngineError(
+                f"a batch may have been created ({told(error)}): run again, which looks for it"
+            ) from error
+
+        self.ledger.note(submission, batch=batch)
+        say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
+
+    async def _has_ended(self, submission: Submission) -> bool:
+        state = await look_at(self.provider, submission)
+        if state.problem:
+            self.ledger.forget(submission)
+            why = printable(state.problem)
+            raise EngineError(f"batch {submission.batch} gave no replies ({why})")
+        return state.ended
+
+    async def _hand_out(self, submission: Submission) -> None:
+        try:
+            answers = await again(is_passing, self._read, submission)
+        except Exception as error:
+            replies = f"the replies of batch {submission.batch}"
+            if first_status(error) == 404:
+                self.ledger.forget(submission)
+                raise EngineError(f"{replies} are gone: run again to ask anew") from error
+            raise EngineError(
+                f"{replies} cannot be read ({told(error)}): they stay there, run again"
+            ) from error
+
+        nothing = Refused(f"batch {submission.batch} has no answer to this request")
+        for trial in submission.trials:
+            call = self._waiting.pop(trial, None)
+            if call is not None:
+                self._limits[trial] = submission.max_tokens
+                call.give(answers.get(trial, nothing))
+
+    async def _read(self, submission: Submission) -> dict[int, Any]:
+        answers: dict[int, Any] = {}
+        async for custom_id, answer in self.provider.results(submission.batch):
+            trial = submission.trial(custom_id)
+            if trial is not None:
+                answers[trial] = answer
+        return answers
+
+
+async def find_again(api: Any, ledger: Ledger) -> None:
+    """Look at the batches that killed runs left, and strike out those that give no replies.
+
+    A batch whose id is unknown is looked for at the provider. One that expired without replies,
+    failed or vanished is told on standard error. EngineError where the provider cannot be asked.
+    """
+    provider = provider_of(api)
+    for submission in list(ledger.submissions.values()):
+        if not submission.batch:
+            others = {one.batch for one in ledger.submissions.values()}
+            try:
+                batch = await again(is_passing, provider.find, submission, others)
+            except Exception as error:
+                raise EngineError(
+                    f"the batches of an earlier run cannot be looked for ({told(error)}): run "
+                    f"again, or remove {ledger.file} to ask all of its prompts anew"
+                ) from error
+            if not batch:
+                ledger.forget(submission)
+                continue
+            submission = ledger.note(submission, batch=batch)
+
+        state = await look_at(provider, submission)
+        prompts = f"{len(submission.trials):,} prompts"
+        if state.problem:
+            ledger.forget(submission)
+            lost = f"batch {submission.batch} is lost ({printable(state.problem)})"
+            say(f"{lost}: its {prompts} are asked again")
+        else:
+            say(f"{prompts} are in batch {submission.batch} already")
+
+
+async def look_at(provider: Provider, submission: Submission) -> State:
+    """The state of a batch; one that the provider does not know is a problem of its own."""
+    try:
+        return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
+    except Exception as error:
+        if first_status(error) == 404:
+            return State(True, "the provider does not know it")
+        raise EngineError(
+            f"batch {submission.batch} cannot be asked for ({told(error)}): run again, and it is "
+            "found"
+        ) from error
+
+
+async def again(
+    helps: Callable[[BaseException], bool], ask: Callable[..., Awaitable[Any]], *given: Any,
+    attempts: int = ATTEMPTS,
+) -> Any:  # fmt: skip
+    """Ask a provider, and again where that helps; the last exception where it does not."""
+    wait = pause if attempts == ATTEMPTS else lambda state: TICK
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
+    )
+    return await retrying(ask, *given)
+
+
+def first_status(error: BaseException) -> int:
+    """The first HTTP status among the causes of an error, 0 without one."""
+    for cause in causes_of(error):
+        if status := status_of(cause):
+            return status
+    return 0
+
+
+def never_arrived(error: BaseException) -> bool:
+    """Whether nobody was there to take a request."""
+    kinds = (httpx2.ConnectError, httpx2.ConnectTimeout)
+    return any(isinstance(cause, kinds) for cause in causes_of(error))
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether a provider surely took nothing, and may take it later."""
+    return first_status(error) == 429 or never_arrived(error)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether a question that changes nothing may be answered later."""
+    status = first_status(error)
+    if status:
+        return status in (408, 409, 429) or status >= 500
+    kinds = (httpx2.HTTPError, ConnectionError, TimeoutError)
+    return any(isinstance(cause, kinds) for cause in causes_of(error))
+
+
+def say(sentence: str) -> None:
+    """Write a line to standard error, above a progress bar."""
+    tqdm.write(sentence, file=sys.stderr)
+
+
+def told(error: BaseException) -> str:
+    """An error in one line."""
+    return printable(str(error)) or type(error).__name__
+
+
+def headers_of(request: Mapping[str, Any]) -> dict[str, str]:
+    """A request's own headers, which a batch has once, without inspect_ai's mark of a request."""
+    given = request.get("extra_headers") or {}
+    return {name: value for name, value in given.items() if name.lower() != REQUEST_MARK}
+
+
+def body_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request's body, as the client would send it."""
+    body = {}
+    for name, value in request.items():
+        is_given = type(value).__name__ not in ("NotGiven", "Omit")
+        if is_given and name not in ("extra_headers", "extra_query", "extra_body", "timeout"):
+            body[name] = value
+    return body | dict(request.get("extra_body") or {})

@@ -1,0 +1,125 @@
+"""The batches of a store, on disk: which trials were sent together, and under which id.
+
+Before a batch is created, its trials are written to ``batches.json`` beside the journal, under a
+name that each request of the batch has in its ``custom_id``; as soon as it is created, the
+provider's id. So a run that is killed at any moment finds it again
+(:mod:`ingroup.inference.batches`). It is struck out when all of its trials stand in shards.
+"""
+
+import json
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from ingroup.inference import shards
+from ingroup.inference.shards import StoreError
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Trials that were, or were about to be, sent as one batch.
+
+    ``max_tokens`` is what a reply could have, ``sent`` the time in seconds since 1970, ``file`` the
+    provider's id of the requests, if it has one, ``batch`` that of the batch: "" where a kill may
+    have come before it was known.
+    """
+
+    name: str
+    trials: Sequence[int]
+    max_tokens: int
+    sent: float
+    file: str = ""
+    batch: str = ""
+
+    def custom_id(self, trial: int) -> str:
+        """The name of one request, which no other batch has."""
+        return f"{self.name}-{trial}"
+
+    def trial(self, custom_id: str) -> int | None:
+        """The trial of a request, None where it is not one of this batch."""
+        name, _, number = custom_id.rpartition("-")
+        if name != self.name or not number.isdecimal():
+            return None
+        return int(number)
+
+
+class Ledger:
+    """The batches of one store that no shard holds yet, by their names.
+
+    Each change is on the disk when its method returns. The file is gone once nothing is open.
+    StoreError where it cannot be read or written.
+    """
+
+    def __init__(self, file: Path):
+        self.file = file
+        self.submissions: dict[str, Submission] = {}
+        if not file.exists():
+            return
+        try:
+            for values in json.loads(file.read_text("utf8")):
+                self.submissions[values["name"]] = Submission(**values)
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            raise StoreError(f"{file} cannot be read as a list of batches; move it away") from error
+
+    def covered(self, trials: Iterable[int]) -> list[int]:
+        """Those of the trials that a batch was created for, in order."""
+        there: set[int] = set()
+        for submission in self.submissions.values():
+            there.update(submission.trials)
+        return [trial for trial in trials if trial in there]
+
+    def intend(self, trials: Sequence[int], max_tokens: int) -> Submission:
+        """Write down that a batch of these trials is about to be created."""
+        submission = Submission(uuid4().hex, list(trials), max_tokens, time.time())
+        self._keep(submission)
+        return submission
+
+    def note(self, submission: Submission, **ids: str) -> Submission:
+        """Write down the provider's ids: ``file`` or ``batch``."""
+        known = replace(submission, **ids)
+        self._keep(known)
+        return known
+
+    def forget(self, submission: Submission) -> None:
+        """Strike out a batch that was never created, or is gone."""
+        self.submissions.pop(submission.name, None)
+        self._write()
+
+    def drop(self, trials: Collection[int]) -> None:
+        """Strike out batches all of whose trials stand in shards now."""
+        written = set(trials)
+        for submission in list(self.submissions.values()):
+            if written.issuperset(submission.trials):
+                self.forget(submission)
+
+    def clear(self) -> None:
+        """Strike out all: no trial is missing."""
+        if self.submissions:
+            self.submissions.clear()
+            self._write()
+
+    def _keep(self, submission: Submission) -> None:
+        self.submissions[submission.name] = submission
+        self._write()
+
+    def _write(self) -> None:
+        if self.submissions:
+            lines = [asdict(submission) for submission in self.submissions.values()]
+            shards.replace(self.file, json.dumps(lines).encode())
+        else:
+            self.file.unlink(missing_ok=True)
+
+
+class Asked(NamedTuple):
+    """The trials of the chats that an engine is given, and the store's batches."""
+
+    ledger: Ledger
+    trials: Sequence[int]
+
+    @property
+    def are_covered(self) -> bool:
+        """Whether batches were created for them; then all of them are."""
+        return bool(self.ledger.covered(self.trials[:1]))

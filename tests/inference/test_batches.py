@@ -1,0 +1,308 @@
+"""Batches of a run that is killed: the next run finds them, and nothing is sent twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from fake_batches import FakeBatches, Gone, reply_to
+from ingroup.inference import EngineError, Sampling, batches, fill, open_store
+from ingroup.inference.cost import Budget, LimitReached, Prices
+from ingroup.inference.inspect_engine import InspectEngine
+from ingroup.inference.shards import Journal
+from toy import religion
+
+DESIGN = religion(1)  # 36 trials
+SAMPLING = Sampling(max_tokens=8)
+OPENAI, RESPONSES, SERVER = "openai/gpt-4o-mini", "openai/gpt-5", "openai-api/local/fake"
+ANTHROPIC = "anthropic/claude-sonnet-4-5"
+KEYS = {
+    f"{name}_API_KEY": "key-0123456789abcdef" for name in ("OPENAI", "ANTHROPIC", "LOCAL")
+}  # fmt: skip
+EXPECTED = [reply_to({"messages": trial.messages}) for trial in DESIGN]
+
+
+def test_each_trial_has_a_reply_of_its_own():
+    assert len(set(EXPECTED)) == 36
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+    monkeypatch.setattr(batches, "TICK", 0.01)
+
+
+@pytest.fixture
+def serve():
+    """Start servers that stop when the test ends; gives the address."""
+    with ExitStack() as stack:
+        yield lambda server: stack.enter_context(server.running())
+
+
+def base(model, address):
+    return address if model == ANTHROPIC else f"{address}/v1"
+
+
+def ask(model, address, folder, batch=True, budget=None):
+    """One run; returns the table of replies."""
+    engine = InspectEngine(model, base(model, address), timeout=60, batch=batch)
+    store = open_store(folder, DESIGN, engine, SAMPLING, 50, budget)
+    fill(DESIGN, engine, store, SAMPLING, budget=budget)
+    return store.read()
+
+
+def main(model, address, folder, die_after):
+    """What is to be killed does this; it kills itself after so many journalled replies."""
+    batches.TICK = 0.01
+    add = Journal.add
+    kept = []
+
+    def add_or_die(journal, trial, reply):
+        add(journal, trial, reply)
+        kept.append(trial)
+        if len(kept) == int(die_after):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Journal.add = add_or_die
+    ask(model, address, Path(folder))
+
+
+def killed(server, model, address, folder, event="", nth=1, die_after=0):
+    """A run in a process of its own, which is killed at the nth such event, or kills itself."""
+    command = [sys.executable, __file__, model, address, str(folder), str(die_after)]
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": path}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    seen = Counter()
+
+    def at(now):
+        seen[now] += 1
+        if now == event and seen[now] == nth:
+            process.kill()
+            process.wait()
+            raise Gone
+
+    server.at = at
+    _, error = process.communicate()
+    server.at = lambda now: None
+    assert process.returncode == -signal.SIGKILL, error
+
+
+KILLS = {
+    "before its batch is there": {"event": "creating"},
+    "when it is there and has told nobody its id": {"event": "created"},
+    "while it is looked at": {"event": "looked", "nth": 2},
+    "when it has ended": {"event": "ended"},
+    "when its results are asked for": {"event": "results"},
+    "when half of them are journalled": {"die_after": 18},
+}
+CASES = [(OPENAI, when) for when in KILLS]
+CASES += [(RESPONSES, "while it is looked at"), (SERVER, "while it is looked at")]
+CASES += [(ANTHROPIC, when) for when in [*KILLS][:3]]
+
+
+@pytest.mark.parametrize(("model", "when"), CASES)
+def test_a_killed_run_finds_its_batch_and_sends_nothing_twice(model, when, tmp_path, serve):
+    if model == ANTHROPIC:
+        pytest.importorskip("anthropic")
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, model, address, tmp_path, **KILLS[when])
+    assert len(server.single) == 1
+    already = 0 if when == "before its batch is there" else len(DESIGN) - 1
+    assert len(server.batched) == already
+    assert not list(tmp_path.glob("part-*"))
+
+    table = ask(model, address, tmp_path)
+    assert table.text.tolist() == EXPECTED
+    asked = Counter(map(reply_to, server.single + server.batched))
+    assert asked == Counter(EXPECTED)
+    assert server.created == [len(DESIGN) - 1]
+    assert len(server.single) == 1
+    assert not (tmp_path / "batches.json").exists()
+    assert not (tmp_path / "journal.jsonl").exists()
+
+
+@pytest.mark.parametrize("model", [OPENAI, ANTHROPIC])
+def test_what_expired_or_failed_in_a_batch_is_asked_by_the_next_run(model, tmp_path, serve):
+    if model == ANTHROPIC:
+        pytest.importorskip("anthropic")
+    lost = {EXPECTED[5]: "expired", EXPECTED[9]: "errored", EXPECTED[30]: "expired"}
+    outcome = lambda text, before: lost.get(text, "ok") if before == 0 else "ok"  # noqa: E731
+    server = FakeBatches(outcome=outcome)
+    address = serve(server)
+    killed(server, model, address, tmp_path, "looked")
+
+    table = ask(model, address, tmp_path)
+    failed = table[table.finish_reason == "failed"]
+    assert failed.trial.tolist() == [5, 9, 30]
+    assert "expired" in failed.error[5]
+    assert "no" in failed.error[9]
+    others = table.drop(index=[5, 9, 30])
+    assert others.text.tolist() == [EXPECTED[trial] for trial in others.trial]
+    assert server.created == [35]
+
+    assert ask(model, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 3]
+    assert Counter(map(reply_to, server.batched[35:])) == Counter(lost.keys())
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_a_batch_that_is_lost_is_told_and_asked_again(batch, tmp_path, serve, capsys):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    del server.batches["batch_0"]
+
+    capsys.readouterr()
+    assert ask(OPENAI, address, tmp_path, batch).text.tolist() == EXPECTED
+    told = "batch batch_0 is lost (the provider does not know it): its 35 prompts are asked again"
+    assert told in capsys.readouterr().err
+    assert server.created == ([35, 35] if batch else [35])
+    assert len(server.single) == (1 if batch else 36)
+
+
+def test_a_batch_is_read_by_a_run_without_batches(tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    assert ask(OPENAI, address, tmp_path, batch=False).text.tolist() == EXPECTED
+    assert (len(server.single), server.created) == (1, [35])
+
+
+def test_a_batch_that_failed_as_a_whole_stops_the_run(tmp_path, serve):
+    server = FakeBatches()
+    server.problem = "failed"
+    address = serve(server)
+    with pytest.raises(EngineError, match=r"batch batch_0 gave no replies \(no such model\)"):
+        ask(OPENAI, address, tmp_path)
+    assert not (tmp_path / "batches.json").exists()
+
+    server.problem = ""
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 35]
+    assert len(server.single) == 1
+
+
+def test_replies_that_the_provider_has_deleted_are_asked_anew(tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+
+    def at(event):
+        if event == "results":
+            server.files.clear()
+
+    server.at = at
+    with pytest.raises(EngineError, match="the replies of batch batch_0 are gone: run again"):
+        ask(OPENAI, address, tmp_path)
+    server.at = lambda event: None
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 35]
+
+
+def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twice(tmp_path, serve):
+    server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
+    server.status = 404
+    address = serve(server)
+    with pytest.raises(EngineError, match=r"does not answer \(HTTP 404 - no"):
+        ask(OPENAI, address, tmp_path)
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 35]
+    assert len(server.single) == 1
+
+
+def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, serve):
+    """A reply has at most 8 tokens, which cost 1 each, in a batch 0.5; the server takes 2."""
+    server = FakeBatches()
+    address = serve(server)
+    budget = Budget(20.0, Prices(1e-9, 1e6), 0.5)
+    with pytest.raises(LimitReached):
+        ask(OPENAI, address, tmp_path, budget=budget)
+    # The first call costs 2 alone; each in a batch is counted at 4 and costs 1.
+    assert server.created[0] == (20 - 2) // 4
+    assert budget.spent == pytest.approx(2 + sum(server.created))
+    assert budget.spent <= 20 < budget.spent + 4
+    journal = (tmp_path / "journal.jsonl").read_bytes().splitlines()
+    assert len(journal) == 1 + sum(server.created)
+
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert Counter(map(reply_to, server.single + server.batched)) == Counter(EXPECTED)
+
+
+def test_a_batch_in_work_is_read_whatever_the_limit_is(tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    budget = Budget(1e-6, Prices(1.0, 1.0), 0.5)
+    assert ask(OPENAI, address, tmp_path, budget=budget).text.tolist() == EXPECTED
+    assert server.created == [35]
+
+
+def test_requests_are_cut_into_as_many_batches_as_they_need(tmp_path, serve, monkeypatch):
+    monkeypatch.setattr(batches, "MOST_REQUESTS", 10)
+    server = FakeBatches()
+    assert ask(OPENAI, serve(server), tmp_path).text.tolist() == EXPECTED
+    assert server.created == [10, 10, 10, 5]
+
+
+def test_a_cut_reply_of_an_older_limit_is_asked_again(tmp_path, serve):
+    """The batch was sent with 8 tokens, the run that finds it allows 16."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    engine = InspectEngine(OPENAI, base(OPENAI, address), timeout=60, batch=True)
+    more = Sampling(max_tokens=16)
+    store = open_store(tmp_path, DESIGN, engine, more, 50)
+    server.cut = {EXPECTED[7]}
+    fill(DESIGN, engine, store, more)
+    table = store.read()
+    assert table[table.finish_reason == "failed"].trial.tolist() == [7]
+    assert table.error[7] == "it was cut at 8 tokens, in a batch of an earlier run"
+
+    server.cut = set()
+    fill(DESIGN, engine, store, more)
+    assert store.read().text.tolist() == EXPECTED
+    assert server.created == [35, 1]
+    assert server.batched[-1]["max_tokens"] == 16
+
+
+def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path, serve):
+    """It is paid once, though the run is killed before it sends anything else."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, die_after=1)
+    assert len(server.single) == 1
+    (line,) = (tmp_path / "journal.jsonl").read_bytes().splitlines()
+    assert json.loads(line.partition(b" ")[2])["text"] == EXPECTED[0]
+
+    assert ask(OPENAI, address, tmp_path, batch=False).text.tolist() == EXPECTED
+    assert Counter(map(reply_to, server.single)) == Counter(EXPECTED)
+
+
+def test_a_server_without_a_batch_api_is_told(tmp_path, serve):
+    from fake_openai import FakeOpenAI, fault
+
+    server = FakeOpenAI(lambda call, before: None)
+    usual = server.answer
+
+    def answer(body, authorization):
+        if b"multipart" in body or not body.startswith(b"{"):
+            return fault(404, "no such path")
+        return usual(body, authorization)
+
+    server.answer = answer
+    with pytest.raises(EngineError, match=r"no batch can be created .*no such path"):
+        ask(SERVER, serve(server), tmp_path)
+    assert not (tmp_path / "batches.json").exists()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
