@@ -201,5 +201,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        return ReplayEngine(recordings, model)
+        return ReplayEngine(models.recordings(recordings, model), model)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")
