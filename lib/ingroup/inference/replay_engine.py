@@ -283,10 +283,13 @@ class ReplayEngine:
 
     def _refuse(self, begin: int, n_trials: int) -> NoReturn:
         """EngineError that names two recordings of one prompt whose replies differ."""
-        same = np.sort(self._several[begin])
-        replies = self._reply_of[same]
-        other = same[np.flatnonzero(replies != replies[0])[0]]
-        one, two = self._recording(same[0]), self._recording(other)
+        same = self._several[begin]
+        differ = self._reply_of[same] != self._reply_of[same[0]]
+        files = [self._origins[number].file for number in self._origin_of[same]]
+        in_another_file = np.array([file != files[0] for file in files])
+        if (differ & in_another_file).any():
+            differ &= in_another_file
+        one, two = self._recording(same[0]), self._recording(same[differ][0])
         asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         raise EngineError(
             f"{one.where}, and {two.where}: found two replies to one prompt of one repetition "
