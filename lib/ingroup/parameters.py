@@ -147,13 +147,13 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"the engine replay needs {needed}")
         places = [models.recordings(self.RECORDINGS, name) for name in names]
-        for place in places:
-            if place and not glob.glob(place):
-                raise InputError(f"RECORDINGS: there is nothing at {place!r}")
-
-        if "" in places or len(set(places)) < len(places):
+        own = set(places) - {"", self.RECORDINGS.strip()}
+        if "" in places or (len(names) > 1 and len(own) < len(names)):
             expected = ";".join(f"{name}=<place>" for name in names)
             raise InputError(
                 f"recordings have the answers of one model, found {', '.join(names)}: give each a "
                 f'place of its own, RECORDINGS="{expected}"'
             )
+        for place in places:
+            if not glob.glob(place):
+                raise InputError(f"RECORDINGS: there is nothing at {place!r}")
