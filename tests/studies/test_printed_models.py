@@ -4,8 +4,10 @@ A notebook's own function says which numbers it sets beside which table, and und
 they get the very values that the table prints: all of them agree, and none does once it is moved.
 """
 
+from functools import cache
 from itertools import product
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import nbformat
 import numpy as np
@@ -25,6 +27,14 @@ REGISTRY = models.registry().rows
 PRINTED = REGISTRY[REGISTRY.study != ""]
 ENDS = ["Traditional", "Conservative", "Wealthy", "High-status"]
 SETTINGS = identities.prompts()["settings"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded_once():
+    """Each table is asked for hundreds of times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(published, "load", cache(published.load))
+        yield
 
 
 # ---- what each notebook sets beside the print, with any numbers ----------------------------------
@@ -180,47 +190,60 @@ def fed(here, numbers):
     return pd.Series(numbers.reindex(names).to_numpy(), here.index)
 
 
+class Column(NamedTuple):
+    """A printed column of a model, and what the comparison says of its own numbers."""
+
+    study: str
+    printed: str
+    table: int | str
+    name: str
+    here: pd.Series  # the notebook's, whose index is taken
+    numbers: pd.Series  # the table's
+    own: pd.DataFrame
+
+    def beside(self, numbers):
+        """The comparison with some numbers, of those that are printed."""
+        sources = [(self.table, self.name, fed(self.here, numbers))]
+        versus = published.beside(self.study, self.printed, sources)
+        return versus[versus.printed.notna()].set_index("row")
+
+
 @pytest.fixture(
-    params=PRINTED.index, ids=lambda line: f"{PRINTED.study[line]}-{PRINTED.name[line]}"
-)
-def sources(request):
-    """Study, printed name, and a source with the model's own numbers for each column."""
+    params=PRINTED.index, ids=lambda line: f"{PRINTED.study[line]}-{PRINTED.name[line]}",
+    scope="module",
+)  # fmt: skip
+def columns(request, loaded_once):
+    """The printed columns of a model that its notebooks set beside a run."""
     row = PRINTED.loc[request.param]
     found = []
     for table, column, here in SOURCES[row.study](row["name"], row.printed):
         numbers = own_numbers(row.study, table, column, list(here.index.names), row.printed)
         if len(numbers):
-            found.append((table, column, fed(here, numbers), numbers))
+            told = Column(row.study, row.printed, table, column, here, numbers, None)
+            found.append(told._replace(own=told.beside(numbers)))
     assert found
-    return row.study, row.printed, found
+    return found
 
 
-def test_own_numbers_agree_and_none_is_left_out(sources):
-    study, printed, found = sources
-    for table, column, here, numbers in found:
-        versus = published.beside(study, printed, [(table, column, here)])
-        there = versus[versus.printed.notna()]
-        assert sorted(there.row) == sorted(numbers.index), (table, column)
-        assert set(there.verdict) == {"agrees within rounding"}, (table, column)
+def test_own_numbers_agree_and_none_is_left_out(columns):
+    for column in columns:
+        assert sorted(column.own.index) == sorted(column.numbers.index), column
+        assert set(column.own.verdict) == {"agrees within rounding"}, column
 
 
-def test_a_number_that_is_moved_by_more_than_its_rounding_differs(sources):
-    """All at once, up and down; then one alone, and the others still agree."""
-    study, printed, found = sources
-    for table, column, here, numbers in found:
-        versus = published.beside(study, printed, [(table, column, here)])
-        tolerance = versus.set_index("row").tolerance
-        for way in (-1, 1):
-            moved = fed(here, numbers + way * 1.01 * tolerance[numbers.index])
-            after = published.beside(study, printed, [(table, column, moved)])
-            after = after[after.printed.notna()]
-            assert len(after) == len(numbers)
-            assert set(after.verdict) == {"differs"}, (table, column)
+def test_a_number_that_is_moved_by_more_than_its_rounding_differs(columns):
+    """All at once, by turns up and down; then one alone, and the others still agree."""
+    for column in columns:
+        numbers = column.numbers
+        steps = 1.01 * column.own.tolerance[numbers.index]
+        ways = np.resize([1, -1], len(numbers))
+        moved = column.beside(numbers + ways * steps)
+        assert len(moved) == len(numbers)
+        assert set(moved.verdict) == {"differs"}, column
 
-        one = numbers.copy()
-        one.iloc[-1] += 1.01 * tolerance[one.index[-1]]
-        after = published.beside(study, printed, [(table, column, fed(here, one))])
-        assert after.row[after.verdict == "differs"].tolist() == [one.index[-1]]
+        last = numbers.index[-1]
+        one = column.beside(numbers.where(numbers.index != last, numbers + steps))
+        assert one.index[one.verdict == "differs"].tolist() == [last]
 
 
 def test_every_printed_model_and_number_is_among_them():
