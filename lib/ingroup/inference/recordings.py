@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ EMPTY = Reply(None, FAILED, error="the recorded answer is empty")
 
 # Columns of the system turn (may be missing), of the user turn and of the response.
 HOU = ("system_prompt", "user_input", "response")
-STEREOMAP = (None, "Questionnaire", "Answer")
+STEREOMAP = ("no system turn", "Questionnaire", "Answer")
 PLAIN = ("system", "prompt", "response")
 LAYOUTS = (HOU, STEREOMAP, PLAIN)
 
@@ -55,14 +55,16 @@ def find(place: Path) -> list[Path]:
     EngineError
         If there is none, or the place holds a store of this project.
     """
-    files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
-    files = [file for file in files if file.suffix.lower() in KINDS and file.name[0] != "."]
-    stores = [file for file in files if file.name == "manifest.json"]
-    if stores:
-        raise EngineError(
-            f"{stores[0].parent} is a store of this project: copy what it lies in to its place in "
-            "build/responses, and ask MODELS=<name>@stored"
-        )
+    files = []
+    for file in sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name)):
+        if file.name == "manifest.json":
+            raise EngineError(
+                f"{file.parent} is a store of this project: copy what it lies in to its place in "
+                "build/responses, and ask MODELS=<name>@stored"
+            )
+        if file.suffix.lower() in KINDS and not file.name.startswith("."):
+            files.append(file)
+
     if not files or not files[0].is_file():
         expected = "a .tsv, .csv, .json or .eval file, or a folder of them"
         raise EngineError(f"{place} holds no recordings; expected {expected}")
@@ -110,23 +112,41 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
     InputError
         As :func:`read`.
     """
-    prompts = {file: _questionnaires(file) for file in files}
+    found: dict[Path, int] = {}
+    for numbered in _alike_but_for_a_number(files):
+        first = min(numbered)
+        without_gap = list(range(first, first + len(numbered)))
+        if first > 1 or sorted(numbered) != without_gap:
+            continue
+
+        if _share_a_prompt(numbered.values()):
+            for number, file in numbered.items():
+                found[file] = number - first + 1
+    return found
+
+
+def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
+    """Files by a number in their names, for each name that is left without the number."""
     alike: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
         for place in range(1, len(parts), 2):
+            number = int(parts[place])
             rest = (*parts[:place], None, *parts[place + 1 :])
-            alike.setdefault(rest, {})[int(parts[place])] = file
+            numbered = alike.setdefault(rest, {})
+            numbered[number] = file
+    return list(alike.values())
 
-    found = {}
-    for numbered in alike.values():
-        first = min(numbered)
-        counted = range(first, first + len(numbered))
-        distinct = set().union(*(prompts[file] for file in numbered.values()))
-        in_all = sum(len(prompts[file]) for file in numbered.values())
-        if first <= 1 and sorted(numbered) == list(counted) and in_all > len(distinct):
-            found |= {file: number - first + 1 for number, file in numbered.items()}
-    return found
+
+def _share_a_prompt(files: Iterable[Path]) -> bool:
+    """Whether a prompt stands in more than one of some tables of StereoMap."""
+    seen: set[str] = set()
+    for file in files:
+        prompts = _questionnaires(file)
+        if prompts & seen:
+            return True
+        seen |= prompts
+    return False
 
 
 def _questionnaires(file: Path) -> set[str]:
@@ -145,26 +165,33 @@ def _questionnaires(file: Path) -> set[str]:
 def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
     """Those of a table, in one of three layouts."""
     table = read_table(file, (), delimiter)
-    layouts = [names for names in LAYOUTS if {*names[1:]} <= {*table}]
-    if not layouts:
-        expected = "; or ".join(" and ".join(names[1:]) for names in LAYOUTS)
-        raise wrong(at(file, 1), f"the columns {', '.join(table)}", expected)
-
-    layout = layouts[0]
+    layout = _layout(file, table)
     system, user, response = layout
+    if system not in table:  # pandas's index is a column without a name
+        table[system] = ""
     rounds = _rounds(file, table, layout, run)
     for line, row in table.to_dict("index").items():
-        system_turn = row.get(system, "") if system else ""
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
             reply = EMPTY  # pandas writes a call that failed so
         yield Recording(
-            at(file, line),
-            as_text(system_turn, row[user]),
-            reply,
-            int(rounds[line]),
-            row.get("category", ""),
+            where=at(file, line),
+            prompt=as_text(row[system], row[user]),
+            reply=reply,
+            round=int(rounds[line]),
+            category=row.get("category", ""),
         )
+
+
+def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
+    """The first layout whose user turn and response a table has."""
+    for layout in LAYOUTS:
+        _, user, response = layout
+        if user in table and response in table:
+            return layout
+
+    needed = [f"{user} and {response}" for _, user, response in LAYOUTS]
+    raise wrong(at(file, 1), f"the columns {', '.join(table)}", "; or ".join(needed))
 
 
 def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> pd.Series:

@@ -25,6 +25,7 @@ NO_RECORDING = Reply(None, FAILED, error="no recording")
 
 _LOOKED_AT = 100_000  # recordings among which the nearest one is sought
 _PART = 4_096  # trials whose prompts are made at once
+_KEY = "S16"
 
 
 class Origin(NamedTuple):
@@ -90,18 +91,22 @@ class ReplayEngine:
     def _read(self) -> None:
         """Keep a key, a number of its reply and of its origin for each recording, and no text."""
         keys = bytearray()
-        reply_numbers, origin_numbers = array("i"), array("i")
+        reply_numbers = array("i")
+        origin_numbers = array("i")
         replies: dict[Reply, int] = {}
         origins: dict[Origin, int] = {}
         for file, recording in self._recorded():
-            origin = Origin(file, recording.round, recording.category)
             keys += _key(recording.prompt)
-            reply_numbers.append(replies.setdefault(recording.reply, len(replies)))
-            origin_numbers.append(origins.setdefault(origin, len(origins)))
+            reply_number = replies.setdefault(recording.reply, len(replies))
+            reply_numbers.append(reply_number)
+            origin = Origin(file, recording.round, recording.category)
+            origin_number = origins.setdefault(origin, len(origins))
+            origin_numbers.append(origin_number)
+
         if all(reply.text is None for reply in replies):
             raise EngineError(f"{self.path} holds no recording")
 
-        unsorted = np.frombuffer(keys, dtype="S16")
+        unsorted = np.frombuffer(keys, dtype=_KEY)
         self._by_key = np.argsort(unsorted, kind="stable").astype(np.int32)
         self._keys = unsorted[self._by_key]
         self._reply_of = np.asarray(reply_numbers)
@@ -109,6 +114,7 @@ class ReplayEngine:
         self._replies = [apart(reply) for reply in replies]
         self._origins = list(origins)
         self._used = np.zeros(len(unsorted), dtype=bool)
+        self._settled: dict[tuple, dict[int, list[int]]] = {}
 
     def _recorded(self) -> Iterator[tuple[Path, Recording]]:
         """All recordings, in the order of the files, each with its file."""
@@ -130,30 +136,36 @@ class ReplayEngine:
         bool
             Whether there are any.
         """
-        self.round, self.category = number, category
-        of_category = np.array([self._is_of(origin, category) for origin in self._origins])
-        if not of_category.any():
-            of_category[:] = True
-        of_round = np.array([origin.round == number for origin in self._origins])
-
-        is_open = (of_category & of_round)[self._origin_of[self._by_key]]
+        self.round = number
+        self.category = category
+        origins = self._origins_open()
+        is_open = origins[self._origin_of[self._by_key]]
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
         self._several = self._differing()
         self._trials: dict[int, list[int]] = {}
         return len(self._open) > 0
 
-    def _is_of(self, origin: Origin, category: str) -> bool:
-        """Whether a recording's row, or else its file's name, says that it is of a category."""
-        says = origin.category
-        if not says:
-            inside = self.path.is_dir()
-            says = str(origin.file.relative_to(self.path)) if inside else origin.file.name
-        return bool(_words(category) & _words(says))
+    def _origins_open(self) -> np.ndarray:
+        """Which origins are of the round and the category that is asked."""
+        of_round = np.array([origin.round == self.round for origin in self._origins])
+        asked = _words(self.category)
+        of_category = np.array([bool(asked & self._says(origin)) for origin in self._origins])
+        if of_category.any():
+            return of_round & of_category
+        return of_round
+
+    def _says(self, origin: Origin) -> set[str]:
+        """The words in which a recording's row, or else its file's name, says its category."""
+        if origin.category:
+            return _words(origin.category)
+        if self.path.is_dir():
+            return _words(str(origin.file.relative_to(self.path)))
+        return _words(origin.file.name)
 
     def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Where the open recordings of each prompt begin and end, in the order of the keys."""
-        keys = np.frombuffer(b"".join(map(_key, prompts)), dtype="S16")
+        keys = np.frombuffer(b"".join(map(_key, prompts)), dtype=_KEY)
         begins = np.searchsorted(self._open_keys, keys, side="left")
         ends = np.searchsorted(self._open_keys, keys, side="right")
         return begins, ends
@@ -196,7 +208,7 @@ class ReplayEngine:
             if begin in self._several:
                 turn = self._turn(begin, None if trials is None else trials[place])
                 same = same[turn : turn + 1]
-            self._used[same] = True  # the same reply twice answers its prompt twice
+            self._used[same] = True  # one reply, recorded several times, answers each time
             found.append(int(same[0]))
         return found
 
@@ -213,8 +225,11 @@ class ReplayEngine:
 
         replies = []
         for number in found:
-            has_one = number >= 0
-            replies.append(self._replies[self._reply_of[number]] if has_one else NO_RECORDING)
+            if number < 0:
+                replies.append(NO_RECORDING)
+            else:
+                reply_number = self._reply_of[number]
+                replies.append(self._replies[reply_number])
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
@@ -234,18 +249,21 @@ class ReplayEngine:
     def _differing(self) -> dict[int, np.ndarray]:
         """The open recordings of each prompt whose replies differ, by where they begin."""
         keys = self._open_keys
-        if not len(keys):
+        if len(keys) == 0:
             return {}
 
-        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-        replies = self._reply_of[self._open]
-        least, most = (f.reduceat(replies, begins) for f in (np.minimum, np.maximum))
+        begins_anew = np.append(True, keys[1:] != keys[:-1])
+        begins = np.flatnonzero(begins_anew)
         ends = np.append(begins[1:], len(keys))
-        differ = least != most
-        return {
-            int(begin): self._open[begin:end]
-            for begin, end in zip(begins[differ], ends[differ], strict=True)
-        }
+        reply_numbers = self._reply_of[self._open]
+        least = np.minimum.reduceat(reply_numbers, begins)
+        most = np.maximum.reduceat(reply_numbers, begins)
+
+        found = {}
+        for prompt in np.flatnonzero(least != most):
+            begin = int(begins[prompt])
+            found[begin] = self._open[begin : ends[prompt]]
+        return found
 
     def tell_apart(self, design: Design) -> None:
         """Settle which trial of a design gets which of several different replies to one prompt.
@@ -258,22 +276,34 @@ class ReplayEngine:
             If they stand in several files, or more or fewer trials ask than are recorded; it names
             two of them.
         """
-        self._trials = {}
+        turn = (self.round, self.category, design.fingerprint)
+        if turn not in self._settled:
+            asking = self._asking(design)
+            for begin, trials in asking.items():
+                same = self._several[begin]
+                in_one_file = len(self._files_of(same)) == 1
+                if not in_one_file or len(trials) != len(same):
+                    self._refuse(begin, len(trials))
+            self._settled[turn] = asking
+        self._trials = self._settled[turn]
+
+    def _asking(self, design: Design) -> dict[int, list[int]]:
+        """The trials that ask each of the prompts that have several replies."""
+        found: dict[int, list[int]] = {}
         if not self._several:
-            return
+            return found
 
         for start in range(0, len(design), _PART):
-            part = range(start, min(start + _PART, len(design)))
-            begins, ends = self._find([_prompt(design[number].messages) for number in part])
-            for number, begin, end in zip(part, begins, ends, strict=True):
+            trials = range(start, min(start + _PART, len(design)))
+            prompts = [_prompt(design[trial].messages) for trial in trials]
+            begins, ends = self._find(prompts)
+            for trial, begin, end in zip(trials, begins, ends, strict=True):
                 if begin < end and begin in self._several:
-                    self._trials.setdefault(int(begin), []).append(number)
+                    found.setdefault(int(begin), []).append(trial)
+        return found
 
-        for begin, trials in self._trials.items():
-            same = self._several[begin]
-            files = {self._origins[number].file for number in self._origin_of[same]}
-            if len(files) > 1 or len(trials) != len(same):
-                self._refuse(begin, len(trials))
+    def _files_of(self, numbers: np.ndarray) -> set[Path]:
+        return {self._origins[origin].file for origin in self._origin_of[numbers]}
 
     def _turn(self, begin: int, trial: int | None) -> int:
         """Which of the recordings of a prompt a trial gets, from 0."""
@@ -284,12 +314,11 @@ class ReplayEngine:
     def _refuse(self, begin: int, n_trials: int) -> NoReturn:
         """EngineError that names two recordings of one prompt whose replies differ."""
         same = self._several[begin]
-        differ = self._reply_of[same] != self._reply_of[same[0]]
-        files = [self._origins[number].file for number in self._origin_of[same]]
-        in_another_file = np.array([file != files[0] for file in files])
-        if (differ & in_another_file).any():
-            differ &= in_another_file
-        one, two = self._recording(same[0]), self._recording(same[differ][0])
+        first = same[0]
+        others = same[self._reply_of[same] != self._reply_of[first]]
+        in_other_files = [n for n in others if self._files_of([n]) != self._files_of([first])]
+        one = self._recording(first)
+        two = self._recording(in_other_files[0] if in_other_files else others[0])
         asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         raise EngineError(
             f"{one.where}, and {two.where}: found two replies to one prompt of one repetition "
@@ -309,8 +338,10 @@ class ReplayEngine:
         near = max(looked_at, key=shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
         if near.prompt == asked:
-            of = f"round {self.round}" + (f", category {self.category!r}" if self.category else "")
-            return f"{none} of {of}; {near.where} holds the first, of another round or category"
+            return (
+                f"{none} that is of round {self.round} and category {self.category!r}; "
+                f"{near.where} holds the first, of another round or category"
+            )
 
         place = shared(near)
         window = slice(max(place - 20, 0), place + 20)
