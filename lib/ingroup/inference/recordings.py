@@ -13,7 +13,7 @@ import pandas as pd
 from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply
 from ingroup.tables import at, check, read_json, read_table, wrong
 
-EMPTY = Reply(None, FAILED, error="the recorded answer is empty")
+EMPTY = Reply(None, FAILED, error="the recorded call gave no answer")
 
 # Columns of the system turn (may be missing), of the user turn and of the response.
 HOU = ("system_prompt", "user_input", "response")

@@ -148,9 +148,13 @@ class ReplayEngine:
 
     def _origins_open(self) -> np.ndarray:
         """Which origins are of the round and the category that is asked."""
-        of_round = np.array([origin.round == self.round for origin in self._origins])
         asked = _words(self.category)
-        of_category = np.array([bool(asked & self._says(origin)) for origin in self._origins])
+        of_round = np.zeros(len(self._origins), dtype=bool)
+        of_category = np.zeros(len(self._origins), dtype=bool)
+        for number, origin in enumerate(self._origins):
+            of_round[number] = origin.round == self.round
+            of_category[number] = not asked.isdisjoint(self._says(origin))
+
         if of_category.any():
             return of_round & of_category
         return of_round
@@ -198,18 +202,21 @@ class ReplayEngine:
         if prompts and not self._used.any() and (begins == ends).all():
             raise EngineError(self._nearest(prompts))
 
+        if trials is None:
+            trials = [None] * len(prompts)
         found = []
-        for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        for trial, begin, end in zip(trials, begins, ends, strict=True):
             if begin == end:
                 found.append(-1)
                 continue
 
             same = self._open[begin:end]
             if begin in self._several:
-                turn = self._turn(begin, None if trials is None else trials[place])
+                turn = self._turn(begin, trial)
                 same = same[turn : turn + 1]
             self._used[same] = True  # one reply, recorded several times, answers each time
-            found.append(int(same[0]))
+            number = same[0]
+            found.append(int(number))
         return found
 
     def complete(self, found: Sequence[int], sampling: Sampling) -> list[Reply]:
@@ -307,18 +314,25 @@ class ReplayEngine:
 
     def _turn(self, begin: int, trial: int | None) -> int:
         """Which of the recordings of a prompt a trial gets, from 0."""
-        if trial is None or begin not in self._trials:
+        asking = self._trials.get(begin, [])
+        if trial not in asking:
             self._refuse(begin, 1)
-        return self._trials[begin].index(trial)
+        return asking.index(trial)
 
     def _refuse(self, begin: int, n_trials: int) -> NoReturn:
         """EngineError that names two recordings of one prompt whose replies differ."""
         same = self._several[begin]
         first = same[0]
-        others = same[self._reply_of[same] != self._reply_of[first]]
-        in_other_files = [n for n in others if self._files_of([n]) != self._files_of([first])]
+        differs = self._reply_of[same] != self._reply_of[first]
+        others = same[differs]
+        other = others[0]
+        for number in others:
+            if self._files_of([number]) != self._files_of([first]):
+                other = number
+                break
+
         one = self._recording(first)
-        two = self._recording(in_other_files[0] if in_other_files else others[0])
+        two = self._recording(other)
         asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         raise EngineError(
             f"{one.where}, and {two.where}: found two replies to one prompt of one repetition "
@@ -359,20 +373,28 @@ class ReplayEngine:
             digest.update(file.name.encode())
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        names = [file.name for file in self._files]
         return {
             "engine": "replay",
             "model": self.model,
-            "files": ", ".join(names) if len(names) < 9 else f"{names[0]} to {names[-1]}",
+            "files": _listed(self._files),
             "revision": digest.hexdigest(),
         }
 
     def close(self) -> None:
         """Say how many recordings no prompt used, where anything was asked."""
-        unused = int((~self._used).sum())
-        if unused and self._used.any():
-            of = f"{unused:,} of {len(self._used):,} recordings in {self.path}"
+        total = len(self._used)
+        used = int(self._used.sum())
+        if 0 < used < total:
+            of = f"{total - used:,} of {total:,} recordings in {self.path}"
             print(f"{of} answer no prompt that was asked now", file=sys.stderr)
+
+
+def _listed(files: Sequence[Path]) -> str:
+    """The names of files; of many the first and the last."""
+    names = [file.name for file in files]
+    if len(names) > 8:
+        return f"{names[0]} to {names[-1]}"
+    return ", ".join(names)
 
 
 def _prompt(chat: Sequence[Message]) -> str:
