@@ -92,7 +92,10 @@ def test_giebench_results(tmp_path):
     items["half"] = {"prompt": "Question 100", "answer": "[[A]] \ud83d"}
     file = tmp_path / "GPT-4-ID-Prompt.json"
     file.write_text(json.dumps(items, indent=4), "utf8")
-    engine = ReplayEngine(file, "gpt-4-turbo")
+    asked = {key: {"prompt": item["prompt"]} for key, item in items.items()}
+    (tmp_path / "ID-Prompt.json").write_text(json.dumps(asked), "utf8")  # prompts, no results
+    engine = ReplayEngine(tmp_path, "gpt-4-turbo")
+    engine.tell_apart(asking("Question 0", "Question 99"))
     assert texts(engine, [chat(f"Question {i}") for i in range(15)]) == QUIRKS
     assert texts(engine, [chat("Question 99")]) == [None]
     assert texts(engine, [chat("Question 100")]) == ["[[A]] ?"]  # a shard can hold this

@@ -114,7 +114,9 @@ class Engine(Protocol):
     and a prompt that is too long do not. One that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
     others; one whose replies take long or cost money has ``answer_each``, so that each is kept at
-    once (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+    once (:class:`ingroup.inference.inspect_engine.InspectEngine`). One of recordings has ``match``,
+    which is told the numbers of the trials
+    (:class:`ingroup.inference.replay_engine.ReplayEngine`).
     """
 
     asks_again: bool

@@ -210,11 +210,15 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> 
 
 
 def _results(file: Path) -> Iterator[Recording]:
-    """Those of GIEBench's results; an item without an answer is a call that failed."""
+    """Those of GIEBench's results; an item without an answer is a call that failed.
+
+    A file without any answer holds the prompts, and no results.
+    """
     items = read_json(file)
     if not isinstance(items, dict):
         raise wrong(file, f"a {type(items).__name__}", "an object of items")
 
+    recorded = []
     for key, item in items.items():
         where = f"{file}, key {key!r}"
         if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
@@ -223,11 +227,15 @@ def _results(file: Path) -> Iterator[Recording]:
         prompt = _encodable(item["prompt"])
         answer = item.get("answer")
         if answer is None:
-            yield Recording(where, prompt, EMPTY)
+            recorded.append(Recording(where, prompt, EMPTY))
         elif isinstance(answer, str):
-            yield Recording(where, prompt, Reply(_encodable(answer), STOP))
+            reply = Reply(_encodable(answer), STOP)
+            recorded.append(Recording(where, prompt, reply))
         else:
             raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
+
+    if any(recording.reply != EMPTY for recording in recorded):
+        yield from recorded
 
 
 def _encodable(text: str) -> str:
