@@ -107,7 +107,8 @@ class ReplayEngine:
             raise EngineError(f"{self.path} holds no recording")
 
         unsorted = np.frombuffer(keys, dtype=_KEY)
-        self._by_key = np.argsort(unsorted, kind="stable").astype(np.int32)
+        order = np.argsort(unsorted, kind="stable")
+        self._by_key = order.astype(np.int32)
         self._keys = unsorted[self._by_key]
         self._reply_of = np.asarray(reply_numbers)
         self._origin_of = np.asarray(origin_numbers)
@@ -139,7 +140,8 @@ class ReplayEngine:
         self.round = number
         self.category = category
         origins = self._origins_open()
-        is_open = origins[self._origin_of[self._by_key]]
+        origin_of = self._origin_of[self._by_key]
+        is_open = origins[origin_of]
         self._open = self._by_key[is_open]
         self._open_keys = self._keys[is_open]
         self._several = self._differing()
@@ -163,13 +165,15 @@ class ReplayEngine:
         """The words in which a recording's row, or else its file's name, says its category."""
         if origin.category:
             return _words(origin.category)
+        name = origin.file.name
         if self.path.is_dir():
-            return _words(str(origin.file.relative_to(self.path)))
-        return _words(origin.file.name)
+            name = str(origin.file.relative_to(self.path))
+        return _words(name)
 
     def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Where the open recordings of each prompt begin and end, in the order of the keys."""
-        keys = np.frombuffer(b"".join(map(_key, prompts)), dtype=_KEY)
+        joined = b"".join(map(_key, prompts))
+        keys = np.frombuffer(joined, dtype=_KEY)
         begins = np.searchsorted(self._open_keys, keys, side="left")
         ends = np.searchsorted(self._open_keys, keys, side="right")
         return begins, ends
@@ -289,7 +293,8 @@ class ReplayEngine:
             for begin, trials in asking.items():
                 same = self._several[begin]
                 in_one_file = len(self._files_of(same)) == 1
-                if not in_one_file or len(trials) != len(same):
+                are_as_many = len(trials) == len(same)
+                if not (in_one_file and are_as_many):
                     self._refuse(begin, len(trials))
             self._settled[turn] = asking
         self._trials = self._settled[turn]
@@ -326,20 +331,25 @@ class ReplayEngine:
         differs = self._reply_of[same] != self._reply_of[first]
         others = same[differs]
         other = others[0]
+        file = self._files_of(same[:1])
         for number in others:
-            if self._files_of([number]) != self._files_of([first]):
+            if self._files_of([number]) != file:
                 other = number
                 break
 
         one = self._recording(first)
         two = self._recording(other)
         asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
-        raise EngineError(
-            f"{one.where}, and {two.where}: found two replies to one prompt of one repetition "
-            f"({_short(one.reply)} and {_short(two.reply)}) where {asked} for {len(same)} "
-            "recordings, expected what tells them apart: a column run or category, files named by "
-            "category or numbered by run, or one model's files alone (RECORDINGS=<file or pattern>)"
+        found = (
+            "two replies to one prompt of one repetition "
+            f"({_short(one.reply)} and {_short(two.reply)}) "
+            f"where {asked} for {len(same)} recordings"
         )
+        expected = (
+            "as many in one file, or what tells them apart: a column run or category, files named "
+            "by category or numbered by run, or one model's files alone (RECORDINGS=<pattern>)"
+        )
+        raise EngineError(f"{one.where}, and {two.where}: found {found}, expected {expected}")
 
     def _nearest(self, prompts: list[str]) -> str:
         """The sentence on prompts none of which has a recording."""
@@ -348,8 +358,8 @@ class ReplayEngine:
         def shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
 
-        looked_at = (recording for _, recording in islice(self._recorded(), _LOOKED_AT))
-        near = max(looked_at, key=shared)
+        looked_at = islice(self._recorded(), _LOOKED_AT)
+        near = max((recording for _, recording in looked_at), key=shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
         if near.prompt == asked:
             return (
@@ -359,9 +369,12 @@ class ReplayEngine:
 
         place = shared(near)
         window = slice(max(place - 20, 0), place + 20)
+        found = near.prompt[window]
+        expected = asked[window]
         return (
-            f"{none}; {near.where} comes nearest to the first and departs from it at character "
-            f"{place + 1}: found {near.prompt[window]!r}, expected {asked[window]!r}"
+            f"{none}; {near.where} comes nearest to the first and departs from it "
+            f"at character {place + 1}: "
+            f"found {found!r}, expected {expected!r}"
         )
 
     # ---- what every engine has -------------------------------------------------------------------
@@ -402,7 +415,8 @@ def _prompt(chat: Sequence[Message]) -> str:
 
 
 def _key(prompt: str) -> bytes:
-    return hashlib.blake2b(prompt.encode(), digest_size=16).digest()
+    content = prompt.encode()
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _words(text: str) -> set[str]:
