@@ -83,11 +83,11 @@ def of_biased_samaritan(name, printed):
 
 
 def of_giebench(name, printed):
-    """An item of every category under each prompt, and every tuple, which one model has."""
+    """The items under each prompt, of every category, and every tuple, which one model has."""
     rows = []
-    for prompt, category in product(design.PROMPTS, questions.categories()):
-        rows.append((prompt, category, category, "A", "A", "ok"))
-    columns = ["prompt", "category", "key", "correct", "letter", "status"]
+    for prompt, item in product(design.PROMPTS, questions.load_questions()):
+        rows.append((prompt, item.category, item.identity, item.key, "A", "A", "ok"))
+    columns = ["prompt", "category", "identity", "key", "correct", "letter", "status"]
     answers = pd.DataFrame(rows, columns=columns)
     swapped = None
     if printed == "gpt-4-turbo":
