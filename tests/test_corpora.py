@@ -109,7 +109,7 @@ def test_a_mirror_without_the_file_or_no_folder_is_named(mirror, raw, tmp_path):
         fetch("tiny", mirror)
     with pytest.raises(InputError, match=r"nowhere' is not a folder"):
         fetch("tiny", tmp_path / "nowhere")
-    assert held(raw) == {}
+    assert not raw.exists()  # nor is an empty folder left
 
 
 def test_a_place_that_cannot_be_written_is_named(mirror, raw):
@@ -190,6 +190,8 @@ def test_a_failed_download_leaves_nothing_behind(
     with pytest.raises(InputError, match=sentence):
         fetch(corpus)
     assert held(raw) == kept
+    assert all(any(place.iterdir()) for place in raw.rglob("*") if place.is_dir())
+    assert raw.exists() == bool(kept)
 
 
 @pytest.mark.parametrize(

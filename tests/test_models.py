@@ -220,6 +220,16 @@ def test_an_entry_of_models_is_a_model_and_its_engine(text, model, engine):
     assert split(text) == (model, engine)
 
 
+def test_recordings_have_a_place_for_each_model():
+    """By any of a model's names; a place of one model may hold the mark itself."""
+    several = " gpt-4-turbo-2024-04-09 = a/b*; own model=c/t=0.csv ;"
+    assert models.recordings(several, "openai/gpt-4-turbo") == "a/b*"
+    assert models.recordings(several, "own model") == "c/t=0.csv"
+    assert models.recordings(several, "gpt-4o") == ""
+    assert models.recordings("results/temperature=0", "gpt-4o") == "results/temperature=0"
+    assert models.recordings("gpt-4o=results/*", "gpt-4o") == "results/*"
+
+
 @pytest.mark.parametrize("text", ["calibrant@gpu", "calibrant@", "@vllm", "", " @ ", "a@VLLM"])
 def test_an_unknown_engine_or_no_name_is_one_sentence(text):
     with pytest.raises(InputError, match=r"^MODELS: found .*, expected a name, or name@engine.*"):

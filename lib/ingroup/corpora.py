@@ -98,7 +98,19 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
             raise InputError(f"{place} cannot be written or read ({reason}).") from problem
+        finally:
+            _drop_empty(place.parent)
     return [home / name for name in files]
+
+
+def _drop_empty(folder: Path) -> None:
+    """Remove a folder and those around it, up to the raw data's own, as far as they are empty."""
+    while folder.is_relative_to(paths.RAW):
+        try:
+            folder.rmdir()  # refuses a folder that holds anything
+        except OSError:
+            return
+        folder = folder.parent
 
 
 def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:

@@ -279,6 +279,47 @@ def asked(parameters: Mapping[str, Any]) -> list[Asked]:
     return found
 
 
+def recordings(text: str, name: str) -> str:
+    """Find where the recorded answers of a model are.
+
+    Parameters
+    ----------
+    text : str
+        A value of ``RECORDINGS``: the place of one model's answers, or ``name=place`` for each of
+        several models, with semicolons between.
+    name : str
+        The model.
+
+    Returns
+    -------
+    str
+        The place, "" where the text names other models alone.
+
+    Raises
+    ------
+    InputError
+        If the text names the model twice.
+    """
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    places = []
+    for part in parts:
+        named, mark, place = part.partition("=")
+        if mark and _is(name, named):
+            places.append(place.strip())
+
+    if len(places) > 1:
+        raise InputError(f"RECORDINGS: found {name!r} twice, expected one place a model")
+    if places:
+        return places[0]
+    return text.strip() if len(parts) == 1 else ""
+
+
+def _is(name: str, other: str) -> bool:
+    """Whether two texts name one model."""
+    known = find(name)
+    return name == other.strip() or (known is not None and known == find(other))
+
+
 def folder(model: str) -> Path | None:
     """Where the files of a model are: in ``data/models``, or made by ``make model``, or its own."""
     places = (paths.MODELS / model, paths.MADE / model, Path(model))

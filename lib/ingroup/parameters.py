@@ -163,11 +163,22 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
             if not engines & {*LOADING} and getattr(self, name) not in (value, None):
                 raise InputError(f"{name} is for an engine that loads the model, found {found}")
         recorded = [name for name, engine in named if engine == "replay"]
-        if recorded and not self.RECORDINGS:
+        if recorded:
+            self._recordings_are_there(recorded)
+
+    def _recordings_are_there(self, names: list[str]) -> None:
+        """Each of the models whose answers are recorded has a place with files."""
+        if not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"the engine replay needs {needed}")
-        if self.RECORDINGS and not glob.glob(self.RECORDINGS):
-            raise InputError(f"RECORDINGS: there is nothing at {self.RECORDINGS!r}")
-        if recorded[1:]:
-            listed = ", ".join(recorded)
-            raise InputError(f"recordings have the answers of one model, found {listed}")
+        places = [models.recordings(self.RECORDINGS, name) for name in names]
+        own = set(places) - {"", self.RECORDINGS.strip()}
+        if "" in places or (len(names) > 1 and len(own) < len(names)):
+            expected = ";".join(f"{name}=<place>" for name in names)
+            raise InputError(
+                f"recordings have the answers of one model, found {', '.join(names)}: give each a "
+                f'place of its own, RECORDINGS="{expected}"'
+            )
+        for place in places:
+            if not glob.glob(place):
+                raise InputError(f"RECORDINGS: there is nothing at {place!r}")

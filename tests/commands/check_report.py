@@ -401,12 +401,14 @@ def replayed(notebooks, run_name, calls, reply, folder, browser, tmp_path_factor
     file = folder / "replies.csv"
     with file.open("w", newline="", encoding="utf8") as stream:
         rows = csv.writer(stream)
-        rows.writerow(("system", "prompt", "response"))
+        rows.writerow(("category", "system", "prompt", "response"))
         for design in {id(call.design): call.design for call in calls}.values():
             for number in range(len(design)):
                 turns = {turn["role"]: turn["content"] for turn in design[number].messages}
-                text = reply(number, design[number].condition)
-                rows.writerow((turns.get("system", ""), turns["user"], text))
+                condition = design[number].condition
+                text = reply(number, condition)
+                about = condition.get("category", ""), turns.get("system", "")
+                rows.writerow((*about, turns["user"], text))
     given |= {"MODELS": PICTURE, "ENGINE": "replay", "RECORDINGS": str(file)}
     remove(run_name)
     try:

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import settings as rules
 from hypothesis import strategies as st
 
+from ingroup.design import Block, Design
 from ingroup.inference import EngineError, Reply, Sampling
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.giebench import stimuli as questions
@@ -91,7 +92,10 @@ def test_giebench_results(tmp_path):
     items["half"] = {"prompt": "Question 100", "answer": "[[A]] \ud83d"}
     file = tmp_path / "GPT-4-ID-Prompt.json"
     file.write_text(json.dumps(items, indent=4), "utf8")
-    engine = ReplayEngine(file, "gpt-4-turbo")
+    asked = {key: {"prompt": item["prompt"]} for key, item in items.items()}
+    (tmp_path / "ID-Prompt.json").write_text(json.dumps(asked), "utf8")  # prompts, no results
+    engine = ReplayEngine(tmp_path, "gpt-4-turbo")
+    engine.tell_apart(asking("Question 0", "Question 99"))
     assert texts(engine, [chat(f"Question {i}") for i in range(15)]) == QUIRKS
     assert texts(engine, [chat("Question 99")]) == [None]
     assert texts(engine, [chat("Question 100")]) == ["[[A]] ?"]  # a shard can hold this
@@ -131,16 +135,16 @@ def test_each_round_has_its_own_recordings(order, name, tmp_path):
 
 
 def test_without_rounds_nothing_is_repeated(tmp_path):
-    """One run, or several in an order that nobody told: no later round is made of them."""
-    rows = [("one", "a"), ("one", "c"), ("two", "b")]
+    """One run, or several of which nobody told: no later round is made of them."""
+    rows = [("one", "a"), ("one", "a"), ("two", "b")]
     assert rounds(tmp_path, ("prompt", "response"), rows) == {1: ["a", "b"]}
 
 
 def test_drafts_of_stereomap_are_rounds(tmp_path):
-    """Its files have a row a draft, in whatever order the prompts stand."""
+    """Its files have a row a draft, in whatever order the prompts stand; an empty one failed."""
     rows = [("one", "a"), ("one", "c"), ("two", "b"), ("one", "d"), ("two", "")]
     found = rounds(tmp_path, ("Questionnaire", "Answer"), rows)
-    assert found == {1: ["a", "b"], 2: ["c", ""], 3: ["d", None]}
+    assert found == {1: ["a", "b"], 2: ["c", None], 3: ["d", None]}
 
 
 def test_recordings_that_no_prompt_used_are_counted(tmp_path, capsys):
@@ -182,12 +186,161 @@ def test_a_misfit_shows_where_the_nearest_prompt_departs(plan, tmp_path):
     assert f"expected '{near}\\nYour task is to rat'" in sentence
 
 
-def test_one_prompt_with_two_responses_gets_them_in_order(tmp_path):
-    rows = [("s", "u", "1"), ("s", "two\nlines", "2"), ("s", "v", "3"), ("s", "u", "1")]
-    rows += [("s", "w", "4"), ("s", "v", "5"), ("s", "two\nlines", "6")]
-    engine = ReplayEngine(released(rows, tmp_path / "out", 3), "m")
-    asked = [chat(user, "s") for user in ("two\nlines", "v", "u", "v", "two\nlines", "v")]
-    assert texts(engine, asked) == ["2", "3", "1", "5", "6", "3"]
+def asking(*prompts):
+    """A design of these prompts, each a user turn."""
+    block = Block({}, {"prompt": prompts}, lambda condition: chat(condition["prompt"]), "")
+    return Design([block])
+
+
+TWICE = [("u", "1"), ("two\nlines", "2"), ("v", "3"), ("u", "1"), ("w", "4"), ("v", "5"), ("v", "")]
+
+
+def test_trials_of_one_prompt_get_its_recordings_in_their_order(tmp_path):
+    """Whatever stands between them, and whichever trials are asked first."""
+    engine = ReplayEngine(table(tmp_path / "a.csv", TWICE), "m")
+    plan = asking("v", "two\nlines", "v", "u", "v")
+    engine.tell_apart(plan)
+    for numbers in (range(5), [4, 0], [3, 2, 1]):
+        found = engine.match([plan[number].messages for number in numbers], numbers)
+        said = [reply.text for reply in engine.complete(found, SAMPLING)]
+        assert said == [["3", "2", "5", "1", ""][number] for number in numbers]
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_right_recordings(tmp_path):
+    """The first shard was lost: its trials get theirs, not the first ones of their prompts."""
+    engine = ReplayEngine(table(tmp_path / "a.csv", TWICE), "m")
+    plan = asking("v", "w", "v", "u", "u", "v")
+    engine.tell_apart(plan)
+    first = run(plan, tmp_path / "store", engine, 2).text.tolist()
+    assert first == ["3", "4", "5", "1", "1", ""]
+    (tmp_path / "store" / "part-00001.parquet").unlink()
+    assert run(plan, tmp_path / "store", engine, 2).text.tolist() == first
+
+
+@pytest.mark.parametrize("prompts", ["v", "vv", "vvvv"])
+def test_more_or_fewer_recordings_than_trials_are_refused(prompts, tmp_path):
+    file = table(tmp_path / "a.csv", TWICE)
+    engine = ReplayEngine(file, "m")
+    plan = asking(*prompts)
+    with pytest.raises(EngineError) as raised:
+        engine.tell_apart(plan)
+    sentence = str(raised.value)
+    asked = {1: "one trial asks", 2: "2 trials ask", 4: "4 trials ask"}[len(plan)]
+    assert f"{file}, line 5, and {file}, line 8: found two replies" in sentence
+    assert f"('3' and '5') where {asked} for 3 recordings, expected" in sentence
+    assert "\n" not in sentence
+    with pytest.raises(EngineError, match=r"line 5, and .* line 8: found two replies"):
+        engine.answer([chat("v")], SAMPLING)
+    engine.tell_apart(asking("u", "w"))  # nobody asks what is ambiguous
+    assert texts(engine, [chat("u"), chat("w")]) == ["1", "4"]
+
+
+def test_different_replies_in_different_files_are_refused(tmp_path):
+    """Even where as many trials ask: files have no order that would tell."""
+    one, two = (table(tmp_path / f"{name}.csv", [("v", name)]) for name in ("GPT", "Qwen"))
+    engine = ReplayEngine(tmp_path, "m")
+    with pytest.raises(EngineError, match=f"{one}, line 2, and {two}, line 2: found two replies"):
+        engine.tell_apart(asking("v", "v"))
+    alone = ReplayEngine(two, "m")
+    alone.tell_apart(asking("v", "v"))
+    assert texts(alone, [chat("v")]) == ["Qwen"]
+
+
+def spoken(engine, number=1, category=""):
+    """The text for the prompt "one", None without any."""
+    if not engine.turn_to(number, category):
+        return "nothing"
+    engine.tell_apart(asking("one"))
+    return texts(engine, [chat("one")])[0]
+
+
+@pytest.mark.parametrize("by", ["name", "folder", "column"])
+def test_a_category_gets_its_own_recordings(by, tmp_path):
+    """ "Race or Ethnicity" is the category of a file named by either word; "stage" names none."""
+    said = {"religion": "5", "ethnicity": "6", "stage": "7"}
+    for category, text in said.items():
+        rows = [("one", text, category), ("one", text, category)]
+        if by == "column":
+            table(tmp_path / f"{len(category)}.csv", rows, ("prompt", "response", "category"))
+            continue
+        folder = tmp_path / category if by == "folder" else tmp_path
+        folder.mkdir(exist_ok=True)
+        table(folder / ("x.csv" if by == "folder" else f"{category}_x-0.csv"), rows[0:1],
+              ("prompt", "response", "what"))  # fmt: skip
+    engine = ReplayEngine(tmp_path, "m")
+    assert spoken(engine, category="Religion") == "5"
+    assert spoken(engine, category="Race or Ethnicity") == "6"
+    for category in ("Age", ""):  # no recording says that it is of it
+        with pytest.raises(EngineError, match="found two replies"):
+            spoken(engine, category=category)
+
+
+def test_a_prompt_of_another_category_or_round_is_named(tmp_path):
+    rows = [("one", "5", "Age", "2"), ("two", "6", "Race", "1")]
+    columns = ("prompt", "response", "category", "run")
+    file = table(tmp_path / "a.csv", rows, columns)
+    engine = ReplayEngine(file, "m")
+    assert spoken(engine, 2, "Race") == "nothing"
+    with pytest.raises(EngineError, match=f"{file}, line 2 holds the first, of another round or"):
+        spoken(engine, 1, "Race")
+    assert spoken(engine, 2, "Age") == "5"
+
+
+def numbered(folder, names, rows=(("one", ""),)):
+    """Files of StereoMap whose answers are their names, with pandas's index."""
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        told = [(question, answer or name) for question, answer in rows]
+        columns = ["Questionnaire", "Answer"]
+        pd.DataFrame(told, columns=columns).to_csv(file, index_label="")
+    return ReplayEngine(folder, "m")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["gpt-3.5_0.csv", "gpt-3.5_1.csv", "gpt-3.5_2.csv"],
+        ["run1.csv", "run2.csv", "run3.csv"],
+        ["1/x.csv", "2/x.csv", "3/x.csv"],
+        ["r 08.csv", "r 09.csv", "r 10.csv"],
+        ["bard.csv", "davinci.csv"],
+        ["v1.csv", "v3.csv"],
+        ["davinci-002.csv", "davinci-003.csv"],
+    ],
+)
+def test_files_that_count_are_runs_and_others_are_refused(names, tmp_path):
+    engine = numbered(tmp_path, names)
+    if len(names) == 2 or "08" in names[0]:
+        with pytest.raises(EngineError, match=r"found two replies .* expected .*numbered by run"):
+            spoken(engine)
+        return
+    assert [spoken(engine, number) for number in (1, 2, 3, 4)] == [*names, "nothing"]
+
+
+def test_ten_runs_are_counted_as_numbers(tmp_path):
+    engine = numbered(tmp_path, [f"run{number}.csv" for number in range(1, 12)])
+    assert spoken(engine, 2) == "run2.csv"
+    assert spoken(engine, 11) == "run11.csv"
+
+
+def test_parts_that_count_are_no_runs(tmp_path):
+    """Without a prompt in common they are of one round; parts and runs may both count."""
+    numbered(tmp_path, ["part1_run1.csv", "part1_run2.csv"])
+    engine = numbered(tmp_path, ["part2_run1.csv", "part2_run2.csv"], [("two", "")])
+    for number in (1, 2):
+        assert engine.turn_to(number)
+        wanted = [f"part1_run{number}.csv", f"part2_run{number}.csv"]
+        assert texts(engine, [chat("one"), chat("two")]) == wanted
+    assert not engine.turn_to(3)
+
+
+def test_the_index_of_pandas_is_no_system_turn(tmp_path):
+    rows = [("one", "5"), ("two", "4")]
+    for n, index in enumerate([True, False]):
+        file = tmp_path / f"{n}.csv"
+        pd.DataFrame(rows, columns=["Questionnaire", "Answer"]).to_csv(file, index=index)
+        assert texts(ReplayEngine(file, "m"), [chat("one"), chat("two")]) == ["5", "4"]
 
 
 GOOD = "system_prompt\tuser_input\tresponse\n"

@@ -10,8 +10,13 @@ from ingroup.inference.engine import Engine, Reply, Sampling
 
 
 def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
-    """Make the prompts of trials, in order: token ids where the engine takes them, or chats."""
+    """Make the prompts of trials, in order: what the engine takes, or chats.
+
+    An engine that loads a model takes token ids, one of recordings the numbers of these.
+    """
     chats = [design[number].messages for number in numbers]
+    if hasattr(engine, "match"):
+        return engine.match(chats, numbers)
     if hasattr(engine, "complete"):
         return engine.prompter.batch(chats)
     return chats

@@ -214,8 +214,12 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
             raise ValueError(f"{unsettled[0]}: texts of its prompts are still to be written")
         engine = make_engine(same[0].engine, same[0].model, **given | same[0].options)
         with closing(engine):
+            for call in same:  # what is ambiguous is refused before anything is stored
+                if call.engine == "replay":
+                    _turned(engine, call)
+
             for call in same:
-                if call.engine == "replay" and not engine.turn_to(call.round):
+                if call.engine == "replay" and not _turned(engine, call):
                     absent.append(call)
                     continue
                 try:
@@ -236,6 +240,16 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
             raise StoreError(told)
         print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
+
+
+def _turned(engine: Any, call: Call) -> bool:
+    """Turn recordings to a call; whether there are any of its round.
+
+    EngineError where prompts of the call have several recordings that nothing tells apart.
+    """
+    has_some = engine.turn_to(call.round, call.labels.get("category", ""))
+    engine.tell_apart(call.design)
+    return has_some
 
 
 def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:

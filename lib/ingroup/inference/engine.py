@@ -119,7 +119,8 @@ class Engine(Protocol):
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
     others. One whose replies take long or cost money ``keeps_each``: it is asked by
     :meth:`answer_each`, so that each reply is kept at once
-    (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+    (:class:`ingroup.inference.inspect_engine.InspectEngine`). One of recordings has ``match``,
+    which is told the trials' numbers (:class:`ingroup.inference.replay_engine.ReplayEngine`).
 
     What only an engine that asks a server does has a default here: it has nothing to learn, and no
     batches.
@@ -237,5 +238,5 @@ def make_engine(
     if name == "replay":
         from ingroup.inference.replay_engine import ReplayEngine
 
-        return ReplayEngine(recordings, model)
+        return ReplayEngine(models.recordings(recordings, model), model)
     raise ValueError(f"ENGINE {name!r} is unknown; expected {', '.join(models.ENGINES[:-1])}")

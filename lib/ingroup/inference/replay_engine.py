@@ -1,127 +1,355 @@
-"""Recorded answers as an engine: each prompt gets the response that a file holds for it."""
+"""Recorded answers as an engine: each prompt gets the response that a file holds for it.
+
+Files are read to recordings, prompts are matched with recordings, and what is ambiguous is refused.
+"""
 
 import hashlib
 import os
-import reprlib
+import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
-from zipfile import BadZipFile
+from typing import NamedTuple, NoReturn
 
 import numpy as np
-import pandas as pd
 
-from ingroup.design import Message
-from ingroup.inference.engine import (
-    FAILED,
-    LENGTH,
-    NO_CHOICES,
-    STOP,
-    Engine,
-    EngineError,
-    Reply,
-    Sampling,
-)
+from ingroup.design import Design, Message
+from ingroup.inference import recordings
+from ingroup.inference.engine import FAILED, NO_CHOICES, Engine, EngineError, Reply, Sampling
 from ingroup.inference.reasoning import apart
-from ingroup.tables import at, read_json, read_table, wrong
+from ingroup.inference.recordings import Recording
 
 NO_RECORDING = Reply(None, FAILED, error="no recording")
 
-# Columns of the system turn (may be missing), of the user turn and of the response.
-_LAYOUTS = (
-    ("system_prompt", "user_input", "response"),
-    ("", "Questionnaire", "Answer"),
-    ("system", "prompt", "response"),
-)
-_DELIMITERS = {".tsv": "\t", ".csv": ","}
-_LOGS = ".eval"  # of inspect_ai
-_ROUNDS = ("round", "run")  # columns
 _LOOKED_AT = 100_000  # recordings among which the nearest one is sought
+_PART = 4_096  # trials whose prompts are made at once
+_KEY = "S16"
 
 
-class Recording(NamedTuple):
-    """One recorded answer, and the file and line (key) where it stands."""
+class Origin(NamedTuple):
+    """Where a recording comes from: its file, what its row says of itself."""
 
-    where: str
-    prompt: str
-    reply: Reply
-    round: int = 1
+    file: Path
+    round: int
+    category: str
 
 
 class ReplayEngine(Engine):
     """Answers from recordings; a prompt without one is a failed call, never invented.
 
     A prompt is its turns, one to a line: ``system + "\\n" + user``, or the user turn alone.
-    Sampling is ignored. Where a prompt stands more than once in a round, each asking gets the next
-    recording behind the one given last, from the start again where there is none: asked in the
-    order of the recordings, each trial gets its own.
+    Sampling is ignored.
 
-    ``recordings`` are a file, a pattern, or a folder whose files (also those further down) are read
-    in the order of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``,
-    ``user_input`` and ``response`` (Hou et al.), ``Questionnaire`` and ``Answer`` (StereoMap), or
-    ``prompt``, ``response`` and, if there was one, ``system``; ``.json`` is an object of objects
-    with ``prompt`` and ``answer`` (GIEBench; without an answer the call had failed). An empty cell
-    is an empty answer. A column ``round`` or ``run`` says which repetition a row is, from 1.
-    Without it StereoMap's further rows of a prompt (drafts, runs) are its further rounds, and all
-    other recordings are of the first. ``.eval`` is a log of inspect_ai, whose epochs are rounds.
-    `turn_to` chooses the round.
+    Parameters
+    ----------
+    place : str or Path
+        A file, a pattern, or a folder whose files (also those further down) are read in the order
+        of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``, ``user_input`` and
+        ``response`` (Hou et al.), ``Questionnaire`` and ``Answer`` (StereoMap), or ``prompt``,
+        ``response`` and, if there was one, ``system``; ``.json`` is an object of objects with
+        ``prompt`` and ``answer`` (GIEBench); ``.eval`` is a log of inspect_ai. An empty cell is an
+        empty answer; StereoMap's, or an item of GIEBench without an answer, is a failed call.
+    model : str
+        Whose answers they are.
 
-    EngineError where there is no recording, or a log and no inspect_ai to read it; InputError where
-    a file is not what its name says (naming the line or key).
+    Notes
+    -----
+    A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
+    the column, StereoMap's files whose names count (:func:`~.recordings.runs`) are a round each; in
+    its other files further rows of a prompt are further rounds. All else is of the first round.
+
+    A column ``category`` says which category of the study a row is of, or else the name of its
+    file, if it has a word of the category's. Where a category has recordings of its own, its
+    prompts get no others.
+
+    Of several different replies to one prompt in one round and category each trial gets its own, in
+    the order of the file, if as many trials ask as are recorded. Anything else is refused
+    (:meth:`tell_apart`).
+
+    Raises
+    ------
+    EngineError
+        Where there is no recording, or a log and no inspect_ai to read it.
+    InputError
+        Where a file is not what its name says (naming the line or key).
     """
 
     asks_again = False
 
-    def __init__(self, recordings: str | Path, model: str):
-        self.path, self.model = Path(recordings), model
-        self._files = _find(self.path)
-        self._last = -1  # the recording that was given last
-        keys, codes, replies = bytearray(), array("i"), {}
-        self.round, self._rounds = 1, set()
-        for recording in _recorded(self._files):
-            keys += _key(recording.prompt, recording.round)
-            codes.append(replies.setdefault(recording.reply, len(replies)))
-            self._rounds.add(recording.round)
-        if not codes:
+    def __init__(self, place: str | Path, model: str):
+        self.path = Path(place)
+        self.model = model
+        self._files = recordings.find(self.path)
+        self._runs = recordings.runs(self._files)
+        self._read()
+        self.turn_to(1)
+
+    # ---- read ------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Keep a key, a number of its reply and of its origin for each recording, and no text."""
+        keys = bytearray()
+        reply_numbers = array("i")
+        origin_numbers = array("i")
+        replies: dict[Reply, int] = {}
+        origins: dict[Origin, int] = {}
+        for file, recording in self._recorded():
+            keys += _key(recording.prompt)
+            reply_number = replies.setdefault(recording.reply, len(replies))
+            reply_numbers.append(reply_number)
+            origin = Origin(file, recording.round, recording.category)
+            origin_number = origins.setdefault(origin, len(origins))
+            origin_numbers.append(origin_number)
+
+        if all(reply.text is None for reply in replies):
             raise EngineError(f"{self.path} holds no recording")
-        unsorted, self._codes = np.frombuffer(keys, dtype="S16"), np.asarray(codes)
-        self._order = np.argsort(unsorted, kind="stable")
+
+        unsorted = np.frombuffer(keys, dtype=_KEY)
+        order = np.argsort(unsorted, kind="stable")
+        self._by_key = order.astype(np.int32)
+        self._keys = unsorted[self._by_key]
+        self._reply_of = np.asarray(reply_numbers)
+        self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
-        self._keys, self._used = unsorted[self._order], np.zeros(len(codes), dtype=bool)
+        self._origins = list(origins)
+        self._used = np.zeros(len(unsorted), dtype=bool)
+        self._settled: dict[tuple, dict[int, list[int]]] = {}
 
-    def turn_to(self, number: int) -> bool:
-        """Answer from the recordings of this round from now on; whether there are any."""
+    def _recorded(self) -> Iterator[tuple[Path, Recording]]:
+        """All recordings, in the order of the files, each with its file."""
+        for file in self._files:
+            for recording in recordings.read(file, self._runs.get(file)):
+                yield file, recording
+
+    def _recording(self, number: int) -> Recording:
+        """One recording, read again."""
+        return next(islice(self._recorded(), number, None))[1]
+
+    # ---- match -----------------------------------------------------------------------------------
+
+    def turn_to(self, number: int, category: str = "") -> bool:
+        """Answer from the recordings of a round and a category from now on.
+
+        Returns
+        -------
+        bool
+            Whether there are any.
+        """
         self.round = number
-        return number in self._rounds
+        self.category = category
+        origins = self._origins_open()
+        origin_of = self._origin_of[self._by_key]
+        is_open = origins[origin_of]
+        self._open = self._by_key[is_open]
+        self._open_keys = self._keys[is_open]
+        self._several = self._differing()
+        self._trials: dict[int, list[int]] = {}
+        return len(self._open) > 0
 
-    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order.
+    def _origins_open(self) -> np.ndarray:
+        """Which origins are of the round and the category that is asked."""
+        asked = _words(self.category)
+        of_round = np.zeros(len(self._origins), dtype=bool)
+        of_category = np.zeros(len(self._origins), dtype=bool)
+        for number, origin in enumerate(self._origins):
+            of_round[number] = origin.round == self.round
+            of_category[number] = not asked.isdisjoint(self._says(origin))
 
-        EngineError where the sampling has choices, and where nothing asked so far has a recording:
-        it shows where the nearest one departs from the first prompt.
+        if of_category.any():
+            return of_round & of_category
+        return of_round
+
+    def _says(self, origin: Origin) -> set[str]:
+        """The words in which a recording's row, or else its file's name, says its category."""
+        if origin.category:
+            return _words(origin.category)
+        name = origin.file.name
+        if self.path.is_dir():
+            name = str(origin.file.relative_to(self.path))
+        return _words(name)
+
+    def _find(self, prompts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Where the open recordings of each prompt begin and end, in the order of the keys."""
+        joined = b"".join(map(_key, prompts))
+        keys = np.frombuffer(joined, dtype=_KEY)
+        begins = np.searchsorted(self._open_keys, keys, side="left")
+        ends = np.searchsorted(self._open_keys, keys, side="right")
+        return begins, ends
+
+    def match(
+        self, conversations: Sequence[Sequence[Message]], trials: Sequence[int] | None = None
+    ) -> list[int]:
+        """Find the recording of each chat.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        trials : sequence of int, optional
+            Their numbers in the design that :meth:`tell_apart` was given.
+
+        Returns
+        -------
+        list of int
+            Numbers of recordings, -1 for a chat without one.
+
+        Raises
+        ------
+        EngineError
+            If nothing asked so far has a recording: it shows where the nearest one departs from the
+            first prompt. Also for a prompt with several different replies without its trial.
+        """
+        prompts = [_prompt(chat) for chat in conversations]
+        begins, ends = self._find(prompts)
+        if prompts and not self._used.any() and (begins == ends).all():
+            raise EngineError(self._nearest(prompts))
+
+        if trials is None:
+            trials = [None] * len(prompts)
+        found = []
+        for trial, begin, end in zip(trials, begins, ends, strict=True):
+            if begin == end:
+                found.append(-1)
+                continue
+
+            same = self._open[begin:end]
+            if begin in self._several:
+                turn = self._turn(begin, trial)
+                same = same[turn : turn + 1]
+            self._used[same] = True  # one reply, recorded several times, answers each time
+            number = same[0]
+            found.append(int(number))
+        return found
+
+    def complete(self, found: Sequence[int], sampling: Sampling) -> list[Reply]:
+        """Give the replies of recordings that :meth:`match` found.
+
+        Raises
+        ------
+        EngineError
+            If the sampling has choices.
         """
         if sampling.choices:
             raise EngineError(f"the recordings in {self.path} are texts {NO_CHOICES}")
-        prompts = [_prompt(*(message["content"] for message in chat)) for chat in conversations]
-        keys = b"".join(_key(prompt, self.round) for prompt in prompts)
-        keys = np.frombuffer(keys, dtype="S16")
-        lows = np.searchsorted(self._keys, keys, side="left")
-        highs = np.searchsorted(self._keys, keys, side="right")
-        if prompts and self._last < 0 and (lows == highs).all():
-            raise EngineError(self._nearest(prompts))
+
         replies = []
-        for low, high in zip(lows, highs, strict=True):
-            if low == high:
+        for number in found:
+            if number < 0:
                 replies.append(NO_RECORDING)
-                continue
-            same = self._order[low:high]
-            self._last = int(same[np.searchsorted(same, self._last, side="right") % len(same)])
-            self._used[self._last] = True
-            replies.append(self._replies[self._codes[self._last]])
+            else:
+                reply_number = self._reply_of[number]
+                replies.append(self._replies[reply_number])
         return replies
+
+    def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
+        """Give one reply to each conversation, in order.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`match` and :meth:`complete`.
+        """
+        if sampling.choices:
+            return self.complete((), sampling)
+        return self.complete(self.match(conversations), sampling)
+
+    # ---- refuse ----------------------------------------------------------------------------------
+
+    def _differing(self) -> dict[int, np.ndarray]:
+        """The open recordings of each prompt whose replies differ, by where they begin."""
+        keys = self._open_keys
+        if len(keys) == 0:
+            return {}
+
+        begins_anew = np.append(True, keys[1:] != keys[:-1])
+        begins = np.flatnonzero(begins_anew)
+        ends = np.append(begins[1:], len(keys))
+        reply_numbers = self._reply_of[self._open]
+        least = np.minimum.reduceat(reply_numbers, begins)
+        most = np.maximum.reduceat(reply_numbers, begins)
+
+        found = {}
+        for prompt in np.flatnonzero(least != most):
+            begin = int(begins[prompt])
+            found[begin] = self._open[begin : ends[prompt]]
+        return found
+
+    def tell_apart(self, design: Design) -> None:
+        """Settle which trial of a design gets which of several different replies to one prompt.
+
+        Trials and recordings of a prompt go together in their order.
+
+        Raises
+        ------
+        EngineError
+            If they stand in several files, or more or fewer trials ask than are recorded; it names
+            two of them.
+        """
+        turn = (self.round, self.category, design.fingerprint)
+        if turn not in self._settled:
+            asking = self._asking(design)
+            for begin, trials in asking.items():
+                same = self._several[begin]
+                in_one_file = len(self._files_of(same)) == 1
+                are_as_many = len(trials) == len(same)
+                if not (in_one_file and are_as_many):
+                    self._refuse(begin, len(trials))
+            self._settled[turn] = asking
+        self._trials = self._settled[turn]
+
+    def _asking(self, design: Design) -> dict[int, list[int]]:
+        """The trials that ask each of the prompts that have several replies."""
+        found: dict[int, list[int]] = {}
+        if not self._several:
+            return found
+
+        for start in range(0, len(design), _PART):
+            trials = range(start, min(start + _PART, len(design)))
+            prompts = [_prompt(design[trial].messages) for trial in trials]
+            begins, ends = self._find(prompts)
+            for trial, begin, end in zip(trials, begins, ends, strict=True):
+                if begin < end and begin in self._several:
+                    found.setdefault(int(begin), []).append(trial)
+        return found
+
+    def _files_of(self, numbers: np.ndarray) -> set[Path]:
+        return {self._origins[origin].file for origin in self._origin_of[numbers]}
+
+    def _turn(self, begin: int, trial: int | None) -> int:
+        """Which of the recordings of a prompt a trial gets, from 0."""
+        asking = self._trials.get(begin, [])
+        if trial not in asking:
+            self._refuse(begin, 1)
+        return asking.index(trial)
+
+    def _refuse(self, begin: int, n_trials: int) -> NoReturn:
+        """EngineError that names two recordings of one prompt whose replies differ."""
+        same = self._several[begin]
+        first = same[0]
+        differs = self._reply_of[same] != self._reply_of[first]
+        others = same[differs]
+        other = others[0]
+        file = self._files_of(same[:1])
+        for number in others:
+            if self._files_of([number]) != file:
+                other = number
+                break
+
+        one = self._recording(first)
+        two = self._recording(other)
+        asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
+        found = (
+            "two replies to one prompt of one repetition "
+            f"({_short(one.reply)} and {_short(two.reply)}) "
+            f"where {asked} for {len(same)} recordings"
+        )
+        expected = (
+            "as many in one file, or what tells them apart: a column run or category, files named "
+            "by category or numbered by run, or one model's files alone (RECORDINGS=<pattern>)"
+        )
+        raise EngineError(f"{one.where}, and {two.where}: found {found}, expected {expected}")
 
     def _nearest(self, prompts: list[str]) -> str:
         """The sentence on prompts none of which has a recording."""
@@ -130,133 +358,74 @@ class ReplayEngine(Engine):
         def shared(recording: Recording) -> int:
             return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
 
-        near = max(islice(_recorded(self._files), _LOOKED_AT), key=shared)
+        looked_at = islice(self._recorded(), _LOOKED_AT)
+        near = max((recording for _, recording in looked_at), key=shared)
+        none = f"none of {len(prompts)} prompts has a recording in {self.path}"
+        if near.prompt == asked:
+            return (
+                f"{none} that is of round {self.round} and category {self.category!r}; "
+                f"{near.where} holds the first, of another round or category"
+            )
+
         place = shared(near)
-        found, expected = (text[max(place - 20, 0) : place + 20] for text in (near.prompt, asked))
+        window = slice(max(place - 20, 0), place + 20)
+        found = near.prompt[window]
+        expected = asked[window]
         return (
-            f"none of {len(prompts)} prompts has a recording in {self.path}; {near.where} comes "
-            f"nearest to the first and departs from it at character {place + 1}: found {found!r}, "
-            f"expected {expected!r}"
+            f"{none}; {near.where} comes nearest to the first and departs from it "
+            f"at character {place + 1}: "
+            f"found {found!r}, expected {expected!r}"
         )
 
+    # ---- what every engine has -------------------------------------------------------------------
+
     def identity(self) -> dict[str, str]:
-        """Engine, model, files and SHA-256 over their contents."""
+        """Engine, model, files and SHA-256 over their names and contents."""
         digest = hashlib.sha256()
         for file in self._files:
+            digest.update(file.name.encode())
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
-        names = [file.name for file in self._files]
         return {
             "engine": "replay",
             "model": self.model,
-            "files": ", ".join(names) if len(names) < 9 else f"{names[0]} to {names[-1]}",
+            "files": _listed(self._files),
             "revision": digest.hexdigest(),
         }
 
     def close(self) -> None:
         """Say how many recordings no prompt used, where anything was asked."""
-        if self._last >= 0 and (unused := int((~self._used).sum())):
-            of = f"{unused:,} of {len(self._used):,} recordings in {self.path}"
+        total = len(self._used)
+        used = int(self._used.sum())
+        if 0 < used < total:
+            of = f"{total - used:,} of {total:,} recordings in {self.path}"
             print(f"{of} answer no prompt that was asked now", file=sys.stderr)
 
 
-def _prompt(*turns: str) -> str:
-    """A chat as one text: its turns, one to a line, without those that are empty."""
-    return "\n".join(turn for turn in turns if turn)
+def _listed(files: Sequence[Path]) -> str:
+    """The names of files; of many the first and the last."""
+    names = [file.name for file in files]
+    if len(names) > 8:
+        return f"{names[0]} to {names[-1]}"
+    return ", ".join(names)
 
 
-def _key(prompt: str, number: int) -> bytes:
-    return hashlib.blake2b(f"{number} {prompt}".encode(), digest_size=16).digest()
+def _prompt(chat: Sequence[Message]) -> str:
+    return recordings.as_text(*(message["content"] for message in chat))
 
 
-def _find(place: Path) -> list[Path]:
-    """The tables and results of a folder (also those further down), one file, or a pattern's."""
-    files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
-    kinds = (*_DELIMITERS, ".json", _LOGS)
-    files = [file for file in files if file.suffix.lower() in kinds and file.name[0] != "."]
-    if stores := [file for file in files if file.name == "manifest.json"]:
-        raise EngineError(
-            f"{stores[0].parent} is a store of this project: copy what it lies in to its place in "
-            "build/responses, and ask MODELS=<name>@stored"
-        )
-    if not files or not files[0].is_file():
-        expected = "a .tsv, .csv, .json or .eval file, or a folder of them"
-        raise EngineError(f"{place} holds no recordings; expected {expected}")
-    return files
+def _key(prompt: str) -> bytes:
+    content = prompt.encode()
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _recorded(files: Iterable[Path]) -> Iterator[Recording]:
-    """All recordings of some files, in their order."""
-    readers = dict.fromkeys(_DELIMITERS, _tabled) | {".json": _listed, _LOGS: _logged}
-    for file in files:
-        yield from readers[file.suffix.lower()](file)
+def _words(text: str) -> set[str]:
+    """The words that can name a category: of "Race or Ethnicity" two."""
+    return set(re.findall(r"[a-z]+", text.lower())) - {"or"}
 
 
-def _listed(file: Path) -> Iterator[Recording]:
-    """Those of GIEBench's results (no answer: a call that failed)."""
-    items = read_json(file)
-    if not isinstance(items, dict):
-        raise wrong(file, f"a {type(items).__name__}", "an object of items")
-    for key, item in items.items():
-        where = f"{file}, key {key!r}"
-        if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
-            raise wrong(where, reprlib.repr(item), "an item with prompt")
-        if (answer := item.get("answer")) is None:
-            continue
-        if not isinstance(answer, str):
-            raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
-        # JSON can spell half a surrogate pair, which UTF-8 (and so a shard) cannot hold.
-        prompt, answer = (t.encode(errors="replace").decode() for t in (item["prompt"], answer))
-        yield Recording(where, prompt, Reply(answer, STOP))
-
-
-def _logged(file: Path) -> Iterator[Recording]:
-    """Those of a log of inspect_ai: its chats up to the model's turn, its epochs as rounds.
-
-    Passed over are samples without a reply, and answers over choices, which `make view` shows as
-    text. A reply is of the model that the log names.
-    """
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError as error:
-        raise EngineError(
-            f"{file} is a log of inspect_ai, which is not in this environment: make 10 "
-            "ENGINE=replay RECORDINGS=<file.eval> makes one that has it, or pip install inspect-ai"
-        ) from error
-    try:
-        for sample in read_eval_log(file, resolve_attachments=True).samples or ():
-            if not sample.output.choices or sample.metadata.get("asked") == "over choices":
-                continue
-            turns = takewhile(lambda message: message.role != "assistant", sample.messages)
-            said, cut = sample.output, sample.output.stop_reason in ("max_tokens", "model_length")
-            thoughts = [
-                part.reasoning for part in said.message.content_list if part.type == "reasoning"
-            ]
-            reply = Reply(
-                said.completion,
-                LENGTH if cut else STOP,
-                model=said.model,
-                reasoning="\n".join(thoughts),
-            )
-            where, prompt = f"{file}, sample {sample.id}", _prompt(*(turn.text for turn in turns))
-            yield Recording(where, prompt, reply, sample.epoch)
-    except (BadZipFile, KeyError, ValueError) as error:
-        raise wrong(file, type(error).__name__, "a log of inspect_ai") from error
-
-
-def _tabled(file: Path) -> Iterator[Recording]:
-    """Those of a table, in one of three layouts, each with its round."""
-    table = read_table(file, (), _DELIMITERS[file.suffix.lower()])
-    layouts = [names for names in _LAYOUTS if {*names[1:]} <= {*table}]
-    if not layouts:
-        expected = "; or ".join(" and ".join(names[1:]) for names in _LAYOUTS)
-        raise wrong(at(file, 1), f"the columns {', '.join(table)}", expected)
-    system, user, response = layouts[0]
-    numbers = next((table[name] for name in _ROUNDS if name in table), pd.Series(dtype=object))
-    for line in numbers.index[~numbers.str.fullmatch(r"0*[1-9]\d{0,5}").astype(bool)]:
-        raise wrong(at(file, line), repr(numbers[line]), "a whole number from 1", numbers.name)
-    if user == "Questionnaire" and numbers.empty:
-        numbers = table.groupby(user).cumcount() + 1
-    for line, row in table.to_dict("index").items():
-        prompt, reply = _prompt(row.get(system, ""), row[user]), Reply(row[response], STOP)
-        yield Recording(at(file, line), prompt, reply, int(numbers.get(line, 1)))
+def _short(reply: Reply) -> str:
+    """The beginning of a reply, for a sentence."""
+    if reply.text is None:
+        return "a failed call"
+    return repr(reply.text if len(reply.text) <= 30 else f"{reply.text[:30]}...")

@@ -502,14 +502,21 @@ FILES = [
        f", key 'k': found no field {field!r}, expected the fields category, id") for field in ITEM),
     ("[1]", f": found '[1]' and no items, {ITEMS}"),
     ("{}", f": found '{{}}' and no items, {ITEMS}"),
+    ('{"Age":{\n{"user": "?", "assistant_1(correct)": "Yes."}}',
+     ", line 2, column 1: found what is not JSON (Expecting property name enclosed in double "
+     "quotes), expected JSON; the released edge cases are invalid JSON, and their items name no "
+     "identity, so that they cannot be asked."),
+    ('{"Age":{\n{"user": "?"}}', ", line 2, column 1: found what is not JSON (Expecting property "
+     "name enclosed in double quotes), expected JSON."),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "sentence"), FILES)
 def test_a_bad_file_is_one_sentence(tmp_path, content, sentence):
     file = write(tmp_path / "bad.json", content)
-    with pytest.raises(InputError, match=re.escape(f"{file}{sentence}")):
+    with pytest.raises(InputError, match=re.escape(f"{file}{sentence}")) as raised:
         load_questions(file)
+    assert "\n" not in str(raised.value)
 
 
 def test_no_file_of_the_study_holds_a_tab_or_a_trailing_space():

@@ -19,13 +19,14 @@ import yaml
 
 from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
-from ingroup.tables import read_json, wrong
+from ingroup.tables import InputError, decoded, read_json, wrong
 
 LETTERS = "ABCD"
 
 _FOLDER = paths.STIMULI / "giebench"
 _PARTS = ("category", "identity", "question", "answers", "correct")
 _RELEASED = ("category", "prompt", "correct")
+_EDGE_CASE = '"assistant_1(correct)"'
 _QUOTES = '"“” \n'
 _MARKS = "\"'“”‘’"  # a picture of the authors has the identity in quotation marks
 _GROUP = re.compile(
@@ -188,7 +189,16 @@ def _plain(text: str) -> str:
 
 def _load(file: Path, prompt: str = "") -> dict[str, Question]:
     """The items of a file: parts of all prompts, or one finished `prompt`."""
-    records = read_json(file)
+    try:
+        records = read_json(file)
+    except InputError as problem:
+        if _EDGE_CASE not in decoded(file):
+            raise
+        raise InputError(
+            f"{str(problem).rstrip('.')}; the released edge cases are invalid JSON, and their "
+            "items name no identity, so that they cannot be asked."
+        ) from problem
+
     if not isinstance(records, dict) or not records:
         expected = "one JSON object with items by key"
         raise wrong(file, f"{str(records)[:20]!r} and no items", expected)

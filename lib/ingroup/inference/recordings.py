@@ -1,0 +1,293 @@
+"""Recorded answers as files hold them: from files to recordings, one a row, key or sample."""
+
+import re
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import pandas as pd
+
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply
+from ingroup.tables import at, check, read_json, read_table, wrong
+
+EMPTY = Reply(None, FAILED, error="the recorded call gave no answer")
+
+# Columns of the system turn (may be missing), of the user turn and of the response.
+HOU = ("system_prompt", "user_input", "response")
+STEREOMAP = ("no system turn", "Questionnaire", "Answer")
+PLAIN = ("system", "prompt", "response")
+LAYOUTS = (HOU, STEREOMAP, PLAIN)
+
+DELIMITERS = {".tsv": "\t", ".csv": ","}
+LOG = ".eval"  # of inspect_ai
+KINDS = (*DELIMITERS, ".json", LOG)
+ROUNDS = ("round", "run")  # columns
+
+
+class Recording(NamedTuple):
+    """One recorded answer, and the file and line (or key) where it stands."""
+
+    where: str
+    prompt: str
+    reply: Reply
+    round: int = 1
+    category: str = ""  # as its row says
+
+
+def as_text(*turns: str) -> str:
+    """Join the turns of a chat, one to a line, without those that are empty."""
+    return "\n".join(turn for turn in turns if turn)
+
+
+def find(place: Path) -> list[Path]:
+    """List the files of a place, in the order of their names.
+
+    Parameters
+    ----------
+    place : Path
+        A file, a pattern, or a folder, whose folders are searched, too.
+
+    Raises
+    ------
+    EngineError
+        If there is none, or the place holds a store of this project.
+    """
+    files = []
+    for file in sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name)):
+        if file.name == "manifest.json":
+            raise EngineError(
+                f"{file.parent} is a store of this project: copy what it lies in to its place in "
+                "build/responses, and ask MODELS=<name>@stored"
+            )
+        if file.suffix.lower() in KINDS and not file.name.startswith("."):
+            files.append(file)
+
+    if not files or not files[0].is_file():
+        expected = "a .tsv, .csv, .json or .eval file, or a folder of them"
+        raise EngineError(f"{place} holds no recordings; expected {expected}")
+    return files
+
+
+def read(file: Path, run: int | None = None) -> Iterator[Recording]:
+    """Read the recordings of one file, in their order.
+
+    Parameters
+    ----------
+    file : Path
+        Of one of the `KINDS`.
+    run : int, optional
+        The repetition that the file is by its name (see :func:`runs`).
+
+    Raises
+    ------
+    InputError
+        If the file is not what its name says; it names the line or key.
+    EngineError
+        If it is a log of inspect_ai, and inspect_ai is not installed.
+    """
+    suffix = file.suffix.lower()
+    if suffix in DELIMITERS:
+        return _table(file, DELIMITERS[suffix], run)
+    if suffix == ".json":
+        return _results(file)
+    return _log(file)
+
+
+def runs(files: Sequence[Path]) -> dict[Path, int]:
+    """Find StereoMap's files that are one run each.
+
+    The names of such files differ in one number alone, which counts from 0 or 1 without a gap, and
+    a prompt of one stands in another.
+
+    Returns
+    -------
+    dict
+        The number of the run, from 1, of each such file.
+
+    Raises
+    ------
+    InputError
+        As :func:`read`.
+    """
+    found: dict[Path, int] = {}
+    for numbered in _alike_but_for_a_number(files):
+        first = min(numbered)
+        without_gap = list(range(first, first + len(numbered)))
+        if first > 1 or sorted(numbered) != without_gap:
+            continue
+
+        if _share_a_prompt(numbered.values()):
+            for number, file in numbered.items():
+                found[file] = number - first + 1
+    return found
+
+
+def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
+    """Files by a number in their names, for each name that is left without the number."""
+    alike: dict[tuple, dict[int, Path]] = {}
+    for file in files:
+        parts = re.split(r"(\d+)", str(file))
+        for place in range(1, len(parts), 2):
+            number = int(parts[place])
+            rest = (*parts[:place], None, *parts[place + 1 :])
+            numbered = alike.setdefault(rest, {})
+            numbered[number] = file
+    return list(alike.values())
+
+
+def _share_a_prompt(files: Iterable[Path]) -> bool:
+    """Whether a prompt stands in more than one of some tables of StereoMap."""
+    seen: set[str] = set()
+    for file in files:
+        prompts = _questionnaires(file)
+        if prompts & seen:
+            return True
+        seen |= prompts
+    return False
+
+
+def _questionnaires(file: Path) -> set[str]:
+    """The prompts of a table of StereoMap; none of any other file."""
+    suffix = file.suffix.lower()
+    if suffix not in DELIMITERS:
+        return set()
+
+    user = STEREOMAP[1]
+    with file.open(encoding="utf8", errors="replace") as stream:
+        if user not in stream.readline():
+            return set()
+    return set(read_table(file, [user], DELIMITERS[suffix])[user])
+
+
+def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
+    """Those of a table, in one of three layouts."""
+    table = read_table(file, (), delimiter)
+    layout = _layout(file, table)
+    system, user, response = layout
+    if system not in table:  # pandas's index is a column without a name
+        table[system] = ""
+    rounds = _rounds(file, table, layout, run)
+    for line, row in table.to_dict("index").items():
+        reply = Reply(row[response], STOP)
+        if layout is STEREOMAP and not row[response]:
+            reply = EMPTY  # pandas writes a call that failed so
+        yield Recording(
+            where=at(file, line),
+            prompt=as_text(row[system], row[user]),
+            reply=reply,
+            round=int(rounds[line]),
+            category=row.get("category", ""),
+        )
+
+
+def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
+    """The first layout whose user turn and response a table has."""
+    for layout in LAYOUTS:
+        _, user, response = layout
+        if user in table and response in table:
+            return layout
+
+    needed = [f"{user} and {response}" for _, user, response in LAYOUTS]
+    raise wrong(at(file, 1), f"the columns {', '.join(table)}", "; or ".join(needed))
+
+
+def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> pd.Series:
+    """The round of each row: of its column, of StereoMap's file, or of the row among its like."""
+    for name in ROUNDS:
+        if name in table:
+            whole = table[name].str.fullmatch(r"0*[1-9]\d{0,5}").astype(bool)
+            check(file, table[name], whole, "a whole number from 1")
+            return table[name]
+
+    if layout is not STEREOMAP:
+        return pd.Series(1, table.index)
+    if run is not None:
+        return pd.Series(run, table.index)
+    return table.groupby("Questionnaire").cumcount() + 1
+
+
+def _results(file: Path) -> Iterator[Recording]:
+    """Those of GIEBench's results; an item without an answer is a call that failed.
+
+    A file without any answer holds the prompts, and no results.
+    """
+    items = read_json(file)
+    if not isinstance(items, dict):
+        raise wrong(file, f"a {type(items).__name__}", "an object of items")
+
+    recorded = []
+    for key, item in items.items():
+        where = f"{file}, key {key!r}"
+        if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
+            raise wrong(where, reprlib.repr(item), "an item with prompt")
+
+        prompt = _encodable(item["prompt"])
+        answer = item.get("answer")
+        if answer is None:
+            recorded.append(Recording(where, prompt, EMPTY))
+        elif isinstance(answer, str):
+            reply = Reply(_encodable(answer), STOP)
+            recorded.append(Recording(where, prompt, reply))
+        else:
+            raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
+
+    if any(recording.reply != EMPTY for recording in recorded):
+        yield from recorded
+
+
+def _encodable(text: str) -> str:
+    """A text without half a surrogate pair, which JSON can spell and a shard cannot hold."""
+    return text.encode(errors="replace").decode()
+
+
+def _log(file: Path) -> Iterator[Recording]:
+    """Those of a log of inspect_ai: its chats up to the model's turn, its epochs as rounds.
+
+    Passed over are samples without a reply, and answers over choices, which `make view` shows as
+    text. A reply is of the model that the log names.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise EngineError(
+            f"{file} is a log of inspect_ai, which is not in this environment: make 10 "
+            "ENGINE=replay RECORDINGS=<file.eval> makes one that has it, or pip install inspect-ai"
+        ) from error
+
+    try:
+        for sample in read_eval_log(file, resolve_attachments=True).samples or ():
+            if sample.output.choices and sample.metadata.get("asked") != "over choices":
+                yield _sample(file, sample)
+    except (BadZipFile, KeyError, ValueError) as error:
+        raise wrong(file, type(error).__name__, "a log of inspect_ai") from error
+
+
+def _sample(file: Path, sample: Any) -> Recording:
+    """The recording of one sample of a log."""
+    turns = takewhile(lambda message: message.role != "assistant", sample.messages)
+    said = sample.output
+    content = said.message.content_list
+    thoughts = [part.reasoning for part in content if part.type == "reasoning"]
+    was_cut = said.stop_reason in ("max_tokens", "model_length")
+    reply = Reply(
+        said.completion,
+        LENGTH if was_cut else STOP,
+        model=said.model,
+        reasoning="\n".join(thoughts),
+    )
+    return Recording(
+        f"{file}, sample {sample.id}",
+        as_text(*(turn.text for turn in turns)),
+        reply,
+        sample.epoch,
+        _category(sample.metadata),
+    )
+
+
+def _category(metadata: Mapping) -> str:
+    """The category that a sample of a log names, if it is a text."""
+    category = metadata.get("category", "")
+    return category if isinstance(category, str) else ""
