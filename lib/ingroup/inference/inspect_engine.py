@@ -184,6 +184,7 @@ class InspectEngine:
         from inspect_ai._util.error import PrerequisiteError
         from inspect_ai.model import GenerateConfig, get_model
 
+        _stay_out_of_the_notebook()
         options = {"base_url": self.base_url} if self.base_url else {}
         if self.model.startswith("openai-api/") and (key := self._server_key()):
             options["api_key"] = key
@@ -515,6 +516,17 @@ class InspectEngine:
 
     def close(self) -> None:
         """Nothing stays open between calls."""
+
+
+def _stay_out_of_the_notebook() -> None:
+    """Keep inspect_ai from treating a notebook's kernel as its own.
+
+    In a kernel it would demand ipywidgets and patch the event loop. Here it displays nothing, and
+    its calls run in a loop of their own.
+    """
+    from inspect_ai._util import platform
+
+    platform.running_in_notebook = lambda: False
 
 
 def _key(sampling: Sampling) -> str:
