@@ -497,6 +497,20 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     assert found == pytest.approx(0.8, abs=0.03)  # the sentence has two digits
 
 
+@pytest.mark.parametrize("n", [6, 79, 120, 6050])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 7])
+def test_the_smallest_effect_is_one_positive_number_at_every_size(n, level):
+    """For some of these sizes the solver gives an array, and a negative number."""
+    effect = plan.smallest_effect(n, level)
+    assert effect > 0
+    critical = stats.t.isf(level / 2, n - 1)
+    shift = effect * math.sqrt(n)
+    above = stats.nct.sf(critical, n - 1, shift)
+    below = stats.nct.cdf(-critical, n - 1, shift)
+    assert above + below == pytest.approx(0.8, abs=1e-3)
+    assert re.match(r"\d", f"{effect:,.2g}")
+
+
 @pytest.mark.parametrize(
     ("notebook", "given", "n"),
     [
