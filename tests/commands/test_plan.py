@@ -13,7 +13,7 @@ from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
@@ -260,6 +260,18 @@ def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
         "texts.\n"
     )
     assert not paths.RAW.exists()
+
+
+def test_a_corpus_that_was_fetched_in_part_is_counted_so_too(tmp_path, monkeypatch):
+    """As make data leaves it where a mirror lacks a file."""
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    for corpus in ("giebench", "crowd-envent"):
+        for name in corpora.CORPORA[corpus].files:
+            (paths.RAW / corpus / name).parent.mkdir(parents=True, exist_ok=True)
+            (paths.RAW / corpus / name).touch()
+    assert plan.stand_ins(tmp_path) == {}
+    (paths.RAW / "giebench" / next(iter(corpora.CORPORA["giebench"].files))).unlink()
+    assert set(plan.stand_ins(tmp_path)) == {"giebench"}
 
 
 # ---- what a server costs -------------------------------------------------------------------------

@@ -49,11 +49,17 @@ def plannable() -> list[str]:
     return [name for name in names if name.partition("_")[2] == study_of(name)]
 
 
+def is_fetched(corpus: str) -> bool:
+    """Tell whether every file of a corpus is on this machine; their contents are not compared."""
+    files = corpora.CORPORA[corpus].files
+    return all((paths.RAW / corpus / name).is_file() for name in files)
+
+
 def stand_ins(folder: Path) -> dict[str, str]:
     """For each corpus that nobody fetched a file of the sample's items, as many as it has."""
     made = {}
     for corpus, about in corpora.CORPORA.items():
-        if "sample" not in vars(about) or (paths.RAW / corpus).exists():
+        if "sample" not in vars(about) or is_fetched(corpus):
             continue
         source, is_json = paths.SAMPLE / about.sample, about.sample.endswith(".json")
         items = pd.read_json(source, orient="index") if is_json else pd.read_table(source)

@@ -1,0 +1,199 @@
+"""The command lines of docs/running.md are ones that make, the checks and the clients take."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from fake_openai import FakeOpenAI
+from ingroup import paths
+from ingroup.commands import parameters, plan, run
+from ingroup.inference.inspect_engine import InspectEngine
+
+PAGE = (paths.ROOT / "docs" / "running.md").read_text("utf8")
+NOTEBOOKS = {file.name[:2]: file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
+# What stands on a line for make itself, and is no parameter of a notebook.
+OF_MAKE = {"STUDY", "PROFILE", "RATE", "RUN", "SAMPLES", "BUNDLE", "DATA_MIRROR"}
+# What a reader writes in place of a word in angle brackets.
+FILLED = {
+    "<its name>": "some-model",
+    "<name that it shows>": "some-model",
+    "<deployment>": "some-model",
+    "<folder or hub name>": "some/model",
+    "<whose answers>": "some-model",
+    "<resource>": "some",
+    "<per million>": "1",
+    "<first machine>": "first",
+    "<name>": "mine",
+    "<one of them>": "mine",
+    "<new folder>": "new",
+    "<file or folder>": "RECORDED",
+    "<tsv>": "TSV",
+    "<csv>": "CSV",
+    "<the copy>": "SHEET",
+}
+
+
+def blocks():
+    return re.findall(r"^```\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def filled(line):
+    """A line without its comment, words in angle brackets replaced; KeyError for a new one."""
+    line = re.sub(r"\s+#.*", "", line)
+    line = re.sub(r"<[^>]*>", lambda word: FILLED[word[0]], line)
+    return line.replace("=...", "=calibrant").replace("$head", "first")
+
+
+def make_lines():
+    """Every call of make in a block, or with a parameter in the prose, as its arguments."""
+    found = []
+    for block in blocks():
+        for line in block.replace("\\\n", " ").splitlines():
+            found.append(re.sub(r"^srun .* -- +", "", line))
+    for code in re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", PAGE, flags=re.S | re.M)):
+        calls = code.replace("\n", " ").split(" && ")
+        found += [call for call in calls if "=" in call]
+
+    lines = {}
+    for line in found:
+        if line.startswith("make "):
+            arguments = shlex.split(filled(line))
+            lines[" ".join(arguments)] = arguments[1:]
+    return lines
+
+
+LINES = make_lines()
+
+
+def test_the_page_has_its_lines():
+    assert len(LINES) > 50
+    assert "make 41 LOOKUP=paper LEMMAS=paper DOCUMENTS=released" in LINES
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """The project's files, in which two runs are there to be read."""
+    root = tmp_path_factory.mktemp("clone")
+    for name in ("notebooks", "locks", "lib"):
+        shutil.copytree(paths.ROOT / name, root / name)
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "data/models/models.csv"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(paths.ROOT / name, root / name)
+    for folder in ("build/notebooks", "build/runs/mine/notebooks"):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "10_empathy_gap.txt").touch()
+    return root
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_make_takes_a_line(line, clone):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    asked = ["make", "-n", *LINES[line]]
+    found = subprocess.run(asked, cwd=clone, capture_output=True, text=True, env=environment)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.fixture(scope="module")
+def stand_ins(tmp_path_factory):
+    """Files in place of what is not in the repository, by what stands on a line for each."""
+    folder = tmp_path_factory.mktemp("stand_ins")
+    recorded = folder / "recorded.csv"
+    pd.DataFrame({"prompt": ["P"], "response": ["5"]}).to_csv(recorded, index=False)
+    return plan.stand_ins(folder) | {
+        "stereotype-content-dictionary": "sample",
+        "RECORDED": str(recorded),
+        "data/raw/giebench/results/GPT-4-*": str(recorded),
+        "TSV": str(paths.SAMPLE / "narratives.tsv"),
+        "CSV": str(paths.STIMULI / "biased_samaritan" / "scenarios.csv"),
+        "SHEET": str(paths.SAMPLE / "giebench_sheet.csv"),
+    }
+
+
+def checked(line):
+    """The notebook, profile and parameters of a line that runs, plans or asks one study."""
+    goal, *rest = LINES[line]
+    given = dict(part.split("=", 1) for part in rest if "=" in part)
+    number = given.get("STUDY") if goal in ("plan", "ask", "view") else goal
+    own = {name: value for name, value in given.items() if name not in OF_MAKE}
+    return NOTEBOOKS.get(number), given.get("PROFILE", "demo"), own
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if checked(line)[0]])
+def test_the_checks_take_the_parameters_of_a_line(line, stand_ins):
+    notebook, profile, given = checked(line)
+    values = parameters.merged(notebook, profile, given, instead=stand_ins)
+    assert set(given) <= set(values)
+
+
+# ---- servers -------------------------------------------------------------------------------------
+
+
+def providers():
+    """The providers of the page: for each the lines below its name."""
+    (block,) = (block for block in blocks() if "ollama pull" in block)
+    found = {}
+    for part in block.strip().split("\n\n"):
+        title, *lines = part.splitlines()
+        found[re.match(r"# ([\w.]+)", title)[1]] = lines
+    return found
+
+
+CLIENTS = {"Anthropic": "anthropic", "Google": "google.genai"}
+
+
+def test_each_provider_has_two_lines():
+    assert {"Ollama", "llama.cpp", "LM", "vLLM", "Azure", "Anthropic", "Google"} == {*providers()}
+    for name, lines in providers().items():
+        assert len(lines) == (1 if name == "LM" else 2)  # one is started by hand
+
+
+@pytest.mark.parametrize("name", providers())
+def test_a_provider_needs_no_more_than_its_lines_say(name, monkeypatch):
+    """The variables that they export are those that its client reads."""
+    pytest.importorskip(CLIENTS.get(name, "openai"))
+    for variable in list(os.environ):
+        if re.search("_API_KEY$|_BASE_URL$|_ENDPOINT$", variable):
+            monkeypatch.delenv(variable)
+    *before, line = map(filled, providers()[name])
+    for export in before:
+        if export.startswith("export "):
+            for pair in shlex.split(export)[1:]:
+                monkeypatch.setenv(*pair.split("=", 1))
+
+    given = dict(part.split("=", 1) for part in shlex.split(line) if "=" in part)
+    engine = InspectEngine(given["MODELS"], given.get("BASE_URL", ""))
+    assert engine.model == given["MODELS"]
+    if name == "Ollama":
+        assert engine.address == "http://localhost:11434/v1"
+    if "BASE_URL" in given:
+        assert engine.address == given["BASE_URL"]
+
+
+def test_a_notebook_asks_a_server(monkeypatch):
+    """In a kernel of its own, as make runs it: the line of Ollama, with fewer events."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    line = shlex.split(providers()["Ollama"][-1])
+    given = dict(part.split("=", 1) for part in line if "=" in part)
+    given |= {"N_EVENTS": "2", "N_RESAMPLES": "200"}
+    asked = parameters.merged(NOTEBOOKS["10"], "demo", given, run="ollama")
+
+    server = FakeOpenAI()
+    with server.running() as address:
+        monkeypatch.setenv("OLLAMA_BASE_URL", f"{address}/v1")
+        target = run.execute(NOTEBOOKS["10"], asked, run.Progress("10", alone=False))
+
+    assert target is not None
+    assert len(server.calls) == 72
+    assert server.most_present == 1
+    outputs = [
+        o for c in json.loads(target.read_text("utf8"))["cells"] for o in c.get("outputs", [])
+    ]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    used = pd.read_csv(paths.run_folder("ollama") / "tables" / "empathy_gap" / "usage.csv")
+    assert used.failed.tolist() == [0, 0]
