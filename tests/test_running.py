@@ -131,6 +131,32 @@ def test_the_checks_take_the_parameters_of_a_line(line, stand_ins):
     assert set(given) <= set(values)
 
 
+def count_of(line, stand_ins):
+    """How many prompts a line's run would ask of its models, by the study's own design."""
+    notebook, profile, given = checked(line)
+    values = parameters.merged(notebook, profile, given, instead=stand_ins)
+    return sum(len(call.design) for call in parameters.calls_of(notebook, values))
+
+
+SAID = dict(re.findall(r"^(make .*?) +# ([\d,]+) prompts", PAGE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_line_asks_as_many_prompts_as_its_comment_says(line, stand_ins):
+    asked = " ".join(shlex.split(filled(line)))
+    assert f"{count_of(asked, stand_ins):,}" == SAID[line]
+
+
+def test_the_page_says_how_many_prompts_a_study_has(stand_ins):
+    (said,) = re.findall(r"The demo profile has (.*?)\. `SETTINGS", PAGE, re.DOTALL)
+    counts = []
+    for number in ("10", "20", "30", "40"):
+        notebook = NOTEBOOKS[number]
+        values = parameters.merged(notebook, "demo", {"MODELS": "openai/some-model"})
+        counts.append(sum(len(call.design) for call in parameters.calls_of(notebook, values)))
+    assert [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]{2,}", said)] == counts
+
+
 # ---- servers -------------------------------------------------------------------------------------
 
 
@@ -147,10 +173,12 @@ def providers():
 CLIENTS = {"Anthropic": "anthropic", "Google": "google.genai"}
 
 
-def test_each_provider_has_two_lines():
+def test_each_provider_has_two_lines_and_asks_432_prompts(stand_ins):
+    assert "Each of these runs asks 432 prompts." in PAGE
     assert {"Ollama", "llama.cpp", "LM", "vLLM", "Azure", "Anthropic", "Google"} == {*providers()}
     for name, lines in providers().items():
         assert len(lines) == (1 if name == "LM" else 2)  # one is started by hand
+        assert count_of(" ".join(shlex.split(filled(lines[-1]))), stand_ins) == 432
 
 
 @pytest.mark.parametrize("name", providers())
