@@ -380,6 +380,9 @@ class InspectEngine:
         kept = {name: value for name, value in given.items() if name not in self.left_out}
         if "max_tokens" in self.left_out and "max_completion_tokens" not in self.left_out:
             kept["extra_body"] = {"max_completion_tokens": sampling.max_tokens}
+        if self.model.startswith("ollama/") and kept.get("reasoning_effort") == "none":
+            # inspect_ai hands only low, medium and high on to Ollama, which takes none as well.
+            kept.setdefault("extra_body", {})["reasoning"] = {"effort": "none"}
         return GenerateConfig(**kept)
 
     def answer_each(
