@@ -135,12 +135,15 @@ REASON = """o1 openai/o1-mini o3-2025-04-16 o4-mini gpt-5 openai/gpt-5-mini-2025
     gemini-2.5-flash gemini-3-pro-preview grok/grok-3-mini grok-4-0709 grok-4-fast-reasoning
     microsoft/Phi-4-reasoning-plus microsoft/Phi-4-mini-reasoning
     nvidia/NVIDIA-Nemotron-Nano-9B-v2 zai-org/GLM-4.5-Air kimi-k2-thinking
-    openai-api/local/Qwen/Qwen3-0.6B build/models/Qwen3-8B/"""
+    openai-api/local/Qwen/Qwen3-0.6B build/models/Qwen3-8B/ claude-opus-4-7 claude-opus-4.8
+    anthropic/claude-sonnet-5 claude-haiku-5-5 claude-opus-5-20260601 claude-mythos-preview"""
 ANSWER = """gpt-4o openai/gpt-4o-mini-2024-07-18 gpt-4.1 gpt-3.5-turbo gpt-5-chat-latest
     gpt-5.1-chat-latest Qwen/Qwen2.5-7B-Instruct qwen2.5-coder-1.5b-instruct gemma-3-270m
     google/gemma-3-27b-it HuggingFaceTB/SmolLM2-135M-Instruct calibrant calibrant-null
     Qwen/Qwen3-4B-Instruct-2507 Qwen/Qwen3-Coder-30B-A3B-Instruct Qwen/Qwen3-8B-Base
-    anthropic/claude-sonnet-4-5 claude-3-5-haiku-20241022 meta-llama/Llama-3.1-8B-Instruct
+    anthropic/claude-sonnet-4-5 claude-3-5-haiku-20241022 claude-opus-4-6
+    claude-sonnet-4-20250514 claude-3-7-sonnet-20250219 anthropic/claude-haiku-4.5
+    meta-llama/Llama-3.1-8B-Instruct
     mistralai/Mistral-7B-Instruct-v0.3 gemini-1.5-flash gemini-2.0-flash gemini-2.5-flash-lite
     grok-3 grok-4-fast-non-reasoning microsoft/phi-4 deepseek-ai/DeepSeek-V3 deepseek-chat
     nvidia/Llama-3.1-Nemotron-70B-Instruct-HF 01-ai/Yi-1.5-34B-Chat ollama/llama3.2 o1ympic

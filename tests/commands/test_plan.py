@@ -13,7 +13,7 @@ from scipy import stats
 from transformers import AutoTokenizer
 
 from events import paper_size_events
-from ingroup import paths
+from ingroup import corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
@@ -262,6 +262,18 @@ def test_a_corpus_that_nobody_fetched_is_counted_with_the_samples_texts(
     assert not paths.RAW.exists()
 
 
+def test_a_corpus_that_was_fetched_in_part_is_counted_so_too(tmp_path, monkeypatch):
+    """As make data leaves it where a mirror lacks a file."""
+    monkeypatch.setattr(paths, "RAW", tmp_path / "raw")
+    for corpus in ("giebench", "crowd-envent"):
+        for name in corpora.CORPORA[corpus].files:
+            (paths.RAW / corpus / name).parent.mkdir(parents=True, exist_ok=True)
+            (paths.RAW / corpus / name).touch()
+    assert plan.stand_ins(tmp_path) == {}
+    (paths.RAW / "giebench" / next(iter(corpora.CORPORA["giebench"].files))).unlink()
+    assert set(plan.stand_ins(tmp_path)) == {"giebench"}
+
+
 # ---- what a server costs -------------------------------------------------------------------------
 
 
@@ -495,6 +507,20 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     drawn = np.random.default_rng(0).normal(smallest, 1, (4000, planned.n))
     found = np.mean(stats.ttest_1samp(drawn, 0, axis=1).pvalue < planned.level)
     assert found == pytest.approx(0.8, abs=0.03)  # the sentence has two digits
+
+
+@pytest.mark.parametrize("n", [6, 79, 120, 6050])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 7])
+def test_the_smallest_effect_is_one_positive_number_at_every_size(n, level):
+    """For some of these sizes the solver gives an array, and a negative number."""
+    effect = plan.smallest_effect(n, level)
+    assert effect > 0
+    critical = stats.t.isf(level / 2, n - 1)
+    shift = effect * math.sqrt(n)
+    above = stats.nct.sf(critical, n - 1, shift)
+    below = stats.nct.cdf(-critical, n - 1, shift)
+    assert above + below == pytest.approx(0.8, abs=1e-3)
+    assert re.match(r"\d", f"{effect:,.2g}")
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,11 @@ import asyncio
 import gzip
 import threading
 from contextlib import ExitStack
+from types import SimpleNamespace
 
+import IPython
 import pytest
+from inspect_ai._util import platform
 
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from ingroup import models
@@ -65,6 +68,16 @@ def rejecting(pattern_of, served="72"):
 
 
 # What is sent
+
+
+def test_a_notebook_needs_no_widgets_and_keeps_its_event_loop(serve, monkeypatch):
+    """As in a kernel, where inspect_ai would want both."""
+    kernel = SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setattr(IPython, "get_ipython", lambda: kernel)
+    monkeypatch.setattr(platform, "have_package", lambda name: False)
+    monkeypatch.setattr(platform, "init_nest_asyncio", lambda: pytest.fail("patched"))
+    (reply,) = answer(FakeOpenAI(), serve)
+    assert reply.text == text_of(chats(1)[0])
 
 
 def test_replies_stand_in_order_with_their_tokens(serve):

@@ -68,6 +68,19 @@ GOOGLE = {
         "totalTokenCount": 80, "cachedContentTokenCount": 32,
     },
 }  # fmt: skip
+STREAMED = [
+    {"type": "message_start", "message": ANTHROPIC | {"content": [], "stop_reason": None}},
+    {"type": "content_block_start", "index": 0,
+     "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0,
+     "delta": {"type": "thinking_delta", "thinking": "99? No."}},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "72"}},
+    {"type": "content_block_stop", "index": 1},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 30}},
+    {"type": "message_stop"},
+]  # fmt: skip
 MISTRAL = {
     "conversation_id": "c",
     "usage": {"prompt_tokens": 50, "completion_tokens": 30, "total_tokens": 80},
@@ -123,3 +136,43 @@ def test_a_provider_is_asked_and_read(model, client, path, body, expected, rejec
     assert 2000 in engine.sent.values()
     assert ("temperature" in asked[-1]) <= (not rejects)
     assert not any("S." in str(value) for value in engine.sent.values())
+
+
+def test_an_answer_that_comes_in_events_is_read():
+    """As inspect_ai asks Anthropic for long answers and for reasoning."""
+    pytest.importorskip("anthropic")
+    asked = []
+
+    class Provider(Handler):
+        def do_POST(self):
+            request = json.loads(self.body())
+            if "count_tokens" in self.path:
+                return self.reply(200, JSON, b'{"input_tokens": 7}')
+            asked.append(request)
+            events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in STREAMED]
+            return self.reply(200, {"Content-Type": "text/event-stream"}, "".join(events).encode())
+
+    sampling = Sampling(max_tokens=8_320, reasoning="2000")
+    with listening(Provider) as address:
+        engine = InspectEngine("anthropic/claude-sonnet-4-5", address, timeout=60)
+        (reply,) = engine.answer([CHAT], sampling)
+    assert asked[0]["stream"]
+    assert asked[0]["thinking"]["budget_tokens"] == 2000
+    expected = Reply("72", "stop", 50, 32, 30, model="dated", reasoning="99? No.")
+    assert reply == expected._replace(reasoning_tokens=7)
+
+
+@pytest.mark.parametrize(("effort", "sent"), [("none", "none"), ("low", "low"), ("", None)])
+def test_ollama_is_told_how_much_to_think(effort, sent):
+    asked = []
+
+    class Ollama(Handler):
+        def do_POST(self):
+            asked.append(json.loads(self.body()))
+            return self.reply(200, JSON, json.dumps(CHAT_API).encode())
+
+    with listening(Ollama) as address:
+        engine = InspectEngine("ollama/llama3.2", f"{address}/v1", timeout=60)
+        engine.answer([CHAT], Sampling(reasoning=effort))
+    assert asked[0].get("reasoning", {}).get("effort") == sent
+    assert "reasoning_effort" not in asked[0]

@@ -49,11 +49,17 @@ def plannable() -> list[str]:
     return [name for name in names if name.partition("_")[2] == study_of(name)]
 
 
+def is_fetched(corpus: str) -> bool:
+    """Tell whether every file of a corpus is on this machine; their contents are not compared."""
+    files = corpora.CORPORA[corpus].files
+    return all((paths.RAW / corpus / name).is_file() for name in files)
+
+
 def stand_ins(folder: Path) -> dict[str, str]:
     """For each corpus that nobody fetched a file of the sample's items, as many as it has."""
     made = {}
     for corpus, about in corpora.CORPORA.items():
-        if "sample" not in vars(about) or (paths.RAW / corpus).exists():
+        if "sample" not in vars(about) or is_fetched(corpus):
             continue
         source, is_json = paths.SAMPLE / about.sample, about.sample.endswith(".json")
         items = pd.read_json(source, orient="index") if is_json else pd.read_table(source)
@@ -153,6 +159,26 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     return [stop - start for start, stop in map(store.bounds, store.files())], ""
 
 
+def smallest_effect(n: int, level: float) -> float:
+    """Compute the effect that a two-sided t-test of `n` differences finds with `POWER`.
+
+    Parameters
+    ----------
+    n : int
+        The number of paired items, at least 2.
+    level : float
+        The level of the test.
+
+    Returns
+    -------
+    float
+        A positive number of standard deviations.
+    """
+    # The solver returns a float, or for some sizes an array of one number with either sign.
+    found = TTestPower().solve_power(nobs=n, alpha=level, power=POWER)
+    return abs(np.asarray(found).item())
+
+
 def power(notebook: str, parameters: Mapping[str, Any]) -> str:
     """The smallest effect that most runs (`POWER`) of so many items find; a sentence.
 
@@ -165,7 +191,7 @@ def power(notebook: str, parameters: Mapping[str, Any]) -> str:
     effect, items, n, level, spread = lens.power(parameters, recorded, model)
     if n < 2:
         return f"{notebook[:2]} finds nothing: {n} {items}, expected at least 2."
-    smallest = TTestPower().solve_power(nobs=n, alpha=level, power=POWER)
+    smallest = smallest_effect(n, level)
     return (
         f"{notebook[:2]} with {n:,} {items} finds {smallest * spread:,.2g} {effect} in {POWER:.0%} "
         f"of the runs (t-test at {level:.2g}; {smallest:.2g} standard deviations of {spread:.2g}, "

@@ -192,6 +192,7 @@ class InspectEngine(Engine):
         from inspect_ai._util.error import PrerequisiteError
         from inspect_ai.model import GenerateConfig, get_model
 
+        _stay_out_of_the_notebook()
         options = {"base_url": self.base_url} if self.base_url else {}
         if self.model.startswith("openai-api/") and (key := self._server_key()):
             options["api_key"] = key
@@ -390,6 +391,9 @@ class InspectEngine(Engine):
         kept = {name: value for name, value in given.items() if name not in self.left_out}
         if "max_tokens" in self.left_out and "max_completion_tokens" not in self.left_out:
             kept["extra_body"] = {"max_completion_tokens": sampling.max_tokens}
+        if self.model.startswith("ollama/") and kept.get("reasoning_effort") == "none":
+            # inspect_ai hands only low, medium and high on to Ollama, which takes none as well.
+            kept.setdefault("extra_body", {})["reasoning"] = {"effort": "none"}
         return GenerateConfig(**kept)
 
     def answer_each(
@@ -563,6 +567,17 @@ class InspectEngine(Engine):
 
     def close(self) -> None:
         """Nothing stays open between calls."""
+
+
+def _stay_out_of_the_notebook() -> None:
+    """Keep inspect_ai from treating a notebook's kernel as its own.
+
+    In a kernel it would demand ipywidgets and patch the event loop. Here it displays nothing, and
+    its calls run in a loop of their own.
+    """
+    from inspect_ai._util import platform
+
+    platform.running_in_notebook = lambda: False
 
 
 def _key(sampling: Sampling) -> str:

@@ -186,6 +186,12 @@ def test_a_setting_whose_form_the_corpus_lacks_is_left_out(own):
         calls(own | {"SETTINGS": ["P0,S0,T2"]})
 
 
+def test_nothing_is_rewritten_for_settings_that_do_not_show_it(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T0"], "CATEGORIES": ["Religion"]}
+    assert [call.model for call in calls(own)] == ["org/one"]
+
+
 def test_texts_are_asked_for_before_what_shows_them(own, events, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path)
     own |= {"REWRITER": "writer", "SETTINGS": ["P0,S0,T2", "P0,S0,T0"], "CATEGORIES": ["Religion"]}

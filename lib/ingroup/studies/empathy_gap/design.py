@@ -131,8 +131,11 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     p = parameters
     events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
     about = ("empathy_gap", f"{Path(p['CORPUS']).stem}-{len(events)}")
+    names = list(p["SETTINGS"] or stimuli.prompts()["settings"])
+    shows = {name: stimuli.setting(name).narrative for name in names}
     found, written = [], True
-    if p["REWRITER"] and events.third_person_text.isna().any():
+    needs_rewrites = "third_person_text" in shows.values()
+    if p["REWRITER"] and needs_rewrites and events.third_person_text.isna().any():
         labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
         who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
         writing = free_sampling({**p, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}, who[0])
@@ -143,8 +146,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             events = with_rewrites(events, replies)
         else:  # stand-ins of about the same length, for a plan
             found, events = [writer], events.assign(third_person_text=events.generated_text)
-    names = list(p["SETTINGS"] or stimuli.prompts()["settings"])
-    shows = {name: stimuli.setting(name).narrative for name in names}
     names = [name for name in names if events[shows[name]].notna().all()]
     if not names:
         forms = ", ".join(sorted(set(shows.values())))
