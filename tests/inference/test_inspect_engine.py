@@ -238,6 +238,24 @@ def test_an_argument_that_is_rejected_is_left_out_and_said(serve, capsys):
     assert "sent_temperature" not in found
 
 
+@pytest.mark.parametrize(
+    ("effort", "told"),
+    [
+        ("", ""),
+        ("low", ""),  # sent as reasoning_effort
+        ("4096", "REASONING=4096 is not sent, as this model has no such argument: it only makes"),
+    ],
+)
+def test_reasoning_that_is_not_sent_is_said(effort, told, serve, capsys):
+    server = always(*ok(completion("72")))
+    engine = InspectEngine(MODEL, serve(server))
+    engine.prepare(chats(1)[0], Sampling(max_tokens=8, reasoning=effort))
+    sent = server.calls[-1].request.get("reasoning_effort")
+    assert sent == ("low" if effort == "low" else None)
+    said = capsys.readouterr().err
+    assert (told in said) if told else ("REASONING" not in said)
+
+
 def test_max_tokens_has_another_name(serve):
     said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     server = rejecting([(lambda request: "max_tokens" in request, said)])

@@ -329,6 +329,12 @@ class InspectEngine(Engine):
             asked_for = getattr(self._config(messages, sampling), name) is not None
             if asked_for and asked.request and not _holds(asked.request, name):
                 print(f"{self.model}: {name} is not sent, as it takes none", file=sys.stderr)
+        if sampling.reasoning and asked.request and not _holds_reasoning(asked.request):
+            effect = "the model reasons as it does by itself"
+            if sampling.reasoning.isdecimal():
+                effect = "it only makes room for so many tokens"
+            told = f"REASONING={sampling.reasoning} is not sent, as this model has no such argument"
+            print(f"{self.model}: {told}: {effect}", file=sys.stderr)
         self.answered = self.answered or asked.reply.finish_reason != FAILED
         return asked.reply
 
@@ -623,6 +629,11 @@ def _holds(request: Mapping[str, Any], argument: str) -> bool:
         if isinstance(value, Mapping) and _holds(value, argument):
             return True
     return False
+
+
+def _holds_reasoning(request: Mapping[str, Any]) -> bool:
+    """Whether a request says how much the model is to reason, under any provider's name for it."""
+    return any(re.search("effort|think|budget", name, re.IGNORECASE) for name in _flat(request))
 
 
 def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
