@@ -165,7 +165,7 @@ lab: $(READY)  ## open the notebooks in JupyterLab
 	@$(VENV)/bin/jupyter lab notebooks
 
 # ---- work --------------------------------------------------------------------------------------
-test: $(READY)  ## the tests, three to five minutes on two cores
+test: $(VENV)/.providers  ## the tests, three to five minutes on two cores
 	@$(PY) -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium; logs replayed

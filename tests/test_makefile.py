@@ -220,7 +220,7 @@ def test_a_wrong_name_makes_no_environment(fresh, goal):
     assert line.startswith("XYZ is no parameter here; there are ")
     known = line.split()
     assert {"N_EVENTS", "MODELS"} <= set(known)
-    assert ("ROUNDS" in known) == (goal != "10")  # of another notebook
+    assert ("CROSSING" in known) == (goal != "10")  # of another notebook
     assert not [*fresh.glob(".venv*")]
 
 
