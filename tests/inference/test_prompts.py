@@ -174,10 +174,11 @@ PRE_TOKENIZERS = [
     pre_tokenizers.Metaspace(prepend_scheme="always"),
     pre_tokenizers.BertPreTokenizer(),
 ]
+UNKNOWN = "[UNK]"
 MODELS = [
-    (models.BPE(unk_token="[unk]", fuse_unk=True), trainers.BpeTrainer()),
-    (models.Unigram(), trainers.UnigramTrainer(unk_token="[unk]")),
-    (models.WordPiece(unk_token="[unk]"), trainers.WordPieceTrainer()),
+    (models.BPE, trainers.BpeTrainer, {}),
+    (models.Unigram, trainers.UnigramTrainer, {"unk_token": UNKNOWN}),
+    (models.WordPiece, trainers.WordPieceTrainer, {}),
 ]
 FLAGS = [{}, {"rstrip": True}, {"lstrip": True}, {"single_word": True}, {"normalized": True}]
 # From the fourth on they overlap each other, or one of the first.
@@ -187,19 +188,17 @@ OTHERS = ["word", "ab", "a", "ba", "<", "<|", "|>", "[", "]", " ", "  ", "\n", "
 
 def trained(model, normalizer, pre_tokenizer):
     """A tokenizer of eighty tokens."""
-    kind, trainer = model
-    trainer.vocab_size = 80
-    trainer.show_progress = False
-    trainer.special_tokens = ["[unk]"]
-    tokenizer = Tokenizer(kind)
+    kind, trainer, options = model
+    tokenizer = Tokenizer(kind())
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
+    trainer = trainer(vocab_size=80, special_tokens=[UNKNOWN], show_progress=False, **options)
     tokenizer.train_from_iterator(["ab word a bab ﬁ É _ <| |> [ ] user end inst"] * 9, trainer)
     return tokenizer
 
 
 @pytest.mark.parametrize("pre_tokenizer", PRE_TOKENIZERS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("model", MODELS, ids=lambda one: type(one[0]).__name__)
+@pytest.mark.parametrize("model", MODELS, ids=lambda one: one[0].__name__)
 def test_a_text_cut_before_its_marks_has_the_ids_of_the_whole(model, pre_tokenizer):
     """Tokenizers of every kind, with added tokens that look around and overlap."""
     rng = random.Random(0)
