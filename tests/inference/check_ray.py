@@ -53,8 +53,8 @@ class Scribe:
     """Writes down who was asked what; at some shards something happens, a number of times.
 
     ``falls`` and ``raises`` are shard to how often its worker dies or its engine breaks. None is
-    answered before a ``crew`` has been asked, and none behind ``BEFORE_GATE`` before the ``gate``, a
-    file, is there.
+    answered before a ``crew`` has been asked. From ``BEFORE_GATE`` on none is answered before the
+    ``gate``, a file, is there.
     """
 
     asks_again = False
