@@ -19,7 +19,7 @@ from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
 AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made
-PATIENCE = 300.0  # seconds without any worker: in less, a node starts again and loads its libraries
+PATIENCE = 300.0  # seconds without any worker; a node takes minutes to start again
 STORED = "answers that are stored stay, run again to go on behind them"
 
 
