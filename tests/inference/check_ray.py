@@ -297,6 +297,9 @@ class Machines:
         for node in self.nodes.worker_nodes.copy():
             self.nodes.remove_node(node, allow_graceful=False)
         self.thread.shutdown()
+        # The next test would count GPUs that Ray has not missed yet.
+        while sum(node["Alive"] for node in ray.nodes()) > 1:
+            time.sleep(0.1)
 
 
 @pytest.fixture

@@ -161,12 +161,19 @@ class Cluster:
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
-        """The one that all its engines have."""
-        first, ray = self._crew()[0], _connect(self._address)[0]
-        try:
-            return ray.get(first.identity.remote())
-        except Exception as error:  # as Ray raises it, its text is a traceback
-            raise EngineError(str(getattr(error, "cause", error))) from error
+        """The one that all its engines have, as a worker says that is there."""
+        ray, _ = _connect(self._address)
+        for _ in range(1 + RETRIES):
+            worker = self._crew()[0]
+            try:
+                return ray.get(worker.identity.remote())
+            except ray.exceptions.RayTaskError as error:  # its text is a traceback
+                raise EngineError(str(error.cause)) from error
+            except ray.exceptions.RayError as error:
+                reason = _one_line(error)
+                self._dropped(worker)
+                self._started()
+        raise EngineError(f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {STORED}")
 
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
