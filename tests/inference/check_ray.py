@@ -445,6 +445,26 @@ def test_an_engine_that_cannot_start_ends_the_run_with_its_own_sentence():
         Cluster(cannot, 2).identity()
 
 
+@pytest.mark.parametrize("deaths", [1, 1 + RETRIES])
+def test_a_worker_that_dies_before_the_run_is_replaced(tmp_path, deaths):
+    """As often as a shard is; the last sentence is one line."""
+    died = tmp_path / "died"
+    died.touch()
+
+    def dies():
+        if died.stat().st_size < deaths:
+            died.write_bytes(died.read_bytes() + b"x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Scribe(tmp_path / "log")
+
+    with closing(Cluster(dies, 1)) as cluster:
+        if deaths == 1:
+            assert cluster.identity() == Scribe(tmp_path / "log").identity()
+        else:
+            with pytest.raises(EngineError, match=r"^4 workers of the Ray cluster died \(.*; answ"):
+                cluster.identity()
+
+
 def test_engines_that_differ_are_refused(tmp_path):
     place = tmp_path / "turn"
 
