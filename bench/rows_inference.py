@@ -94,7 +94,7 @@ def bench_engine() -> Iterator[dict]:
     )
     found = json.loads(run.stdout.splitlines()[-1])
     baseline = f"LLM.generate of the same {found['trials']:,} prompts as token ids"
-    yield row("engine_overhead", found["ours"], found["baseline"], baseline)
+    yield row("engine_overhead", found["ours"], found["baseline"], baseline, "CPU s")
 
 
 def bench_choices() -> Iterator[dict]:

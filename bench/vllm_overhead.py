@@ -2,7 +2,8 @@
 
 Bare is one ``LLM.generate`` of token ids that are there already, ours is all from the design to the
 shards on disk. They take turns, each from an empty prefix cache; the fastest round of each counts.
-vLLM computes on one core, as a GPU would: the others are free for all that is not the model.
+Seconds are those of the CPU, of all threads: other programs on the machine change them little, and
+prompts that are made on another core while vLLM computes count in full. vLLM computes on one core.
 """
 
 import json
@@ -20,14 +21,14 @@ from ingroup.studies.empathy_gap.stimuli import load_events
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when vLLM starts
 SAMPLING = Sampling(max_tokens=128)  # the calibrant answers in two tokens
-ROUNDS = 2
+ROUNDS = 3
 
 
 def seconds(work: Callable, engine: VLLMEngine) -> float:
     assert engine.llm.reset_prefix_cache()
-    started = time.perf_counter()
+    started = time.process_time()
     work()
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def main() -> None:

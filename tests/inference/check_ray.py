@@ -5,12 +5,16 @@ import signal
 import threading
 import time
 from collections import Counter
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 import ray
+from ray.cluster_utils import Cluster as Nodes
 
 import toy
 from few import Few
@@ -21,39 +25,43 @@ from toy import SAMPLING, numbers, religion
 
 TRIALS, SHARD = 62, 4  # sixteen shards, the last one half full
 SHARDS = 16
+BEFORE_GATE = 3
 
 
 @pytest.fixture(scope="module", autouse=True)
-def local():
-    """One Ray for all tests; four engines on however many cores."""
+def nodes():
+    """One Ray for all tests: this process is on its first node, which has no GPU."""
     here = Path(__file__).parent  # workers find Scribe, the helpers, and the bench's engine
     folders = [here, here.parent / "helpers", here.parents[1] / "bench"]
     known = filter(None, [*map(str, folders), os.environ.get("PYTHONPATH")])
     os.environ["PYTHONPATH"] = os.pathsep.join(known)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    how = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
-    while not ray.is_initialized():
+    nodes = Nodes()
+    while nodes.head_node is None:
         try:
-            ray.init("local", object_store_memory=10**8, **how)
+            nodes.add_node(num_cpus=2, object_store_memory=10**8, include_dashboard=False)
         except Exception as error:
             if "timed out during startup" not in str(error):  # a busy machine: Ray gives it 30 s
                 raise
-            ray.shutdown()
-    yield
+    ray.init(nodes.address, log_to_driver=False)
+    yield nodes
     ray.shutdown()
+    nodes.shutdown()
 
 
 class Scribe(Engine):
     """Writes down who was asked what; at some shards something happens, a number of times.
 
     ``falls`` and ``raises`` are shard to how often its worker dies or its engine breaks. None is
-    answered before a ``crew`` has been asked.
+    answered before a ``crew`` has been asked. From ``BEFORE_GATE`` on none is answered before the
+    ``gate``, a file, is there.
     """
 
     asks_again = False
 
-    def __init__(self, log, falls=(), raises=(), crew=1, gives_up=False, model="a"):
+    def __init__(self, log, falls=(), raises=(), crew=1, gives_up=False, model="a", gate=None):
         self.log, self.crew, self.model, self.gives_up = log, crew, model, gives_up
+        self.gate = gate or log
         self.falls, self.raises = dict(falls), dict(raises)
 
     def answer(self, conversations, sampling):
@@ -68,7 +76,9 @@ class Scribe(Engine):
             raise RuntimeError("the card fell off the bus")
         if self.gives_up:
             raise EngineError("this prompt has no system role")
-        while len({process for process, _ in calls(self.log)}) < self.crew:
+        while len(processes(self.log)) < self.crew:
+            time.sleep(0.01)
+        while shard >= BEFORE_GATE and not self.gate.exists():
             time.sleep(0.01)
         return [Reply(f"reply {number % 11}", "stop", number, 0, 1) for number in numbers]
 
@@ -84,6 +94,11 @@ def calls(log):
     if not log.exists():
         return []
     return [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+
+
+def processes(log):
+    """Who was asked anything."""
+    return {process for process, _ in calls(log)}
 
 
 def run(folder, engine):
@@ -217,9 +232,9 @@ def test_workers_that_are_killed_from_outside(tmp_path, alone):
     log = tmp_path / "log"
 
     def kill():
-        while len({process for process, _ in calls(log)}) < 2:
+        while len(processes(log)) < 2:
             time.sleep(0.01)
-        for process in sorted({process for process, _ in calls(log)})[:2]:
+        for process in sorted(processes(log))[:2]:
             os.kill(process, signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
@@ -228,6 +243,137 @@ def test_workers_that_are_killed_from_outside(tmp_path, alone):
     thread.join()
     check(tmp_path, alone)
     check_asked_again(asked, 2 * AT_A_TIME)
+
+
+class Machines:
+    """Nodes with two GPUs each, as Ray counts them, and a run with a worker for every GPU.
+
+    Most is not answered before :meth:`answer`, so that a node which is lost computes something.
+    """
+
+    def __init__(self, nodes, folder):
+        self.nodes = nodes
+        self.log = folder / "log"
+        self.gate = folder / "gate"
+        self.store = folder / "store"
+        self.thread = ThreadPoolExecutor(1)
+        self.lost = []
+
+    def add(self):
+        return self.nodes.add_node(num_gpus=2, object_store_memory=10**8)
+
+    def start(self, workers):
+        """Begin a run in a thread; each of its workers was asked when this returns."""
+        self.ended = self.thread.submit(self.run, workers)
+        self.wait(lambda: len(processes(self.log)) == workers)
+
+    def run(self, workers):
+        with closing(Cluster(partial(Scribe, self.log, gate=self.gate), workers)) as cluster:
+            run(self.store, cluster)
+
+    def wait(self, condition):
+        while not condition():
+            assert not self.ended.done(), self.ended.result()
+            time.sleep(0.05)
+
+    def lose(self, node, how=signal.SIGKILL):
+        """End, or freeze, all processes of a node; returns which of them were asked."""
+        (raylet,) = node.all_processes["raylet"]
+        there = psutil.Process(raylet.process.pid)
+        there = [there, *there.children(recursive=True)]
+        for process in there:
+            process.send_signal(how)
+        self.lost.extend(there)
+        return processes(self.log) & {process.pid for process in there}
+
+    def answer(self):
+        self.gate.touch()
+
+    def close(self):
+        self.answer()
+        for process in self.lost:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        for node in self.nodes.worker_nodes.copy():
+            self.nodes.remove_node(node, allow_graceful=False)
+        self.thread.shutdown()
+        # The next test would count GPUs that Ray has not missed yet.
+        while sum(node["Alive"] for node in ray.nodes()) > 1:
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def machines(nodes, tmp_path):
+    with closing(Machines(nodes, tmp_path)) as machines:
+        yield machines
+
+
+def check_cost(log, lost):
+    """What lost processes were asked may have been asked again, and nothing else."""
+    asked = calls(log)
+    counts = Counter(shard for _, shard in asked)
+    again = {shard for shard, times in counts.items() if times > 1}
+    assert again <= {shard for process, shard in asked if process in lost}
+    assert set(counts) == set(range(SHARDS))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
+def test_a_lost_node_costs_only_what_it_computed(machines, tmp_path, alone, how):
+    """The others go on; Ray notices after a minute that one hangs."""
+    first, _, _ = [machines.add() for _ in range(3)]
+    machines.start(6)
+    lost = machines.lose(first, how)
+    assert len(lost) == 2
+    machines.answer()
+    machines.ended.result()
+    check(tmp_path, alone)
+    check_cost(machines.log, lost)
+
+
+def test_one_node_of_three_is_left(machines, tmp_path, alone):
+    first, second, _ = [machines.add() for _ in range(3)]
+    machines.start(6)
+    lost = machines.lose(first) | machines.lose(second)
+    assert len(lost) == 4
+    machines.answer()
+    machines.ended.result()
+    check(tmp_path, alone)
+    check_cost(machines.log, lost)
+
+
+def test_a_run_goes_on_with_a_node_that_joins(machines, tmp_path, alone):
+    """Its only node is lost, and another comes while the run waits."""
+    first = machines.add()
+    machines.start(2)
+    lost = machines.lose(first)
+    machines.answer()
+    machines.add()
+    machines.ended.result()
+    check(tmp_path, alone)
+    check_cost(machines.log, lost)
+    assert processes(machines.log) > lost
+
+
+def test_the_last_node_is_lost_and_the_same_line_goes_on(machines, tmp_path, alone, monkeypatch):
+    node = machines.add()
+    machines.start(2)
+    machines.wait(lambda: len(list(machines.store.glob("part-*"))) == BEFORE_GATE)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster_module, "PATIENCE", 0.5)
+        machines.lose(node)
+        with pytest.raises(EngineError) as caught:
+            machines.ended.result()
+    assert str(caught.value) == (
+        "no worker of the Ray cluster was there for 0.5 s; answers that are stored stay, run again "
+        "to go on behind them"
+    )
+    machines.add()
+    machines.answer()
+    machines.log.unlink()
+    machines.run(2)
+    check(tmp_path, alone)
+    asked = sorted(shard for _, shard in calls(machines.log))
+    assert asked == list(range(BEFORE_GATE, SHARDS))
 
 
 def test_a_run_that_no_worker_joins_is_a_sentence(tmp_path, monkeypatch):
@@ -297,6 +443,26 @@ def test_an_engine_that_cannot_start_ends_the_run_with_its_own_sentence():
 
     with pytest.raises(EngineError, match=r"^there is no model 'x'$"):
         Cluster(cannot, 2).identity()
+
+
+@pytest.mark.parametrize("deaths", [1, 1 + RETRIES])
+def test_a_worker_that_dies_before_the_run_is_replaced(tmp_path, deaths):
+    """As often as a shard is; the last sentence is one line."""
+    died = tmp_path / "died"
+    died.touch()
+
+    def dies():
+        if died.stat().st_size < deaths:
+            died.write_bytes(died.read_bytes() + b"x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Scribe(tmp_path / "log")
+
+    with closing(Cluster(dies, 1)) as cluster:
+        if deaths == 1:
+            assert cluster.identity() == Scribe(tmp_path / "log").identity()
+        else:
+            with pytest.raises(EngineError, match=r"^4 workers of the Ray cluster died \(.*; answ"):
+                cluster.identity()
 
 
 def test_engines_that_differ_are_refused(tmp_path):

@@ -1,11 +1,16 @@
 """Chats to token ids: one BOS, or the two of the released script; system turns kept or folded."""
 
+import random
+import re
+from itertools import chain, product
+
 import pytest
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
 from ingroup import paths
 from ingroup.inference import EngineError, prompts
-from ingroup.inference.prompts import Prompter, fold_system
+from ingroup.inference.prompts import Prompter, fold_system, turn_marks
 from ingroup.studies.empathy_gap import stimuli
 
 CHAT = stimuli.setting("P0,S0,T0").messages("a Hindu", "a Jew", "fear", "the lift fell")
@@ -131,3 +136,87 @@ def test_the_effort_reaches_a_template_that_asks_for_one(tokenizer, monkeypatch)
         Prompter(tokenizer, reasoning="low").batch([CHAT])[0]
     )
     assert "Reasoning: medium." in tokenizer.decode(Prompter(tokenizer).batch([CHAT])[0])
+
+
+def test_a_turn_that_chats_share_is_encoded_once(tokenizer, monkeypatch):
+    """Six personas and six events are 36 prompts, whose turns are those twelve and the marks."""
+    setting = stimuli.setting("P0,S0,T0")
+    people = ["a Hindu", "a Jew", "a Muslim", "a Christian", "a Buddhist", "a person"]
+    events = ["the lift fell", "it rained", "we won", "she left", "he <|user|> came", "no one"]
+    chats = [setting.messages(one, "a Jew", "joy", event) for one in people for event in events]
+    prompter = Prompter(tokenizer)
+    whole = [tokenizer.encode(text, add_special_tokens=False) for text in prompter._rendered(chats)]
+    encoded = []
+    encode = prompter._encoded
+
+    def recorded(texts, special):
+        encoded.extend(texts)
+        return encode(texts, special)
+
+    monkeypatch.setattr(prompter, "_encoded", recorded)
+    assert prompter.batch(chats) == whole
+    assert len(encoded) == len(set(encoded))
+    systems = [text for text in encoded if "<|system|>" in text]
+    users = [text for text in encoded if "experiencing" in text]
+    assert (len(systems), len(users)) == (6, 6)
+
+
+NORMALIZERS = [
+    normalizers.Sequence([]),
+    normalizers.Prepend("▁"),
+    normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase(), normalizers.Strip()]),
+    normalizers.Replace(" ", "▁"),
+]
+PRE_TOKENIZERS = [
+    pre_tokenizers.Sequence([]),
+    pre_tokenizers.ByteLevel(add_prefix_space=True),
+    pre_tokenizers.Metaspace(prepend_scheme="first"),
+    pre_tokenizers.Metaspace(prepend_scheme="always"),
+    pre_tokenizers.BertPreTokenizer(),
+]
+UNKNOWN = "[UNK]"
+MODELS = [
+    (models.BPE, trainers.BpeTrainer, {}),
+    (models.Unigram, trainers.UnigramTrainer, {"unk_token": UNKNOWN}),
+    (models.WordPiece, trainers.WordPieceTrainer, {}),
+]
+FLAGS = [{}, {"rstrip": True}, {"lstrip": True}, {"single_word": True}, {"normalized": True}]
+# From the fourth on they overlap each other, or one of the first.
+ADDED = ["<|user|>", "<|end|>", "[INST]", "|user|><", "<<", "<|user|>a", "ba<|e", "word"]
+OTHERS = ["word", "ab", "a", "ba", "<", "<|", "|>", "[", "]", " ", "  ", "\n", "ﬁ É", "_"]
+
+
+def trained(model, normalizer, pre_tokenizer):
+    """A tokenizer of eighty tokens."""
+    kind, trainer, options = model
+    tokenizer = Tokenizer(kind())
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizer
+    trainer = trainer(vocab_size=80, special_tokens=[UNKNOWN], show_progress=False, **options)
+    tokenizer.train_from_iterator(["ab word a bab ﬁ É _ <| |> [ ] user end inst"] * 9, trainer)
+    return tokenizer
+
+
+@pytest.mark.parametrize("pre_tokenizer", PRE_TOKENIZERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("model", MODELS, ids=lambda one: one[0].__name__)
+def test_a_text_cut_before_its_marks_has_the_ids_of_the_whole(model, pre_tokenizer):
+    """Tokenizers of every kind, with added tokens that look around and overlap."""
+    rng = random.Random(0)
+    cuts = 0
+    for normalizer, number, _ in product(NORMALIZERS, (1, 2, 3, 6, 8), range(5)):
+        tokenizer = trained(model, normalizer, pre_tokenizer)
+        for content in rng.sample(ADDED, number):
+            flags = {"normalized": False} | rng.choice(FLAGS)
+            tokenizer.add_special_tokens([AddedToken(content, **flags)])
+
+        tokens = tokenizer.get_added_tokens_decoder().values()
+        marks = turn_marks(tokens, " ".join(["", *ADDED]))
+        before_marks = re.compile(f"(?={'|'.join(map(re.escape, marks))})")
+        for _ in range(20 if marks else 0):
+            text = "".join(rng.choices([*ADDED, *OTHERS], k=12))
+            parts = before_marks.split(text)
+            cuts += len(parts) - 1
+            encoded = [tokenizer.encode(part, add_special_tokens=False).ids for part in parts]
+            whole = tokenizer.encode(text, add_special_tokens=False).ids
+            assert list(chain.from_iterable(encoded)) == whole, (text, marks)
+    assert cuts > 100

@@ -19,7 +19,7 @@ from ingroup.inference.engine import Engine, EngineError, Reply, Sampling
 
 RETRIES = 3  # of one shard, when its worker dies or its engine breaks
 AT_A_TIME = 2  # shards that a worker has: one is computed, the prompts of the next are made
-PATIENCE = 60.0  # seconds without any worker
+PATIENCE = 300.0  # seconds without any worker; a node takes minutes to start again
 STORED = "answers that are stored stay, run again to go on behind them"
 
 
@@ -161,12 +161,19 @@ class Cluster(Engine):
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
-        """The one that all its engines have."""
-        first, ray = self._crew()[0], _connect(self._address)[0]
-        try:
-            return ray.get(first.identity.remote())
-        except Exception as error:  # as Ray raises it, its text is a traceback
-            raise EngineError(str(getattr(error, "cause", error))) from error
+        """The one that all its engines have, as a worker says that is there."""
+        ray, _ = _connect(self._address)
+        for _ in range(1 + RETRIES):
+            worker = self._crew()[0]
+            try:
+                return ray.get(worker.identity.remote())
+            except ray.exceptions.RayTaskError as error:  # its text is a traceback
+                raise EngineError(str(error.cause)) from error
+            except ray.exceptions.RayError as error:
+                reason = _one_line(error)
+                self._dropped(worker)
+                self._started()
+        raise EngineError(f"{1 + RETRIES} workers of the Ray cluster died ({reason}); {STORED}")
 
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
