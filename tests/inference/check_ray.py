@@ -31,8 +31,8 @@ BEFORE_GATE = 3
 @pytest.fixture(scope="module", autouse=True)
 def nodes():
     """One Ray for all tests: this process is on its first node, which has no GPU."""
-    here = Path(__file__).parent  # workers find Scribe, the helpers, and the bench's engine
-    folders = [here, here.parent / "helpers", here.parents[1] / "bench"]
+    here = Path(__file__).parent  # workers find Scribe and the helpers
+    folders = [here, here.parent / "helpers"]
     known = filter(None, [*map(str, folders), os.environ.get("PYTHONPATH")])
     os.environ["PYTHONPATH"] = os.pathsep.join(known)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -476,12 +476,3 @@ def test_engines_that_differ_are_refused(tmp_path):
         EngineError, match=r"engines differ: model is '[12]' with one and '[12]' with"
     ):
         run(tmp_path / "store", Cluster(another, 2))
-
-
-def test_four_workers_are_nearly_four_times_as_fast_as_one(monkeypatch):
-    """Engines that sleep, so that what is measured is the way around them."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
-    import rows_inference
-
-    (row,) = rows_inference.bench_ray()
-    assert row["ratio"] >= 3.8, row
