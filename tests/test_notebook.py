@@ -111,6 +111,9 @@ def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(a
     assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
     assert failed.reason[2] == "no net"
 
+    notebook.took([served], out, price_in=2, price_out=8, in_batches=True)
+    assert out.read("usage").iloc[-1].cost == pytest.approx(spent.cost / 2)
+
     local = asked("vllm", [])
     notebook.took([local], out, price_in=2, price_out=8)
     assert out.read("usage").iloc[-1].cost == 0
