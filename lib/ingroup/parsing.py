@@ -124,8 +124,16 @@ def final_status(
     return status
 
 
+# A number at the end of a cut text, or what may go on to a range or a denominator: "70 to", "8 /".
+_UNFINISHED = re.compile(
+    r"\d(?:[.,．，٫]|\s*[-–—−‐‑－/／⁄]\s*|\s+(?:to|and|or|out|out\s+of)\s*)?\Z", re.IGNORECASE
+)
+
+
 def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
     """Tell which replies reached their limit within a number: "7" may be the first half of 72.
+
+    So may "70 to" be of a range, and "8 out of" of a rating on another scale.
 
     Parameters
     ----------
@@ -135,13 +143,13 @@ def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
     Returns
     -------
     ndarray of bool
-        True where the reply ended at its limit and its last character belongs to a number.
+        True where the reply ended at its limit and nothing but such a word is behind its number.
     """
-    is_cut = (responses["finish_reason"] == "length").to_numpy(copy=True)
+    is_cut = (responses["finish_reason"] == LENGTH).to_numpy(copy=True)
     texts = responses["text"][is_cut].astype(object).fillna("")
 
     # Few replies are at their limit, so only those texts are read.
-    is_cut[is_cut] = texts.str.contains(r"\d[.,]?\Z").to_numpy(dtype=bool)
+    is_cut[is_cut] = [bool(_UNFINISHED.search(text)) for text in texts]
     return is_cut
 
 

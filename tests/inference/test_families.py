@@ -34,7 +34,7 @@ KEYWORDS = "\n".join(f"{n}. {word}: they are" for n, word in enumerate(["kind", 
 LISTED = f"Rating: 4\n{RATED}\n\n{KEYWORDS}"
 ANSWERS = {"10": "72", "20": "72", "30": "My verdict: [[B]]", "40": LISTED}
 # The answers as far as a reply at its limit has them: 7 may be the first half of 72.
-BEGUN = {"72": "7", "My verdict: [[B]]": "My verdict: [[", LISTED: "Friendly: 4"}
+BEGUN = {"72": "7", "My verdict: [[B]]": "[[B]] seems best, but", LISTED: "Friendly: 4"}
 # What each reasoning holds: an answer that would be read if anything read it.
 GUESS = "perhaps 99?\n99"
 THOUGHTS = {"10": GUESS, "20": GUESS, "30": "[[A]] seems best", "40": "Friendly: 1"}

@@ -487,7 +487,7 @@ def test_a_body_without_end_is_given_up(serve):
     server = FakeOpenAI(lambda call, before: answers[int(call.prompt[5:-1])])
     replies = answer(server, serve, 3)
     assert [reply.error for reply in replies[:2]] == [
-        "the answer is longer than 16,777,216 bytes",
+        "the answer is longer than 33,554,432 bytes",
         "the answer is compressed, which was not asked for",
     ]
     assert len(replies[2].text) == 2**19
@@ -601,6 +601,29 @@ def test_the_text_of_a_reasoning_model_that_was_cut_without_a_mark_is_reasoning(
     assert (reply.text, reply.reasoning) == ("", "a first guess is 72. But wait")
     plain = InspectEngine(MODEL, base)
     assert plain.answer(chats(1), LENGTHY)[0].text == "a first guess is 72. But wait"
+
+
+@pytest.mark.parametrize(("counted", "is_reasoning"), [(None, True), (0, False)])
+def test_a_model_that_was_told_not_to_reason_may_do_it_all_the_same(counted, is_reasoning, serve):
+    said = "a first guess is 72. But wait"
+    body = completion(said, "length")
+    if counted is not None:
+        details = {"completion_tokens_details": {"reasoning_tokens": counted}}
+        body["usage"] = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18} | details
+    base = serve(FakeOpenAI(lambda call, before: ok(body)))
+    engine = InspectEngine("openai-api/local/deepseek-r1", base)
+    (reply,) = engine.answer(chats(1), Sampling(max_tokens=500, reasoning="none"))
+    assert (reply.text, reply.reasoning) == (("", said) if is_reasoning else (said, ""))
+
+
+@pytest.mark.parametrize("status", [403, 429])
+def test_one_prompt_that_is_refused_stops_no_run_that_has_answers(status, serve, monkeypatch):
+    engine = InspectEngine(MODEL, serve(always(*fault(status, "flagged"))))
+    engine.answered = True
+    (reply,) = engine.answer(chats(1), GREEDY)
+    assert reply.finish_reason == "failed"
+    with pytest.raises(EngineError, match="does not answer"):
+        engine.answer(chats(16), GREEDY)
 
 
 def test_what_a_full_disk_says_reaches_the_user_as_it_is(serve):

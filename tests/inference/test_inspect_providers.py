@@ -6,10 +6,12 @@ Clients that only the extra ``providers`` brings are passed by where they are no
 import json
 
 import pytest
+from inspect_ai.model._reasoning import effort_to_reasoning_tokens
 
 from fake_openai import JSON
 from fault_proxy import Handler, listening
 from ingroup.inference import Reply, Sampling
+from ingroup.inference.engine import free_sampling
 from ingroup.inference.inspect_engine import InspectEngine
 
 CHAT = [{"role": "system", "content": "S."}, {"role": "user", "content": "U?"}]
@@ -160,6 +162,35 @@ def test_an_answer_that_comes_in_events_is_read():
     assert asked[0]["thinking"]["budget_tokens"] == 2000
     expected = Reply("72", "stop", 50, 32, 30, model="dated", reasoning="99? No.")
     assert reply == expected._replace(reasoning_tokens=7)
+
+
+def test_a_number_of_tokens_that_claude_no_longer_takes_is_left_out(capsys):
+    pytest.importorskip("anthropic")
+    asked = []
+
+    class Provider(Handler):
+        def do_POST(self):
+            asked.append(json.loads(self.body()))
+            events = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in STREAMED]
+            return self.reply(200, {"Content-Type": "text/event-stream"}, "".join(events).encode())
+
+    with listening(Provider) as address:
+        engine = InspectEngine("anthropic/claude-sonnet-5", address, timeout=60)
+        reply = engine.prepare(CHAT, Sampling(max_tokens=8_320, reasoning="2000"))
+    assert reply.text == "72"
+    assert engine.left_out[0] == "reasoning_tokens"
+    assert "budget_tokens" not in json.dumps(asked)
+    said = capsys.readouterr().err
+    assert "anthropic/claude-sonnet-5 rejects reasoning_tokens, which is left out" in said
+
+
+@pytest.mark.parametrize("effort", ["low", "medium", "high"])
+def test_the_budget_of_an_effort_fits_into_what_a_reply_may_have(effort):
+    """Anthropic demands more tokens for a reply than its budget for thinking."""
+    sampling = free_sampling(
+        {"REASONING": effort, "MAX_TOKENS": 128, "TEMPERATURE": "", "SEED": 0}, "claude-sonnet-4-5"
+    )
+    assert sampling.max_tokens - 128 > effort_to_reasoning_tokens(effort)
 
 
 @pytest.mark.parametrize(("effort", "sent"), [("none", "none"), ("low", "low"), ("", None)])

@@ -16,7 +16,9 @@ from ingroup.parsing import FILTERED as FILTERED
 from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
 
-REASONING_ROOM = 8_192  # tokens, beside those of the answer
+# Tokens beside those of the answer. Some providers give an effort a budget, which must fit.
+REASONING_ROOM = 8_192
+ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
@@ -178,7 +180,7 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     if effort.isdigit():
         room = int(effort)
     elif effort != "none" and (effort or models.reasons(model)):
-        room = REASONING_ROOM
+        room = ROOM_OF_EFFORT.get(effort, REASONING_ROOM)
 
     drawn = {"temperature": parameters["TEMPERATURE"], "top_p": parameters.get("TOP_P", 1.0)}
     drawn |= usual

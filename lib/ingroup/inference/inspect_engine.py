@@ -56,8 +56,10 @@ from ingroup.inference.wire import (
 from ingroup.parameters import address
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Statuses that no other prompt would mend; others of 4xx may be a prompt's own.
-COMMON = {401, 402, 403, 404}
+# Statuses of a key, a model or an account; others of 4xx may be a prompt's own. Of those a filter
+# gives 403, and a busy server 429: they are common where many calls have them.
+NEVER_A_PROMPTS_OWN = {401, 402, 404}
+COMMON = {401, 402, 403, 404, 429}
 TOP_LOGPROBS = 20  # the most that today's servers tell
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
@@ -239,7 +241,7 @@ class InspectEngine(Engine):
     def _guard(self, api: Any, batch: bool) -> None:
         """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
 
-        It follows no redirect, asks for no compressed body, reads at most 16 MiB of one (but
+        It follows no redirect, asks for no compressed body, reads at most 32 MiB of one (but
         in a batch's), and leaves trying again to inspect_ai.
         """
         client = getattr(api, "client", None)
@@ -513,8 +515,11 @@ class InspectEngine(Engine):
         kind = kinds[0]
         if not kind or len(set(kinds)) > 1:
             return False
-        sure = kind == "absent" or int(kind) in COMMON or kind == "429"
-        return sure or (not self.answered and len(kinds) == PATIENCE)
+        if kind == "absent" or int(kind) in NEVER_A_PROMPTS_OWN:
+            return True
+        if not self.answered:
+            return int(kind) in COMMON or len(kinds) == PATIENCE
+        return int(kind) in COMMON and len(kinds) == PATIENCE
 
     async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
         """One call, tried again where that may help; it raises nothing but what cancels it."""
@@ -531,8 +536,11 @@ class InspectEngine(Engine):
             with use_model_event_sink(event):
                 output = await model.generate(chat, config=config, cache=False)
             reply, trouble = _reply(output), None
-            # Without a mark, the text of a model that reasons and was cut is its reasoning.
-            reasons = models.reasons(self.model) and sampling.reasoning != "none"
+            # Without a mark, the text of a model that reasons and was cut is its reasoning. It may
+            # reason although it was told not to, unless its server counts no such tokens.
+            counted = output.usage.reasoning_tokens if output.usage else None
+            is_silent = sampling.reasoning == "none" and counted == 0
+            reasons = models.reasons(self.model) and not is_silent
             if reasons and reply.finish_reason == LENGTH and not reply.reasoning:
                 reply = apart(reply, opened=True)
             if sampling.choices:
@@ -553,6 +561,9 @@ class InspectEngine(Engine):
         for cause in causes:
             if isinstance(cause, Refused):
                 return Trouble(0, False, str(cause))
+            # inspect_ai's own word that a model takes no number of tokens: nothing was sent.
+            if "'reasoning_tokens'" in str(cause) and type(cause).__name__ == "PrerequisiteError":
+                return Trouble(400, False, printable(str(cause)), "reasoning_tokens")
         if any(name.endswith("TimeoutError") or name == "ReadTimeout" for name in names):
             return Trouble(0, False, f"no answer within {self.timeout} s")
         absent = any(name in ("ConnectError", "ConnectionRefusedError") for name in names)
@@ -633,7 +644,8 @@ def _holds(request: Mapping[str, Any], argument: str) -> bool:
 
 def _holds_reasoning(request: Mapping[str, Any]) -> bool:
     """Whether a request says how much the model is to reason, under any provider's name for it."""
-    return any(re.search("effort|think|budget", name, re.IGNORECASE) for name in _flat(request))
+    names = [name for name in _flat(request) if not name.endswith("summary")]
+    return any(re.search("effort|think|budget|reasoning", name, re.IGNORECASE) for name in names)
 
 
 def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:

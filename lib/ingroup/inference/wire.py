@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from ingroup.inference.engine import Reply
 
 FIRST_PAUSE, LONGEST_PAUSE, LONGEST_WAIT = 0.5, 8.0, 120.0  # seconds; the last: as a server says
-# Of an answer's body: 8,192 tokens with 20 alternatives each take some 14 MB.
-MOST_BYTES = 2**24
+# Of an answer's body: 18,432 tokens with 20 alternatives each take some 32 MB.
+MOST_BYTES = 2**25
 REASON_LENGTH, WORD_LENGTH, SECRET_LENGTH = 200, 4, 16  # characters
 
 

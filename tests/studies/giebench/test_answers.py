@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from ingroup import paths
 from ingroup.inference import Reply, ask, call, rated
 from ingroup.studies.giebench import answers, design, statistics, stimuli
-from ingroup.studies.giebench.answers import NO_VERDICT, OK, REFUSED, SEVERAL, parse_verdict
+from ingroup.studies.giebench.answers import (
+    NO_VERDICT,
+    OK,
+    REFUSED,
+    SEVERAL,
+    breaks_off,
+    parse_verdict,
+)
 from toy import Toy
 
 # Appendix A of the paper.
@@ -293,7 +300,7 @@ def test_a_table_holds_every_trial_as_it_was_asked(judged):
 
 def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
     """And with one, or a refusal, it is what it says; accuracy counts the cut ones apart."""
-    said = ["First, B is", "I cannot choose", "So [[B]], as", "[[A]] or [[B]] and"]
+    said = ["First, B is", "I cannot choose", "So [[B]]. As", "[[A]] or [[B]] and"]
     cut = Toy(lambda chat, before, asked: Reply(said[asked % 4], "length"))
     raw, *_ = judged(cut, ORDER="given", MISMATCH=False)
     table = answers.load(raw)
@@ -323,3 +330,18 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
     failed = answers.load(raw)
     assert failed.p_right.isna().all()
     assert set(failed.status) == {"failed"}
+
+
+@pytest.mark.parametrize(
+    ("text", "may_turn"),
+    [
+        ("[[A]] seems best, but", True),
+        ("The user votes left, so [[A]] fits better th", True),
+        ("[[A]] seems best. But one may", False),
+        ("My final verdict is [[A]] because the us", False),
+        ("[[A]]", False),
+        ("**[[A]]**\n", False),
+    ],
+)
+def test_a_reply_that_is_cut_in_the_sentence_of_its_verdict_may_turn(text, may_turn):
+    assert breaks_off(text) is may_turn

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import probabilities
-from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, Rule, final_status
+from ingroup.parsing import APOSTROPHES, LENGTH, OK, REFUSAL, REFUSED, Rule, final_status
 from ingroup.studies.giebench import stimuli
 
 NO_VERDICT = "no verdict"
@@ -27,14 +27,17 @@ class Verdict(NamedTuple):
     status: str  # "ok", "refused", and two kinds of unparsable: "no verdict", "several verdicts"
 
 
+NOTHING = Verdict("", NO_VERDICT)
+
+
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     """A call's replies and verdicts, in the order of its design; StoreError where there are none.
 
     Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
     (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
     ``letter`` ("" unless the status is "ok") and ``status`` by :func:`parse_verdict` and
-    :func:`ingroup.parsing.final_status`, ``identity`` (whose item it is), ``told`` (who stands in
-    the prompt) and ``reply``;
+    :func:`ingroup.parsing.final_status` ("cut" also where a reply ends in the sentence of its
+    verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
     over choices (else NaN) ``p_right``, ``p_2``, ``p_3``, ``p_4``: the probability of the right
     answer and of those behind it, the first after the last.
     """
@@ -43,6 +46,13 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     if call.over_choices:
         chances = probabilities(table, call.sampling.choices)[:, 0]
     verdicts = [parse_verdict(text, rule) for text in table.text]
+    at_limit = table.finish_reason == LENGTH
+    if rule == "sound" and not call.over_choices:
+        replies = zip(verdicts, table.text, at_limit, strict=True)
+        verdicts = [
+            NOTHING if is_cut and verdict.status == OK and breaks_off(text) else verdict
+            for verdict, text, is_cut in replies
+        ]
     statuses = final_status(table, [v.status for v in verdicts], unread=[NO_VERDICT])
     told = block.factors["asked"], table.itertuples(), chances, verdicts, statuses
     for asked, reply, p, verdict, status in zip(*told, strict=True):
@@ -54,6 +64,18 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
         rows.append((call.model, *what, letter, status, *whose, reply.text, *turned))
     columns = "model prompt category key shift correct letter status identity told reply"
     return pd.DataFrame(rows, columns=[*columns.split(), *CHANCES])
+
+
+def breaks_off(text: str) -> bool:
+    """Tell whether a text ends within the sentence of its last verdict, which may turn.
+
+    "[[A]] seems best, but" breaks off. "[[A]] is best. It has" does not, and neither does a letter
+    that is called the verdict. `text` holds a verdict.
+    """
+    tag = list(_TAG.finditer(text))[-1]
+    behind = text[tag.end() :]
+    sentence_ends = _SENTENCE_END.search(behind)
+    return bool(_WORD.search(behind)) and not sentence_ends and not _signed(text[: tag.start()])
 
 
 def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
