@@ -26,7 +26,7 @@ override PARAMETERS := $(GIVEN:%=--set %)
 
 # The vllm engine is added to this environment where there is a GPU; its CPU build has an environment of its
 # own. Clients of some providers are added for names that begin with them. An engine that is not given is the registry's.
-REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) print $$11}}' data/models/models.csv)))
+REGISTRY  := $(if $(MODELS),$(if $(ENGINE),,$(shell awk -F, -v asked=$(call quoted,$(MODELS)) 'BEGIN {n = split(tolower(asked), a, / *; */)} {known = tolower("/" $$1 "/" $$3 "/" $$7 ";" $$8 ";"); gsub(";", "/", known); for (i = 1; i <= n; i++) {sub(".*/", "", a[i]); if (a[i] != "" && index(known, "/" a[i] "/")) {print $$11; if ($$11 == "inspect") {ids = $$8; gsub(";", " ", ids); print ids}}}}' data/models/models.csv)))
 PROVIDERS := anthropic azureai bedrock cloudflare deepseek fireworks google grok groq hf-inference-providers mistral moonshot ollama openai openai-api openrouter perplexity sambanova together
 USED      := $(or $(ENGINE),$(REGISTRY)) $(subst ;, ,$(subst @, ,$(MODELS)))
 RUN_VENV  := $(or $(if $(filter vllm,$(USED)),$(if $(shell command -v nvidia-smi 2>/dev/null),,$(VLLM))),$(VENV))

@@ -209,6 +209,7 @@ class Cluster(Engine):
         asked: dict[Any, tuple[Any, int]] = {}  # a call: its worker, its shard's place
         answers = 0
         failed_starts = 0
+        reason = ""  # why the latest start failed
 
         while answers < len(todo):
             for worker in _emptiest_first(there, asked):
@@ -220,6 +221,10 @@ class Cluster(Engine):
 
             waiting = [*asked, *starting]
             ready, _ = ray.wait(waiting, timeout=PATIENCE) if waiting else ([], [])
+            if not waiting and len(there) == 0:
+                raise EngineError(
+                    f"{failed_starts} workers of the Ray cluster did not start ({reason}); {STORED}"
+                )
             if len(ready) == 0:
                 if len(there) == 0:
                     raise EngineError(
@@ -233,9 +238,10 @@ class Cluster(Engine):
                 try:
                     ray.get(call)
                     there.append(worker)
-                except ray.exceptions.RayError:
+                except ray.exceptions.RayError as error:
                     self._dropped(worker)
                     failed_starts += 1
+                    reason = _one_line(error)
                     if failed_starts <= RETRIES * self._workers:
                         worker = self._started()
                         starting[worker.ready.remote()] = worker

@@ -103,7 +103,7 @@ class Prompter:
         if not switches:
             print(
                 f"REASONING={reasoning} is left out for {Path(self.tokenizer.name_or_path).name}: "
-                "its chat template has no such switch",
+                "its chat template takes no such value",
                 file=sys.stderr,
             )
         return switches
