@@ -49,6 +49,8 @@ def page(tmp_path):
         # What a model wrote may read and write no file.
         barred = os.environ | {"openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
         command = [PDFLATEX, "-interaction=nonstopmode", "-no-shell-escape", f"{name}.tex"]
+        subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
+        # LaTeX sees only the second time that two tables have one label.
         done = subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
         log = (folder / f"{name}.log").read_text("latin-1")
         assert done.returncode == 0, re.findall(r"^!.*(?:\n.*){3}", log, re.M)[:3]
@@ -58,8 +60,8 @@ def page(tmp_path):
 
 
 def problems(log):
-    """Boxes that stand out, floats larger than the page and tables scaled down too far."""
-    found = []
+    """Labels of two tables, boxes that stand out, tables too large or scaled down too far."""
+    found = re.findall(r"Label `.*' multiply defined", log)
     for width, line in re.findall(r"^Overfull \\[hv]box \(([\d.]+)pt too .*?\) (.*)$", log, re.M):
         if float(width) > LARGEST:
             found.append(f"{width} points too large {line}")
@@ -104,6 +106,7 @@ HOSTILE = [
     r"\end{tabular} $ # % & _ ^ ~ < > | \\ x",
     "[2cm] begins a row",
     "* begins a row",
+    "-- --- ?` !` `` '' ,, –- ‘‘",
     "a" * 200,
     "\x1b[m \u202e \u4e2d\u6587 \U0001f600",
     latex.LETTERS + latex.SIGNS,
@@ -127,6 +130,13 @@ def test_words_without_a_blank_leave_no_column(page):
     rows = {"model": "m", "group": "Men", "text": ["a" * 400, "W" * 400]}
     text = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
     assert not problems(page(text, "words"))
+
+
+def test_one_label_of_two_tables_is_found(page):
+    one = "\\begin{table}\\caption{a}\\label{tab:one}\\end{table}\n"
+    other = one.replace("tab:one", "tab:other")
+    assert problems(page(one + one, "labels")) == ["Label `tab:one' multiply defined"]
+    assert not problems(page(one + other, "labels"))
 
 
 def test_a_box_that_stands_out_is_found(page):

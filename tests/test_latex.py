@@ -168,6 +168,40 @@ def test_one_table_a_model_where_the_paper_has_one():
     assert len(set(labels)) == 4
 
 
+def test_every_part_of_a_table_has_its_own_label():
+    names = [f"model-{place}" for place in range(8)]
+    rows = {
+        "word": "Wealthy",
+        "rank": 1,
+        "end": "highest",
+        "group": "Men",
+        "mean": 1,
+        "variance": 0,
+    }
+    table = pd.DataFrame([{**rows, "model": name} for name in names])
+    text = latex.tables(table, "stereomap", "table09_extremes")
+    labels = re.findall(r"\\label\{(.*)\}", text)
+    assert labels == ["tab:stereomap:9", "tab:stereomap:9:2", "tab:stereomap:9:3"]
+
+
+def test_the_caption_says_the_level_of_the_tests():
+    table = PRINTED["biased_samaritan", "table01_02_03_bias"].assign(alpha=0.002)
+    text = latex.tables(table, "biased_samaritan", "table01_02_03_bias")
+    assert text.count(r"($p < 0.002$ after Holm's correction") == 3
+
+
+def test_five_tuples_stand_in_the_order_of_the_print():
+    table = PRINTED["giebench", "table03_07_mismatch"]
+    text = latex.tables(table, "giebench", "table03_07_mismatch").split("\\end{tabular}")[0]
+    assert re.findall(r"^(\(.*?\)) &", text, re.M) == [
+        "(Young People, Older People)",
+        "(High Income, Low Income)",
+        "(Middle Income, Low Income)",
+        "(Extraversion, Introversion)",
+        "(Thinking, Feeling)",
+    ]
+
+
 def test_two_models_of_one_name_keep_their_ids():
     rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2], "model": ["a/one", "b/one"]}
     text = latex.tables(pd.DataFrame(rows), "giebench", "table01_02_06_accuracy")
@@ -192,6 +226,11 @@ def test_calibrants_are_named_in_the_caption():
         ("a < b > c | d", r"a \textless{} b \textgreater{} c \textbar{} d"),
         ("é – 中\x1b", "é – {[}U+4E2D{]}{[}U+001B{]}"),
         ("a" * 30, "a" * 25 + r"\hspace{0pt}" + "a" * 5),
+        ("a--b---c", "a-{}-b-{}-{}-c"),
+        ("–-", "–{}-"),
+        ("?` !` `` ,,", "?{}` !{}` `{}` ,{},"),
+        ("?‘ ''", "?{}‘ '{}'"),
+        ("\"a-b, c'", r"\textquotedblright{}a-b, c'"),
         (None, "None"),
     ],
 )

@@ -23,3 +23,13 @@ def test_every_table_and_figure_is_listed_and_its_name_is_made(paper):
         (file,) = paths.NOTEBOOKS.glob(f"{notebook}_*.ipynb")
         source = "\n".join(cell.source for cell in nbformat.read(file, as_version=4).cells)
         assert not name or f'"{name.strip("`")}' in source, (notebook, name)
+
+
+@pytest.mark.parametrize("paper", PARTS)
+def test_every_row_says_whether_it_is_the_papers(paper):
+    rows = re.findall(r"^\| (Table|Figure) (\d+) \| \d\d \| .*?\| (.+) \|$", PARTS[paper], re.M)
+    assert len(rows) == sum(COUNTS[paper])
+    for kind, number, told in rows:
+        own, _, layout = told.partition("LaTeX: ")
+        assert re.match(r"(same|partial|ours|missing)\b", own), (kind, number)
+        assert (kind == "Table") == bool(re.match(r"(same|partial|missing)\b", layout)), number

@@ -35,12 +35,15 @@ ESCAPES = str.maketrans({
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': "''",
+    '"': r"\textquotedblright{}",
     "[": "{[}",  # after a line's end it would begin an option
     "]": "{]}",
     "*": "{*}",  # after a line's end it would be a part of its command
     "\u200b": r"\hspace{0pt}",
 })  # fmt: skip
+
+# Where two characters meet that LaTeX would print as one, as a dash or a Spanish question mark.
+LIGATURE = re.compile(r"(?<=[-–])(?=-)|(?<=[?!`‘])(?=[`‘])|(?<=['’])(?=['’])|(?<=,)(?=,)")
 
 # Letters and signs beyond ASCII that every LaTeX prints in its default font.
 LETTERS = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿŒœŁłŠšŽžČčĆćŚśŹźŻżŃńĞğİıŞş"
@@ -118,8 +121,8 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
     floats = []
     for layout in layouts(study, name):
         rows = table.query(layout.where) if layout.where else table
-        for part in _parts(rows, layout):
-            floats.append(_float(part, layout))
+        for place, part in enumerate(_parts(rows, layout), 1):
+            floats.append(_float(part, layout, place))
 
     return "\n".join(floats)
 
@@ -152,7 +155,8 @@ def escape(text: object) -> str:
     known = "".join(map(_known, line))
     long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
     breakable = re.sub(long_word, "\\1\u200b", known)
-    return breakable.translate(ESCAPES)
+    escaped = breakable.translate(ESCAPES)
+    return LIGATURE.sub("{}", escaped)
 
 
 def _known(letter: str) -> str:
@@ -186,8 +190,8 @@ def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
     return chunks
 
 
-def _float(rows: pd.DataFrame, layout: Layout) -> str:
-    """One table with its caption."""
+def _float(rows: pd.DataFrame, layout: Layout, place: int) -> str:
+    """One table with its caption, the part of a numbered table in this place, from 1."""
     names = []
     if "model" in rows:
         names = list(rows["model"].dropna().unique())
@@ -201,23 +205,33 @@ def _float(rows: pd.DataFrame, layout: Layout) -> str:
         tabular = _tabular(tier, layout)
         tabulars.append(SCALED % {"tabular": tabular})
 
-    labels = ", ".join(map(models.label, names))
-    caption = layout.caption.format(models=escape(labels))
-    note = escape(figures.whose(names))
-    if note:
-        caption += " " + note
-
     label = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
         own = re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
         label = f"{label}:{own}"
+    elif place > 1:
+        label = f"{label}:{place}"
 
     return FLOAT % {
         "environment": ENVIRONMENTS[layout.width],
         "tabulars": BETWEEN_TIERS.join(tabulars),
-        "caption": caption,
+        "caption": _caption(rows, layout, names),
         "label": label,
     }
+
+
+def _caption(rows: pd.DataFrame, layout: Layout, names: list[str]) -> str:
+    """The caption, with the names of the models and whose they are."""
+    labels = ", ".join(map(models.label, names))
+    told = {"models": escape(labels)}
+
+    for column in _fields([layout.caption]):
+        if column != "models":
+            told[column] = escape(rows[column].iloc[0])
+
+    caption = layout.caption.format_map(told)
+    note = escape(figures.whose(names))
+    return f"{caption} {note}".strip()
 
 
 def _tabular(rows: pd.DataFrame, layout: Layout) -> str:

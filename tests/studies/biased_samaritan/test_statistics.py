@@ -246,6 +246,7 @@ def test_table_of_a_category(unit, other):
         np.testing.assert_array_equal(table[f"p_holm{end}"], holm)
         np.testing.assert_array_equal(table[f"significant_holm{end}"], holm < 0.02)
         np.testing.assert_array_equal(table[f"significant{end}"], table[f"p{end}"] < 0.02)
+    assert (table["alpha"] == 0.02).all()
     assert (table["significant"] != table[f"significant_{other}"]).any()
     assert (table["significant"] & ~table["significant_holm"]).any()
 

@@ -1,6 +1,7 @@
 """Clusters of groups and their tests by hand, against SciPy and scikit-learn, by brute force."""
 
 from math import sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cells import defined
+from ingroup import published
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.clustering import (
     axis_tests,
@@ -271,3 +273,29 @@ def test_what_cannot_be_done_is_one_sentence():
         stability(single, pd.Series(0, single["group"]), rng, 2)
     with pytest.raises(ValueError, match="no group has 2 rounds with both axes"):
         halves(single, rng)
+
+
+def test_the_sign_of_a_centroid_says_what_was_found():
+    findings = ["significant", "significant", "not significant", "could not have been significant"]
+    findings.append("")  # a single group is not tested
+    names = ["Asians", "Men", "Women", "Jews", "Rich people"]
+    table = pd.DataFrame({"Competence": [4, 1, 3, 4, 4], "Warmth": [2, 3, 2, 1, 1], "sign": "="})
+    table["difference"] = table.Competence - table.Warmth
+    table["finding"] = findings
+    key = ("a model", "ORIGINAL")
+    known = {
+        "np": np,
+        "pd": pd,
+        "published": published,
+        "axes_of": ["Competence", "Warmth"],
+        "found": {key: SimpleNamespace(labels=pd.Series(range(5), names))},
+        "tests": {(*key, "same rounds"): table},
+    }
+    rows = defined("40_stereomap", "clustered", **known)(key)
+    assert rows.centroid.tolist() == [
+        "(4.00>2.00)",
+        "(1.00<3.00)",
+        "(3.00=2.00)",
+        "(4.00?1.00)",
+        "(4.00?1.00)",
+    ]

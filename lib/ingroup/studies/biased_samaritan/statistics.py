@@ -56,12 +56,13 @@ def bias_table(
     """`bias` of every group of a category, which is one family for Holm's correction.
 
     One row a group, with the numbers of `bias`, ``family`` (how many there are), those of
-    `in_family`, ``significant`` (p < alpha, uncorrected as in the paper) and ``significant_holm``;
-    then p and these with the other unit, as ``p_prompt``, ``p_holm_prompt`` and so on
-    (``p_scenario`` where `unit` is "prompt"). The other p is NaN where group and control share
-    fewer than 2 units: no prompts in the crossing "totals".
+    `in_family`, ``alpha``, ``significant`` (p < alpha, uncorrected as in the paper) and
+    ``significant_holm``; then p and these with the other unit, as ``p_prompt``, ``p_holm_prompt``
+    and so on (``p_scenario`` where `unit` is "prompt"). The other p is NaN where group and control
+    share fewer than 2 units: no prompts in the crossing "totals".
     """
     table = _in_family(_rows(groups, lambda group: bias(group, control, unit)), "groups", alpha)
+    table["alpha"] = alpha
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
     again = [paired_test(_units(ratings, other), theirs).pvalue for ratings in groups.values()]
