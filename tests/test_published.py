@@ -89,7 +89,7 @@ def test_a_text_has_the_zeros_of_its_column(text, decimals, expected):
 
 
 def test_decimals_are_told_by_metric_in_a_column_of_several():
-    """".01" stands among .053, .057 and .055: .006 and .015 do not agree with it."""
+    """ ".01" stands among .053, .057 and .055: .006 and .015 do not agree with it."""
     table = published.load("stereomap", 14)
     digits = table["value_printed"].str.partition(".")[2].str.len()
     assert digits[table.metric.str.startswith("entropy")].tolist() == [2] * 8
