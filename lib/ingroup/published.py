@@ -3,7 +3,8 @@
 A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
 every number column comes twice, as floats and, with ``_printed`` behind its name, as text. Software
 may drop zeros at the end: Python's ``round`` makes "4.3" of 4.30. The number of decimals therefore
-belongs to the column: ``columns.csv`` has it, and the texts get their zeros back.
+belongs to the column, or to the metric in a column of several: ``columns.csv`` has it, and the
+texts get as many.
 """
 
 from collections.abc import Iterable
@@ -27,9 +28,9 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     `table` is its number in the paper, or the start of the file's name (``"appendix_b"``); `folder`
     has the studies' folders and ``columns.csv``, the schema. Columns as in the file: texts are str
     (``""`` where empty), counts and orders Int64, numbers float64 (NaN); behind each column of
-    numbers or counts stands ``<column>_printed``, its text, with at least the ``decimals`` of the
-    schema (:func:`with_zeros`). Raises InputError if there is no such table, or where (file, line,
-    column) one departs from the schema.
+    numbers or counts stands ``<column>_printed``, its text, with the ``decimals`` of the schema
+    (:func:`decimals_of`, :func:`with_decimals`). Raises InputError if there is no such table, or
+    where (file, line, column) one departs from the schema.
     """
     start = f"table{table:02d}_" if isinstance(table, int) else table
     found = sorted(folder.glob(f"{study}/{start}*.csv"))
@@ -49,22 +50,42 @@ def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.Dat
     for row in schema.itertuples():
         frame[row.column] = _typed(texts[row.column], row.kind, row.may_be_empty == "yes", path)
         if row.kind in ("number", "count"):
-            decimals = 0 if pd.isna(row.decimals) else int(row.decimals)
-            printed = texts[row.column].map(lambda text, least=decimals: with_zeros(text, least))
+            printed = texts[row.column]
+            if pd.notna(row.decimals):
+                decimals = decimals_of(row.decimals, texts)
+                printed = printed.combine(decimals, with_decimals)
             frame[f"{row.column}_printed"] = printed
     return pd.DataFrame(frame).reset_index(drop=True)
 
 
-def with_zeros(text: str, decimals: int) -> str:
-    """Give a printed number back the zeros that were dropped at its end.
+def decimals_of(told: str, rows: pd.DataFrame) -> pd.Series:
+    """Read how many decimals a column has in each row of its table.
 
-    Returns a text with at least `decimals` digits behind the point: ``"4.30"`` for ``"4.3"`` and 2.
-    A text with more digits, and an empty one, comes back unchanged.
+    `told` is a cell of the schema: a number, and behind it, where a column holds several metrics,
+    those that have another: ``"3; metric=entropy_2: 2; metric=entropy_3: 2"``. `rows` is the table
+    as texts. Returns whole numbers with its index. Raises KeyError for a column that it has not.
     """
-    whole, _, digits = text.partition(".")
-    if not text or len(digits) >= decimals:
+    usual, *others = told.split("; ")
+    decimals = pd.Series(int(usual), rows.index)
+    for other in others:
+        where, number = other.split(": ")
+        column, value = where.split("=")
+        decimals[rows[column] == value] = int(number)
+    return decimals
+
+
+def with_decimals(text: str, decimals: int) -> str:
+    """Give a printed number the zeros at its end that its column has, and no more.
+
+    Returns a text with `decimals` digits behind the point: ``"4.30"`` for ``"4.3"`` and 2, and
+    ``"65.4"`` for ``"65.40"`` and 1. Other digits than zeros stay, and an empty text stays empty.
+    """
+    if not text:
         return text
-    return f"{whole}.{digits.ljust(decimals, '0')}"
+
+    whole, _, digits = text.partition(".")
+    digits = digits[:decimals].ljust(decimals, "0") + digits[decimals:].rstrip("0")
+    return f"{whole}.{digits}" if digits else whole
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:

@@ -161,6 +161,47 @@ def test_every_control_is_that_of_its_category(by, tmp_path, replayed):
     assert len(set(map(tuple, controls))) == 6
 
 
+@pytest.fixture
+def of_gender(tmp_path):
+    """A folder with one file of one category and run, and the rows of all."""
+    columns = ["category", "run", "group", "scenario", "wording", "phrasing", "prompt", "response"]
+    told = pd.DataFrame(helpers(np.random.default_rng(4)), columns=columns)
+    told = told[told.run == 1]
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    gender = told[told.category == "Gender"]
+    gender.drop(columns="category").to_csv(folder / "Gender.csv", index=False)
+    return folder, told
+
+
+def test_a_category_without_the_control_borrows_none_of_another(of_gender, replayed):
+    """Its own file has no word of the category's in its name, and lacks the control."""
+    folder, told = of_gender
+    race = told[(told.category == "Race") & (told.group != scenarios.CONTROL)]
+    race.drop(columns="category").to_csv(folder / "ethnic2.csv", index=False)
+
+    done = replayed("20_biased_samaritan", folder, RUNS="1")
+    read = {call.labels["category"]: helpfulness.load(call) for call in done}
+    controls = {
+        category: rows[rows.group == scenarios.CONTROL].rating for category, rows in read.items()
+    }
+    assert controls["Gender"].notna().all()
+    assert controls["Race"].isna().all()
+    others = read["Race"][read["Race"].group != scenarios.CONTROL]
+    assert others.rating.notna().all()
+
+
+def test_a_file_of_one_category_answers_no_other_and_it_is_said_how_to_name_files(
+    of_gender, replayed, capsys
+):
+    folder, _ = of_gender
+    done = replayed("20_biased_samaritan", folder, RUNS="1")
+    assert [call.labels["category"] for call in done] == ["Gender"]
+    said = capsys.readouterr().err
+    assert "not asked for: somebody 1 Race; somebody 1 Age; no recording is of that round" in said
+    assert "files with a word of their category in the name" in said
+
+
 # ---- StereoMap: a file a run, with pandas's index ------------------------------------------------
 
 GROUPS = ["Nurses", "Lawyers", "Homeless", "Elderly", "Rich"]

@@ -1,6 +1,7 @@
 """Recorded answers: every layout back as it was written, and nothing invented."""
 
 import json
+import re
 import tracemalloc
 from itertools import islice
 
@@ -147,6 +148,106 @@ def test_drafts_of_stereomap_are_rounds(tmp_path):
     assert found == {1: ["a", "b"], 2: ["c", None], 3: ["d", None]}
 
 
+def bard(folder, name, rows, columns=("Answer", "Choice_0", "Choice_1", "Choice_2")):
+    """A file as the authors' script writes it: drafts are lists of one text, or missing."""
+    told = []
+    for question, answer, *drafts in rows:
+        cells = [draft and [draft] for draft in drafts]
+        told.append(("G", "Emotion", "", question, answer, *cells))
+    about = ["Group", "Construct", "Attribute", "Questionnaire"]
+    pd.DataFrame(told, columns=[*about, *columns]).to_csv(folder / name)
+
+
+def test_further_drafts_of_an_answer_are_further_rounds(tmp_path, capsys):
+    """The first draft repeats the answer; another text is a draft, whatever its quotes."""
+    quotes = 'it\'s "b"\nand more'
+    rows = [("one", "a ", "a", quotes, "c"), ("two", "d", "e", None, "[f] 'g'"), ("three", None)]
+    bard(tmp_path, "bard.csv", [row + (None,) * (5 - len(row)) for row in rows])
+    engine = ReplayEngine(tmp_path, "m")
+    asked = [chat("one"), chat("two"), chat("three")]
+    found = {n: texts(engine, asked) for n in range(1, 6) if engine.turn_to(n)}
+    assert found == {
+        1: ["a ", "d", None], 2: [quotes, "e", None], 3: ["c", "[f] 'g'", None]
+    }  # fmt: skip
+
+    engine = ReplayEngine(tmp_path, "m")
+    texts(engine, asked)
+    engine.close()
+    said = "4 of 7 recordings in .* answer no prompt .*; drafts are the rounds 2 to 3 .ROUNDS=3 "
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_drafts_of_several_runs_are_behind_all_runs(tmp_path):
+    for number in "12":
+        rows = [("one", number, number, f"{number}b", f"{number}c")]
+        bard(tmp_path, f"bard{number}.csv", rows)
+    engine = ReplayEngine(tmp_path, "m")
+    said = [spoken(engine, number) for number in range(1, 8)]
+    assert said == ["1", "2", "1b", "2b", "1c", "2c", "nothing"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["['a', 'b']", "['a']['b']", "[" * 3000 + "]" * 3000, "['\\ud83d'", "['\x00']", "[1]", "a"],
+)
+def test_a_draft_that_is_no_list_of_one_text_is_taken_as_it_is(cell, tmp_path):
+    file = table(tmp_path / "a.csv", [("one", "x", cell)], ("Questionnaire", "Answer", "Choice_0"))
+    assert spoken(ReplayEngine(file, "m"), 2) == cell
+
+
+def test_a_draft_with_half_a_surrogate_pair_can_be_stored(tmp_path):
+    rows = [("one", "x", r"['y \ud83d']")]
+    file = table(tmp_path / "a.csv", rows, ("Questionnaire", "Answer", "Choice_0"))
+    assert spoken(ReplayEngine(file, "m"), 2) == "y ?"
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str.title])
+def test_the_case_of_a_columns_name_does_not_matter(spell, tmp_path):
+    columns = [*map(spell, ("prompt", "response", "run", "category", "system"))]
+    rows = [
+        ("one", "5", "1", "Age", ""),
+        ("one", "6", "2", "Age", ""),
+        ("one", "7", "1", "Race", ""),
+    ]
+    engine = ReplayEngine(table(tmp_path / "a.csv", rows, columns), "m")
+    said = [spoken(engine, *turn) for turn in ((1, "Age"), (2, "Age"), (1, "Race"))]
+    assert said == ["5", "6", "7"]
+
+    folder = tmp_path / "stereomap"
+    folder.mkdir()
+    columns = [*map(spell, ("Questionnaire", "Answer", "Choice_0"))]
+    for number in "12":
+        table(folder / f"{number}.csv", [("one", number, f"['{number}b']")], columns)
+    engine = ReplayEngine(folder, "m")
+    assert [spoken(engine, number) for number in (1, 2, 3, 4)] == ["1", "2", "1b", "2b"]
+
+
+def test_a_column_as_in_the_layout_goes_before_one_of_another_case(tmp_path):
+    columns = ("prompt", "response", "Response")
+    assert spoken(ReplayEngine(table(tmp_path / "a.csv", [("one", "5", "6")], columns), "m")) == "5"
+
+
+def test_runs_that_pandas_made_floats_are_whole_numbers(tmp_path):
+    """A missing one is refused: nothing tells of which run it is."""
+    told = pd.DataFrame({"prompt": "one", "response": list("abc"), "run": [1, 2, None]})
+    file = tmp_path / "a.csv"
+    told.to_csv(file, index=False)
+    assert "one,a,1.0\n" in file.read_text("utf8")
+    with pytest.raises(InputError, match="line 4, column 'run': found '', expected a whole number"):
+        ReplayEngine(file, "m")
+
+    told.dropna().to_csv(file, index=False)
+    engine = ReplayEngine(file, "m")
+    assert [spoken(engine, number) for number in (1, 2, 3)] == ["a", "b", "nothing"]
+
+
+@pytest.mark.parametrize("run", ["1.5", "0.0", "-1.0", "1e0", "nan"])
+def test_runs_that_are_no_whole_numbers_are_refused(run, tmp_path):
+    file = table(tmp_path / "a.csv", [("one", "a", run)], ("prompt", "response", "run"))
+    with pytest.raises(InputError, match="expected a whole number from 1"):
+        ReplayEngine(file, "m")
+
+
 def test_recordings_that_no_prompt_used_are_counted(tmp_path, capsys):
     rows = [("one", "1"), ("two", "2"), ("three", "3")]
     engine = ReplayEngine(table(tmp_path / "a.csv", rows), "m")
@@ -246,9 +347,9 @@ def test_different_replies_in_different_files_are_refused(tmp_path):
     assert texts(alone, [chat("v")]) == ["Qwen"]
 
 
-def spoken(engine, number=1, category=""):
+def spoken(engine, number=1, category="", others=()):
     """The text for the prompt "one", None without any."""
-    if not engine.turn_to(number, category):
+    if not engine.turn_to(number, category, others):
         return "nothing"
     engine.tell_apart(asking("one"))
     return texts(engine, [chat("one")])[0]
@@ -273,6 +374,48 @@ def test_a_category_gets_its_own_recordings(by, tmp_path):
     for category in ("Age", ""):  # no recording says that it is of it
         with pytest.raises(EngineError, match="found two replies"):
             spoken(engine, category=category)
+
+
+CATEGORIES = ("Age", "Gender", "Race or Ethnicity", "Nationality")
+
+
+@pytest.mark.parametrize("by", ["name", "column"])
+def test_a_category_without_recordings_borrows_none_of_another(by, tmp_path):
+    """The file of the control of one category says it; another's file says nothing."""
+    if by == "name":
+        table(tmp_path / "Gender.csv", [("one", "5")])
+        table(tmp_path / "ethnic2.csv", [("two", "6")])
+    else:
+        rows = [("one", "5", "Gender"), ("two", "6", "ethnic")]
+        table(tmp_path / "a.csv", rows, ("prompt", "response", "category"))
+    engine = ReplayEngine(tmp_path, "m")
+    assert spoken(engine, 1, "Gender", CATEGORIES) == "5"
+    assert engine.turn_to(1, "Race or Ethnicity", CATEGORIES)
+    assert texts(engine, [chat("two"), chat("one")]) == ["6", None]
+
+
+def test_a_folder_of_one_category_alone_answers_no_other(tmp_path):
+    engine = ReplayEngine(table(tmp_path / "Gender.csv", [("one", "5")]), "m")
+    said = {category: spoken(engine, 1, category, CATEGORIES) for category in CATEGORIES}
+    assert said == dict.fromkeys(CATEGORIES, "nothing") | {"Gender": "5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("GenderOrigin.csv", "Gender"), ("genders.csv", "Gender"), ("GENDER_x.csv", "Gender"),
+        ("gpt4Nationality0.csv", "Nationality"), ("nationalities.csv", "Nationality"),
+        ("EthnicitiesOrigin.csv", "Race or Ethnicity"), ("races.csv", "Race or Ethnicity"),
+        ("GPTRace.csv", "Race or Ethnicity"), ("Ages.csv", "Age"),
+    ],
+)  # fmt: skip
+def test_files_name_their_category_in_any_case_and_number(name, category, tmp_path):
+    table(tmp_path / name, [("one", name)])
+    table(tmp_path / "stagesTracedTrigger.csv", [("one", "of no category")])
+    engine = ReplayEngine(tmp_path, "m")
+    for other in CATEGORIES:
+        expected = name if other == category else "of no category"
+        assert spoken(engine, 1, other, CATEGORIES) == expected
 
 
 def test_a_prompt_of_another_category_or_round_is_named(tmp_path):
@@ -305,6 +448,7 @@ def numbered(folder, names, rows=(("one", ""),)):
         ["1/x.csv", "2/x.csv", "3/x.csv"],
         ["r 08.csv", "r 09.csv", "r 10.csv"],
         ["bard.csv", "davinci.csv"],
+        ["gpt_0.csv", "gpt_2.csv"],
         ["v1.csv", "v3.csv"],
         ["davinci-002.csv", "davinci-003.csv"],
     ],
@@ -312,7 +456,8 @@ def numbered(folder, names, rows=(("one", ""),)):
 def test_files_that_count_are_runs_and_others_are_refused(names, tmp_path):
     engine = numbered(tmp_path, names)
     if len(names) == 2 or "08" in names[0]:
-        with pytest.raises(EngineError, match=r"found two replies .* expected .*numbered by run"):
+        no_gap = r"found two replies .* expected .*numbered by run from 0 or 1 without a gap"
+        with pytest.raises(EngineError, match=no_gap):
             spoken(engine)
         return
     assert [spoken(engine, number) for number in (1, 2, 3, 4)] == [*names, "nothing"]

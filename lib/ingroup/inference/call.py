@@ -202,6 +202,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     calls = list(calls)
     budget = budget_of(parameters)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    categories = {call.labels.get("category", "") for call in calls}
     revision = cache(models.revision)
     open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
     absent = [call for call in open_calls if call.engine == STORED]
@@ -216,10 +217,10 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
         with closing(engine):
             for call in same:  # what is ambiguous is refused before anything is stored
                 if call.engine == "replay":
-                    _turned(engine, call)
+                    _turned(engine, call, categories)
 
             for call in same:
-                if call.engine == "replay" and not _turned(engine, call):
+                if call.engine == "replay" and not _turned(engine, call, categories):
                     absent.append(call)
                     continue
                 try:
@@ -236,18 +237,23 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     if absent:
         named, more = "; ".join(call.title for call in absent[:3]), len(absent) - 3
         told = f"not stored, and not asked for: {named}" + f" and {more} more" * (more > 0)
+        if any(call.engine == "replay" for call in absent):
+            told += (
+                "; no recording is of that round and category (a column run or category; files "
+                "with a word of their category in the name, or numbered from 0 or 1 without a gap)"
+            )
         if len(absent) == len(calls):
             raise StoreError(told)
         print(told, file=sys.stderr)
     return [call for call in calls if call not in absent]
 
 
-def _turned(engine: Any, call: Call) -> bool:
-    """Turn recordings to a call; whether there are any of its round.
+def _turned(engine: Any, call: Call, categories: Iterable[str]) -> bool:
+    """Turn recordings to a call; whether there are any of its round and category.
 
     EngineError where prompts of the call have several recordings that nothing tells apart.
     """
-    has_some = engine.turn_to(call.round, call.labels.get("category", ""))
+    has_some = engine.turn_to(call.round, call.labels.get("category", ""), categories)
     engine.tell_apart(call.design)
     return has_some
 

@@ -1,5 +1,6 @@
 """Recorded answers as files hold them: from files to recordings, one a row, key or sample."""
 
+import ast
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ DELIMITERS = {".tsv": "\t", ".csv": ","}
 LOG = ".eval"  # of inspect_ai
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
+CATEGORY = "category"
+DRAFT = "choice_"  # StereoMap's columns of Bard's drafts, Choice_0 and so on, in lower case
+_COLUMNS = (*HOU, *STEREOMAP, *PLAIN, *ROUNDS, CATEGORY)
 
 
 class Recording(NamedTuple):
@@ -35,6 +39,7 @@ class Recording(NamedTuple):
     reply: Reply
     round: int = 1
     category: str = ""  # as its row says
+    draft: int = 0  # of the answer's further drafts, from 1
 
 
 def as_text(*turns: str) -> str:
@@ -157,14 +162,15 @@ def _questionnaires(file: Path) -> set[str]:
 
     user = STEREOMAP[1]
     with file.open(encoding="utf8", errors="replace") as stream:
-        if user not in stream.readline():
+        if user.lower() not in stream.readline().lower():
             return set()
-    return set(read_table(file, [user], DELIMITERS[suffix])[user])
+    table = _read(file, DELIMITERS[suffix])
+    return set(table[user]) if user in table else set()
 
 
 def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
     """Those of a table, in one of three layouts."""
-    table = read_table(file, (), delimiter)
+    table = _read(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
     if system not in table:  # pandas's index is a column without a name
@@ -174,13 +180,57 @@ def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
             reply = EMPTY  # pandas writes a call that failed so
-        yield Recording(
+        recording = Recording(
             where=at(file, line),
             prompt=as_text(row[system], row[user]),
             reply=reply,
             round=int(rounds[line]),
-            category=row.get("category", ""),
+            category=row.get(CATEGORY, ""),
         )
+        yield recording
+
+        drafts = _drafts(row) if layout is STEREOMAP else []
+        for number, text in enumerate(drafts, 1):
+            yield recording._replace(reply=Reply(text, STOP), draft=number)
+
+
+def _read(file: Path, delimiter: str) -> pd.DataFrame:
+    """A table whose columns are spelt as in the layouts, whatever their case."""
+    table = read_table(file, (), delimiter)
+    spelt = {}
+    for name in _COLUMNS:
+        alike = [column for column in table if column.lower() == name.lower()]
+        if name not in alike and len(alike) == 1:
+            spelt[alike[0]] = name
+    return table.rename(columns=spelt)
+
+
+def _drafts(row: Mapping[str, str]) -> list[str]:
+    """The drafts of a row of StereoMap beside its answer, which Bard gives again as the first."""
+    found = []
+    for column, cell in row.items():
+        is_draft = column.lower().startswith(DRAFT) and column[len(DRAFT) :].isdecimal()
+        if is_draft and cell:
+            found.append(_draft(cell))
+
+    answer = row[STEREOMAP[2]].strip()
+    if found and found[0].strip() == answer:
+        return found[1:]
+    return found
+
+
+def _draft(cell: str) -> str:
+    """The text of a draft, which the authors' script writes as a Python list of one text."""
+    if not re.fullmatch(r"""\[(['"]).*\1\]""", cell, re.DOTALL):
+        return cell
+
+    try:
+        texts = ast.literal_eval(cell)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell
+    if len(texts) == 1 and isinstance(texts[0], str):
+        return _encodable(texts[0])
+    return cell
 
 
 def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
@@ -198,9 +248,10 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> 
     """The round of each row: of its column, of StereoMap's file, or of the row among its like."""
     for name in ROUNDS:
         if name in table:
-            whole = table[name].str.fullmatch(r"0*[1-9]\d{0,5}").astype(bool)
+            # pandas makes 1.0 of 1 where the column lacked a number once.
+            whole = table[name].str.fullmatch(r"0*[1-9]\d{0,5}(\.0*)?").astype(bool)
             check(file, table[name], whole, "a whole number from 1")
-            return table[name]
+            return table[name].str.partition(".")[0]
 
     if layout is not STEREOMAP:
         return pd.Series(1, table.index)
@@ -289,5 +340,5 @@ def _sample(file: Path, sample: Any) -> Recording:
 
 def _category(metadata: Mapping) -> str:
     """The category that a sample of a log names, if it is a text."""
-    category = metadata.get("category", "")
+    category = metadata.get(CATEGORY, "")
     return category if isinstance(category, str) else ""

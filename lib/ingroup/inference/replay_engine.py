@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -34,6 +34,7 @@ class Origin(NamedTuple):
     file: Path
     round: int
     category: str
+    draft: int
 
 
 class ReplayEngine(Engine):
@@ -49,8 +50,9 @@ class ReplayEngine(Engine):
         of their names. ``.tsv`` and ``.csv`` have the columns ``system_prompt``, ``user_input`` and
         ``response`` (Hou et al.), ``Questionnaire`` and ``Answer`` (StereoMap), or ``prompt``,
         ``response`` and, if there was one, ``system``; ``.json`` is an object of objects with
-        ``prompt`` and ``answer`` (GIEBench); ``.eval`` is a log of inspect_ai. An empty cell is an
-        empty answer; StereoMap's, or an item of GIEBench without an answer, is a failed call.
+        ``prompt`` and ``answer`` (GIEBench); ``.eval`` is a log of inspect_ai. The case of a
+        column's name does not matter. An empty cell is an empty answer; StereoMap's, or an item of
+        GIEBench without an answer, is a failed call.
     model : str
         Whose answers they are.
 
@@ -59,10 +61,13 @@ class ReplayEngine(Engine):
     A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
     the column, StereoMap's files whose names count (:func:`~.recordings.runs`) are a round each; in
     its other files further rows of a prompt are further rounds. All else is of the first round.
+    Drafts stand in StereoMap's columns ``Choice_0``, ``Choice_1`` and so on: of n rounds, the first
+    drafts are n further rounds, the second ones again n. The draft that repeats ``Answer`` is none.
 
     A column ``category`` says which category of the study a row is of, or else the name of its
-    file, if it has a word of the category's. Where a category has recordings of its own, its
-    prompts get no others.
+    file, if it has a word of the category's, in the singular or plural. Where a category has
+    recordings of its own, its prompts get no others; where it has none, they get those that are of
+    no category.
 
     Of several different replies to one prompt in one round and category each trial gets its own, in
     the order of the file, if as many trials ask as are recorded. Anything else is refused
@@ -99,7 +104,7 @@ class ReplayEngine(Engine):
             keys += _key(recording.prompt)
             reply_number = replies.setdefault(recording.reply, len(replies))
             reply_numbers.append(reply_number)
-            origin = Origin(file, recording.round, recording.category)
+            origin = Origin(file, recording.round, recording.category, recording.draft)
             origin_number = origins.setdefault(origin, len(origins))
             origin_numbers.append(origin_number)
 
@@ -114,6 +119,7 @@ class ReplayEngine(Engine):
         self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
         self._origins = list(origins)
+        self._n_rounds = max(origin.round for origin in origins)  # without drafts
         self._used = np.zeros(len(unsorted), dtype=bool)
         self._settled: dict[tuple, dict[int, list[int]]] = {}
 
@@ -129,8 +135,17 @@ class ReplayEngine(Engine):
 
     # ---- match -----------------------------------------------------------------------------------
 
-    def turn_to(self, number: int, category: str = "") -> bool:
+    def turn_to(self, number: int, category: str = "", others: Iterable[str] = ()) -> bool:
         """Answer from the recordings of a round and a category from now on.
+
+        Parameters
+        ----------
+        number : int
+            The round, from 1.
+        category : str, optional
+            One of the study's.
+        others : iterable of str, optional
+            All categories of the study, whose recordings no other category gets.
 
         Returns
         -------
@@ -139,7 +154,7 @@ class ReplayEngine(Engine):
         """
         self.round = number
         self.category = category
-        origins = self._origins_open()
+        origins = self._origins_open(others)
         origin_of = self._origin_of[self._by_key]
         is_open = origins[origin_of]
         self._open = self._by_key[is_open]
@@ -148,18 +163,26 @@ class ReplayEngine(Engine):
         self._trials: dict[int, list[int]] = {}
         return len(self._open) > 0
 
-    def _origins_open(self) -> np.ndarray:
+    def _origins_open(self, others: Iterable[str]) -> np.ndarray:
         """Which origins are of the round and the category that is asked."""
         asked = _words(self.category)
+        words_of_others = set().union(*map(_words, others))
         of_round = np.zeros(len(self._origins), dtype=bool)
         of_category = np.zeros(len(self._origins), dtype=bool)
+        of_another = np.zeros(len(self._origins), dtype=bool)
         for number, origin in enumerate(self._origins):
-            of_round[number] = origin.round == self.round
-            of_category[number] = not asked.isdisjoint(self._says(origin))
+            said = self._says(origin)
+            of_round[number] = self._round_of(origin) == self.round
+            of_category[number] = not asked.isdisjoint(said)
+            of_another[number] = not words_of_others.isdisjoint(said)
 
         if of_category.any():
             return of_round & of_category
-        return of_round
+        return of_round & ~of_another
+
+    def _round_of(self, origin: Origin) -> int:
+        """The round of a recording; drafts are behind all rounds of answers."""
+        return origin.round + origin.draft * self._n_rounds
 
     def _says(self, origin: Origin) -> set[str]:
         """The words in which a recording's row, or else its file's name, says its category."""
@@ -346,8 +369,9 @@ class ReplayEngine(Engine):
             f"where {asked} for {len(same)} recordings"
         )
         expected = (
-            "as many in one file, or what tells them apart: a column run or category, files named "
-            "by category or numbered by run, or one model's files alone (RECORDINGS=<pattern>)"
+            "as many in one file, or what tells them apart: a column run or category, files with a "
+            "word of their category in the name (religion_1.tsv) or numbered by run from 0 or 1 "
+            "without a gap, or one model's files alone (RECORDINGS=<pattern>)"
         )
         raise EngineError(f"{one.where}, and {two.where}: found {found}, expected {expected}")
 
@@ -399,7 +423,16 @@ class ReplayEngine(Engine):
         used = int(self._used.sum())
         if 0 < used < total:
             of = f"{total - used:,} of {total:,} recordings in {self.path}"
-            print(f"{of} answer no prompt that was asked now", file=sys.stderr)
+            drafts = self._rounds_of_drafts()
+            print(f"{of} answer no prompt that was asked now{drafts}", file=sys.stderr)
+
+    def _rounds_of_drafts(self) -> str:
+        """Which rounds are drafts, for a sentence; nothing without drafts."""
+        most = max(origin.draft for origin in self._origins)
+        if most == 0:
+            return ""
+        last = self._n_rounds * (1 + most)
+        return f"; drafts are the rounds {self._n_rounds + 1} to {last} (ROUNDS={last} asks all)"
 
 
 def _listed(files: Sequence[Path]) -> str:
@@ -420,8 +453,12 @@ def _key(prompt: str) -> bytes:
 
 
 def _words(text: str) -> set[str]:
-    """The words that can name a category: of "Race or Ethnicity" two."""
-    return set(re.findall(r"[a-z]+", text.lower())) - {"or"}
+    """The words that can name a category, in the singular: of "Races or ethnicities" two."""
+    found = set()
+    for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):  # two in "RaceOrigin"
+        singular = re.sub(r"ies$", "y", word.lower())
+        found.add(singular.removesuffix("s"))
+    return found - {"or"}
 
 
 def _short(reply: Reply) -> str:

@@ -1,13 +1,18 @@
 """The design of the Biased Samaritan, its calls, and their answers as arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from ingroup.inference import Sampling, rated
+from ingroup import paths
+from ingroup.design import Design
+from ingroup.inference import Sampling, fill, open_store, rated, stored
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
 from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
+from toy import Toy
 
 ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "RATING": "", "RUNS": 2,
          "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
@@ -31,6 +36,24 @@ def test_the_papers_crossing_asks_each_phrasing_once_a_scenario_and_deals_the_wo
     prompts = pd.DataFrame(block.factors["prompt"])
     assert (prompts.groupby(["scenario", "phrasing"]).size() == 1).all()
     assert prompts.groupby(["phrasing", "wording"]).size().between(25, 26).all()
+
+
+@pytest.mark.parametrize("request_", ["sample", "Rate it from 1 to 100."])
+def test_answers_of_the_crossing_under_its_former_name_are_read(request_, tmp_path, monkeypatch):
+    """Stores of CROSSING=paper: its name is in their prompts' fingerprint and in their place."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    asked = calls(ASKED | {"CROSSING": "totals", "REQUEST": request_})
+    (call,) = [call for call in asked if call.key == ("calibrant", 2, "Age")]
+    (block,) = trials(TOLD, "Age", "totals", asking=request_).blocks
+    former = Design([replace(block, labels={"category": "Age", "crossing": "paper"})])
+    assert call.design.fingerprint == former.fingerprint
+
+    end = "" if request_ == "sample" else f"+{former.fingerprint[:12]}"
+    folder = tmp_path / "biased_samaritan" / "sample-103" / "calibrant@transformers"
+    assert call.folder == folder / f"Age-paper{end}-run2"
+    engine = Toy(lambda *_: "85")
+    fill(former, engine, open_store(call.folder, former, engine, call.sampling), call.sampling)
+    assert stored(call).read().text.tolist() == ["85"] * len(former)
 
 
 def test_a_samaritan_trial_is_its_scenario_and_the_request():

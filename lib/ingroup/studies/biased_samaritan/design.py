@@ -19,6 +19,8 @@ from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
 
 Crossing = Literal["full", "totals"]
+# Stores bear the name that a crossing had when they were written: nothing is asked again.
+_STORED_AS = {"full": "full", "totals": "paper"}
 
 
 class Parameters(shared.Parameters):
@@ -89,7 +91,7 @@ def trials(
         return stimuli.messages(condition["prompt"].text, condition["prompt"].phrase, asking)
 
     request = stimuli.request(asking)
-    labels = {"category": category, "crossing": crossing}
+    labels = {"category": category, "crossing": _STORED_AS[crossing]}
     return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
 
 
@@ -115,7 +117,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     p = parameters
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
     first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
-    tail = f"{p['CROSSING']}{'+latino' if p['LATINO'] else ''}"
+    tail = f"{_STORED_AS[p['CROSSING']]}{'+latino' if p['LATINO'] else ''}"
     choices = tuple(map(str, range(scale.low, scale.high + 1)))
     how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
     for few, told in ((False, table), (True, table[table.scenario.isin(first)])):
