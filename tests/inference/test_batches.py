@@ -219,6 +219,41 @@ def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twic
     assert len(server.single) == 1
 
 
+def failing_once(status):
+    """A server one of whose requests fails in its first batch, and never again."""
+    fails = lambda text, before: text == EXPECTED[3] and before == 0  # noqa: E731
+    server = FakeBatches(outcome=lambda *asked: "errored" if fails(*asked) else "ok")
+    server.status = status
+    return server
+
+
+@pytest.mark.parametrize("status", [401, 404, 429])
+def test_a_request_that_failed_before_the_limit_stops_no_later_run(status, tmp_path, serve):
+    """The limit stops the run behind a batch that is read but for this request."""
+    server = failing_once(status)
+    address = serve(server)
+    with pytest.raises(LimitReached):
+        ask(OPENAI, address, tmp_path, budget=Budget(20.0, Prices(1e-9, 1e6), 0.5))
+
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert not (tmp_path / "batches.json").exists()
+    asked = Counter(map(reply_to, server.single + server.batched))
+    assert asked == Counter([*EXPECTED, EXPECTED[3]])
+
+
+def test_a_request_that_failed_before_a_kill_stops_no_later_run(tmp_path, serve):
+    """All is journalled but this request, which is still in the ledger."""
+    server = failing_once(429)
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, die_after=len(DESIGN))
+
+    table = ask(OPENAI, address, tmp_path)
+    assert table[table.finish_reason == "failed"].trial.tolist() == [3]
+    assert not (tmp_path / "batches.json").exists()
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 1]
+
+
 def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, serve):
     """A reply has at most 8 tokens, which cost 1 each, in a batch 0.5; the server takes 2."""
     server = FakeBatches()

@@ -136,6 +136,7 @@ def _each(
     """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
     ledger = store.ledger()
+    ledger.drop(journal.kept)  # a kill came between the two
     engine.find_batches(ledger)
     for place, numbers in enumerate(todo):
         found = dict(journal.kept)
@@ -151,12 +152,13 @@ def _each(
             chats = [design[number].messages for number in asked]
             keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
+            journal.sync()
+            ledger.drop(asked)
             found |= dict(zip(asked, replies, strict=True))
             rest = [number for number in rest if number not in found]
 
         yield place, [found[number] for number in numbers]
         journal.drop(numbers)  # whoever took them has written them
-        ledger.drop(numbers)
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
     ledger.clear()
 
