@@ -195,6 +195,25 @@ def test_what_was_answered_is_kept_and_never_asked_again(tmp_path):
     assert open_store(tmp_path, design, second, SAMPLING, 40).read().text.tolist() == ["1"] * 100
 
 
+class OnThisMachine(Server):
+    """Each reply is kept as it comes, though it costs nothing, as transformers' are."""
+
+    costs = False
+
+
+def test_a_model_on_this_machine_costs_nothing(tmp_path):
+    """A run that asks a server too has one limit, which this model neither needs nor uses up."""
+    local = OnThisMachine(lambda *_: "1")
+    budget = Budget(1e-9, PRICES)
+    design = numbers(100)
+    store = open_store(tmp_path, design, local, SAMPLING, 40, budget)
+    fill(design, local, store, SAMPLING, budget=budget)
+    assert store.read().text.tolist() == ["1"] * 100
+    assert local.batches == [40, 40, 20]
+    assert (budget.spent, budget.in_doubt) == (0.0, 0.0)
+    assert (budget.prompt_tokens, budget.output_tokens) == (1000, 100)
+
+
 def test_without_a_limit_a_part_is_asked_at_once(tmp_path):
     server, budget, stopped = within(tmp_path, 0.0, numbers(100), lambda *_: "1")
     assert (server.batches, stopped) == ([40, 40, 20], False)

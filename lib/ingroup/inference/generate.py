@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ def open_store(
     if file.exists() and (has_answers or has_calls):
         engine.recall(read_manifest(file), sampling)
     else:
-        if budget is not None and engine.keeps_each:  # it may make a call
+        if budget is not None and engine.costs:  # it may make a call
             budget.affordable([design[0].messages], sampling)
         first = engine.prepare(design[0].messages, sampling)
 
@@ -147,10 +147,13 @@ def _each(
         while rest:
             asked = ledger.covered(rest)
             if not asked:
-                chats = [design[number].messages for number in rest]
-                asked = rest[: budget.affordable(chats, sampling)]
+                asked = rest
+                if engine.costs:
+                    chats = [design[number].messages for number in rest]
+                    asked = rest[: budget.affordable(chats, sampling)]
             chats = [design[number].messages for number in asked]
-            keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
+            pay = partial(_pay, engine, budget, sampling)
+            keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
             journal.sync()
             ledger.drop(asked)
@@ -164,13 +167,23 @@ def _each(
 
 
 def _keep(
-    journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
-    chats: Sequence[Sequence[Message]], place: int, reply: Reply,
+    journal: Journal, progress: tqdm, pay: Callable[[Reply, Sequence[Message]], None],
+    asked: Sequence[int], chats: Sequence[Sequence[Message]], place: int, reply: Reply,
 ) -> None:  # fmt: skip
     """Keep the reply to the chat at a place, and pay for it."""
     journal.add(asked[place], reply)
-    budget.pay(reply, chats[place], sampling)
+    pay(reply, chats[place])
     progress.update()
+
+
+def _pay(
+    engine: Engine, budget: Budget, sampling: Sampling, reply: Reply, chat: Sequence[Message]
+) -> None:
+    """Count the tokens of a reply, and what it cost where the engine costs money."""
+    if engine.costs:
+        budget.pay(reply, chat, sampling)
+    else:
+        budget.count(reply)
 
 
 def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:

@@ -160,6 +160,7 @@ class InspectEngine(Engine):
 
     asks_again = True
     keeps_each = True
+    costs = True
 
     def __init__(
         self, model: str, base_url: str = "", in_flight: int = 0, timeout: int = 600,
