@@ -13,7 +13,7 @@ import pytest
 
 from fake_batches import FakeBatches, Gone, reply_to
 from ingroup.inference import EngineError, Sampling, batches, fill, open_store
-from ingroup.inference.cost import Budget, LimitReached, Prices
+from ingroup.inference.cost import Budget, LimitReached, Prices, budget_of
 from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.shards import Journal
 from toy import religion
@@ -233,7 +233,7 @@ def test_a_request_that_failed_before_the_limit_stops_no_later_run(status, tmp_p
     server = failing_once(status)
     address = serve(server)
     with pytest.raises(LimitReached):
-        ask(OPENAI, address, tmp_path, budget=Budget(20.0, Prices(1e-9, 1e6), 0.5))
+        ask(OPENAI, address, tmp_path, budget=Budget(20.0, Prices(1e-9, 1e6)))
 
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert not (tmp_path / "batches.json").exists()
@@ -258,7 +258,7 @@ def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, ser
     """A reply has at most 8 tokens, which cost 1 each, in a batch 0.5; the server takes 2."""
     server = FakeBatches()
     address = serve(server)
-    budget = Budget(20.0, Prices(1e-9, 1e6), 0.5)
+    budget = Budget(20.0, Prices(1e-9, 1e6))
     with pytest.raises(LimitReached):
         ask(OPENAI, address, tmp_path, budget=budget)
     # The first call costs 2 alone; each in a batch is counted at 4 and costs 1.
@@ -272,11 +272,31 @@ def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, ser
     assert Counter(map(reply_to, server.single + server.batched)) == Counter(EXPECTED)
 
 
+def test_the_first_call_of_a_store_needs_the_whole_price(tmp_path, serve):
+    """It goes alone and costs up to 8; in a batch it would be up to 4."""
+    server = FakeBatches()
+    address = serve(server)
+    given = {"COST_LIMIT": 5.0, "PRICE_IN": 1e-9, "PRICE_OUT": 1e6, "BATCH": True}
+    with pytest.raises(LimitReached, match=r"0\.00 spent, .* may cost 8\.00"):
+        ask(OPENAI, address, tmp_path, budget=budget_of(given))
+    assert server.single == []
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_what_comes_from_a_batch_costs_half_whatever_the_run_is(batch, tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    budget = Budget(0.0, Prices(1e-9, 1e6))
+    ask(OPENAI, address, tmp_path, batch, budget)
+    assert budget.spent == pytest.approx(35 * 2 * 0.5)
+
+
 def test_a_batch_in_work_is_read_whatever_the_limit_is(tmp_path, serve):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "looked")
-    budget = Budget(1e-6, Prices(1.0, 1.0), 0.5)
+    budget = Budget(1e-6, Prices(1.0, 1.0))
     assert ask(OPENAI, address, tmp_path, budget=budget).text.tolist() == EXPECTED
     assert server.created == [35]
 

@@ -114,15 +114,18 @@ def test_a_run_has_one_budget_whatever_it_asks_first():
 
 def test_calls_in_batches_count_at_half_the_price():
     """But a call that goes alone at the whole one."""
-    given = {"COST_LIMIT": 1.0, "PRICE_IN": 1.0, "PRICE_OUT": 2.0}
-    budget = budget_of(given | {"BATCH": True})
-    assert budget is not budget_of(given)
-    assert budget.most(CHAT, SAMPLING) == pytest.approx(MOST / 2)
+    budget = Budget(5.6 * MOST, PRICES)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx(MOST)
+    assert budget.most(CHAT, SAMPLING, in_batch=True) == pytest.approx(MOST / 2)
+    assert budget.affordable([CHAT] * 30, SAMPLING) == 5
+    assert budget.affordable([CHAT] * 30, SAMPLING, in_batch=True) == 11
 
-    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
+    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING, in_batch=True)
     assert budget.spent == pytest.approx(MOST / 2)
-    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING, in_batch=False)
+    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
     assert budget.spent == pytest.approx(MOST * 1.5)
+    budget.pay(Reply("1", "stop"), CHAT, SAMPLING, in_batch=True)
+    assert budget.in_doubt == pytest.approx(MOST / 2)
 
 
 # ---- a store that is filled within a limit -------------------------------------------------------

@@ -58,7 +58,7 @@ def open_store(
         with store.writing():
             store.journal().add(0, first)
         if budget is not None:
-            budget.pay(first, design[0].messages, sampling, in_batch=False)
+            budget.pay(first, design[0].messages, sampling)
     return store
 
 
@@ -146,13 +146,14 @@ def _each(
         # Calls in flight count at their most: as many are asked at once as the limit then allows.
         while rest:
             asked = ledger.covered(rest)
+            in_batch = engine.batch or len(asked) > 0
             if not asked:
                 asked = rest
                 if engine.costs:
                     chats = [design[number].messages for number in rest]
-                    asked = rest[: budget.affordable(chats, sampling)]
+                    asked = rest[: budget.affordable(chats, sampling, in_batch)]
             chats = [design[number].messages for number in asked]
-            pay = partial(_pay, engine, budget, sampling)
+            pay = partial(_pay, engine, budget, sampling, in_batch)
             keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
             journal.sync()
@@ -177,11 +178,12 @@ def _keep(
 
 
 def _pay(
-    engine: Engine, budget: Budget, sampling: Sampling, reply: Reply, chat: Sequence[Message]
-) -> None:
+    engine: Engine, budget: Budget, sampling: Sampling, in_batch: bool, reply: Reply,
+    chat: Sequence[Message],
+) -> None:  # fmt: skip
     """Count the tokens of a reply, and what it cost where the engine costs money."""
     if engine.costs:
-        budget.pay(reply, chat, sampling)
+        budget.pay(reply, chat, sampling, in_batch)
     else:
         budget.count(reply)
 
