@@ -208,6 +208,24 @@ def test_replies_that_the_provider_has_deleted_are_asked_anew(tmp_path, serve):
     assert server.created == [35, 35]
 
 
+@pytest.mark.parametrize("lost", ["out", "err"])
+def test_of_two_files_of_replies_one_may_be_gone(lost, tmp_path, serve):
+    server = FakeBatches(outcome=lambda text, _: "errored" if text == EXPECTED[3] else "ok")
+    address = serve(server)
+
+    def at(event):
+        if event == "results":
+            server.files.pop(f"batch_0-{lost}", None)
+
+    server.at = at
+    table = ask(OPENAI, address, tmp_path)
+    failed = table[table.finish_reason == "failed"].trial.tolist()
+    assert failed == ([3] if lost == "err" else list(range(1, 36)))
+    assert ("HTTP 500" in table.error[3]) == (lost == "out")
+    assert server.created == [35]
+    assert not (tmp_path / "batches.json").exists()
+
+
 def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twice(tmp_path, serve):
     server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
     server.status = 404

@@ -103,28 +103,36 @@ class OpenAIBatches:
         return ""
 
     async def check(self, batch: str) -> State:
-        there = await self.client.batches.retrieve(batch)
-        if there.status == "failed":
-            errors = there.errors.data if there.errors else None
+        found = await self.client.batches.retrieve(batch)
+        if found.status == "failed":
+            errors = found.errors.data if found.errors else None
             reasons = [error.message or error.code or "" for error in errors or ()]
             return State(True, reasons[0] if reasons else "it failed")
-        if there.status not in ("completed", "expired", "cancelled"):
+        if found.status not in ("completed", "expired", "cancelled"):
             return State(False)
-        has_results = there.output_file_id or there.error_file_id
-        return State(True, "" if has_results else f"it is {there.status}, without replies")
+        has_results = found.output_file_id or found.error_file_id
+        return State(True, "" if has_results else f"it is {found.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
-        there = await self.client.batches.retrieve(batch)
-        for file in (there.output_file_id, there.error_file_id):
-            if not file:
+        found = await self.client.batches.retrieve(batch)
+        files = [file for file in (found.output_file_id, found.error_file_id) if file]
+        read = []
+        for file in files:
+            try:
+                content = await self.client.files.content(file)
+                lines = (await content.aread()).split(b"\n")
+            except Exception as error:
+                # One of two may be gone: what it held is asked again, what the other holds is not.
+                if first_status(error) != 404 or (file == files[-1] and not read):
+                    raise
                 continue
-            content = await self.client.files.content(file)
-            for line in (await content.aread()).split(b"\n"):
+            read.append(file)
+            for line in lines:
                 try:
                     entry = json.loads(line)
                     yield entry["custom_id"], self._answer(entry)
                 except (ValueError, LookupError, TypeError, AttributeError):
-                    continue  # who has no answer is asked again
+                    continue  # a request without an answer is asked again
 
     def _answer(self, entry: Mapping[str, Any]) -> Any:
         from openai.types.chat import ChatCompletion
@@ -185,10 +193,10 @@ class AnthropicBatches:
         return ""
 
     async def check(self, batch: str) -> State:
-        there = await self.client.messages.batches.retrieve(batch)
-        if there.processing_status != "ended":
+        found = await self.client.messages.batches.retrieve(batch)
+        if found.processing_status != "ended":
             return State(False)
-        return State(True, "" if there.results_url else "its results are no longer there")
+        return State(True, "" if found.results_url else "its results are no longer there")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         async for entry in await self.client.messages.batches.results(batch):
