@@ -360,7 +360,28 @@ def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path,
     assert Counter(map(reply_to, server.single)) == Counter(EXPECTED)
 
 
-def test_a_server_without_a_batch_api_is_told(tmp_path, serve):
+@pytest.mark.parametrize("when", ["in the same run", "in the next run"])
+def test_no_line_on_a_batch_that_failed_shows_the_key(when, tmp_path, serve, capsys):
+    server = FakeBatches()
+    address = serve(server)
+    reason = server.reason = f"{KEYS['OPENAI_API_KEY']} may not use this model"
+    if when == "in the next run":
+        killed(server, OPENAI, address, tmp_path, "looked")
+        server.looks = 0
+        server.problem = "failed"
+        server.at = lambda event: event == "creating" and setattr(server, "problem", "")
+        ask(OPENAI, address, tmp_path)
+        said = capsys.readouterr().err
+    else:
+        server.problem = "failed"
+        with pytest.raises(EngineError) as caught:
+            ask(OPENAI, address, tmp_path)
+        said = str(caught.value)
+    assert "[key] may not use this model" in said
+    assert reason not in said
+
+
+def test_a_server_without_a_batch_api_is_told_without_its_key(tmp_path, serve):
     from fake_openai import FakeOpenAI, fault
 
     server = FakeOpenAI(lambda call, before: None)
@@ -368,12 +389,14 @@ def test_a_server_without_a_batch_api_is_told(tmp_path, serve):
 
     def answer(body, authorization):
         if b"multipart" in body or not body.startswith(b"{"):
-            return fault(404, "no such path")
+            return fault(404, f"no such path for {authorization}")
         return usual(body, authorization)
 
     server.answer = answer
-    with pytest.raises(EngineError, match=r"no batch can be created .*no such path"):
+    with pytest.raises(EngineError, match=r"no batch can be created .*no such path") as caught:
         ask(SERVER, serve(server), tmp_path)
+    assert "[key]" in str(caught.value)
+    assert KEYS["LOCAL_API_KEY"] not in str(caught.value)
     assert not (tmp_path / "batches.json").exists()
 
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
-from ingroup.inference.wire import Refused, causes_of, pause, printable, sound, status_of
+from ingroup.inference.wire import Refused, causes_of, masked, pause, sound, status_of
 
 TICK = 15.0  # seconds from one look at a batch to the next
 LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
@@ -339,7 +339,7 @@ class Batcher:
             file = await again(is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
             self.ledger.forget(submission)
-            raise EngineError(f"no batch can be created ({told(error)})") from error
+            raise EngineError(f"no batch can be created ({reason_of(error)})") from error
 
         submission = self.ledger.note(submission, file=file)
         try:
@@ -348,10 +348,10 @@ class Batcher:
             status = first_status(error)
             if 400 <= status < 500 and status not in (408, 409):
                 self.ledger.forget(submission)
-                raise EngineError(f"no batch can be created ({told(error)})") from error
+                raise EngineError(f"no batch can be created ({reason_of(error)})") from error
             # It may have been created, and be billed.
             raise EngineError(
-                f"a batch may have been created ({told(error)}): run again, which looks for it"
+                f"a batch may have been created ({reason_of(error)}): run again, which looks for it"
             ) from error
 
         self.ledger.note(submission, batch=batch)
@@ -361,7 +361,7 @@ class Batcher:
         state = await look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            why = printable(state.problem)
+            why = masked(state.problem)
             raise EngineError(f"batch {submission.batch} gave no replies ({why})")
         return state.ended
 
@@ -374,7 +374,7 @@ class Batcher:
                 self.ledger.forget(submission)
                 raise EngineError(f"{replies} are gone: run again to ask anew") from error
             raise EngineError(
-                f"{replies} cannot be read ({told(error)}): they stay there, run again"
+                f"{replies} cannot be read ({reason_of(error)}): they stay there, run again"
             ) from error
 
         nothing = Refused(f"batch {submission.batch} has no answer to this request")
@@ -407,7 +407,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
                 batch = await again(is_passing, provider.find, submission, others)
             except Exception as error:
                 raise EngineError(
-                    f"the batches of an earlier run cannot be looked for ({told(error)}): run "
+                    f"the batches of an earlier run cannot be looked for ({reason_of(error)}): run "
                     f"again, or remove {ledger.file} to ask all of its prompts anew"
                 ) from error
             if not batch:
@@ -419,7 +419,7 @@ async def find_again(api: Any, ledger: Ledger) -> None:
         prompts = f"{len(submission.trials):,} prompts"
         if state.problem:
             ledger.forget(submission)
-            lost = f"batch {submission.batch} is lost ({printable(state.problem)})"
+            lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
             say(f"{lost}: its {prompts} are asked again")
         else:
             say(f"{prompts} are in batch {submission.batch} already")
@@ -433,8 +433,8 @@ async def look_at(provider: Provider, submission: Submission) -> State:
         if first_status(error) == 404:
             return State(True, "the provider does not know it")
         raise EngineError(
-            f"batch {submission.batch} cannot be asked for ({told(error)}): run again, and it is "
-            "found"
+            f"batch {submission.batch} cannot be asked for ({reason_of(error)}): run again, and it "
+            "is found"
         ) from error
 
 
@@ -483,9 +483,9 @@ def say(sentence: str) -> None:
     tqdm.write(sentence, file=sys.stderr)
 
 
-def told(error: BaseException) -> str:
-    """An error in one line."""
-    return printable(str(error)) or type(error).__name__
+def reason_of(error: BaseException) -> str:
+    """An error in one line without keys, or its kind where it says nothing."""
+    return masked(str(error)) or type(error).__name__
 
 
 def headers_of(request: Mapping[str, Any]) -> dict[str, str]:
