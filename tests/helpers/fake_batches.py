@@ -225,6 +225,8 @@ class FakeBatches:
                 if file := re.fullmatch(r"/v1/files/(.+)/content", path):
                     fake.at("results")
                     return fake.files[file[1]]
+                if file := re.fullmatch(r"/v1/files/(.+)", path):
+                    return {"id": file[1], "object": "file", "bytes": len(fake.files[file[1]])}
                 if batch := re.fullmatch(r"/v1/batches/(.+)", path):
                     return fake.openai(batch[1], fake.look(batch[1]))
                 if batch := re.fullmatch(r"/v1/messages/batches/(.+)/results", path):

@@ -38,6 +38,7 @@ def environment(monkeypatch):
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     monkeypatch.setattr(batches, "TICK", 0.01)
+    monkeypatch.setattr(batches, "LAG", 0.0)
 
 
 @pytest.fixture
@@ -168,6 +169,51 @@ def test_a_batch_that_is_lost_is_told_and_asked_again(batch, tmp_path, serve, ca
     assert told in capsys.readouterr().err
     assert server.created == ([35, 35] if batch else [35])
     assert len(server.single) == (1 if batch else 36)
+
+
+@pytest.mark.parametrize("event", ["creating", "created", "looked"])
+def test_the_key_of_another_project_sends_nothing_anew(event, tmp_path, serve):
+    """It sees neither the batches nor the files of the project that asked first."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, event)
+    created = list(server.created)
+    files, server.files = server.files, {}
+    made, server.batches = server.batches, {}
+    with pytest.raises(EngineError, match=r"knows neither the batch of 35 .* nor its file"):
+        ask(OPENAI, address, tmp_path)
+    assert server.created == created
+
+    server.files, server.batches = files, made
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
+
+
+def test_a_batch_that_was_not_created_is_told(tmp_path, serve, capsys):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "creating")
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    said = "no batch with 35 prompts of an earlier run is there: they are asked anew"
+    assert said in capsys.readouterr().err
+
+
+def test_a_list_of_batches_may_come_late(tmp_path, serve, monkeypatch):
+    """The provider's list has a batch a while after it was created."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "created")
+    made, server.batches = server.batches, {}
+
+    async def show(seconds):
+        if seconds > 1:
+            assert seconds <= 1_000
+            server.batches = made
+
+    monkeypatch.setattr(batches, "LAG", 1_000.0)
+    monkeypatch.setattr(batches, "sleep", show)
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
 
 
 def test_a_batch_is_read_by_a_run_without_batches(tmp_path, serve):

@@ -7,8 +7,10 @@ What a kill must not lose stands in the store's :class:`ingroup.inference.ledger
 
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import httpx2
@@ -24,6 +26,7 @@ TICK = 15.0  # seconds from one look at a batch to the next
 LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS, MOST_BYTES = 50_000, 180_000_000  # to one batch; the least that providers take
+LAG = 60.0  # seconds until a provider's list surely has a batch that was created
 SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
 REQUEST_MARK = "x-irid"  # inspect_ai's header
 # Anthropic's types of errors, as HTTP says them.
@@ -46,6 +49,9 @@ class State(NamedTuple):
     problem: str = ""
 
 
+UNKNOWN = State(True, "the provider does not know it")
+
+
 class Provider(Protocol):
     """A batch API."""
 
@@ -54,6 +60,9 @@ class Provider(Protocol):
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         """Create a batch; returns the provider's id. The headers are those of its requests."""
+
+    async def knows(self, file: str) -> bool:
+        """Whether an uploaded file is there; not so with the key of another project."""
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
         """The id of a batch that may have been created, "" where it was not.
@@ -96,9 +105,20 @@ class OpenAIBatches:
         first = next(iter(requests.values()))
         return "/v1/responses" if "input" in first else "/v1/chat/completions"
 
+    async def knows(self, file: str) -> bool:
+        try:
+            await self.client.files.retrieve(file)
+        except Exception as error:
+            if first_status(error) != 404:
+                raise
+            return False
+        return True
+
     async def find(self, submission: Submission, others: Collection[str]) -> str:
+        if not submission.file:  # a batch is created of a file
+            return ""
         async for batch in self.client.batches.list(limit=100):
-            if submission.file and batch.input_file_id == submission.file:
+            if batch.input_file_id == submission.file:
                 return batch.id
         return ""
 
@@ -166,8 +186,11 @@ class AnthropicBatches:
         batch = await batches.create(requests=entries, extra_headers=headers)
         return batch.id
 
+    async def knows(self, file: str) -> bool:
+        return False  # there are no files
+
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """Its results alone have the name: one of that size, of that time, is waited for."""
+        """Wait for each batch of that size and time: only results have the submission's name."""
         candidates = []
         async for batch in self.client.messages.batches.list(limit=100):
             counts = batch.request_counts
@@ -178,12 +201,13 @@ class AnthropicBatches:
                 candidates.append(batch.id)
 
         for batch in candidates:
-            state = await self.check(batch)
+            candidate = replace(submission, batch=batch)
+            state = await look_at(self, candidate)
             if not state.ended:
                 say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             while not state.ended:
                 await sleep(TICK)
-                state = await self.check(batch)
+                state = await look_at(self, candidate)
             if state.problem:
                 continue
             async for custom_id, _ in self.results(batch):
@@ -396,27 +420,25 @@ class Batcher:
 async def find_again(api: Any, ledger: Ledger) -> None:
     """Look at the batches that killed runs left, and strike out those that give no replies.
 
-    A batch whose id is unknown is looked for at the provider. One that expired without replies,
-    failed or vanished is told on standard error. EngineError where the provider cannot be asked.
+    A batch whose id is unknown is looked for at the provider. Standard error says which batches
+    expired without replies, failed, vanished or were never created. EngineError where the provider
+    cannot be asked, or knows neither a batch nor the file that was uploaded for it.
     """
     provider = provider_of(api)
     for submission in list(ledger.submissions.values()):
+        prompts = f"{len(submission.trials):,} prompts"
         if not submission.batch:
-            others = {one.batch for one in ledger.submissions.values()}
-            try:
-                batch = await again(is_passing, provider.find, submission, others)
-            except Exception as error:
-                raise EngineError(
-                    f"the batches of an earlier run cannot be looked for ({reason_of(error)}): run "
-                    f"again, or remove {ledger.file} to ask all of its prompts anew"
-                ) from error
+            batch = await find_id(provider, ledger, submission)
             if not batch:
+                await refuse_strangers(provider, ledger, submission)
                 ledger.forget(submission)
+                say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
                 continue
             submission = ledger.note(submission, batch=batch)
 
         state = await look_at(provider, submission)
-        prompts = f"{len(submission.trials):,} prompts"
+        if state == UNKNOWN:
+            await refuse_strangers(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
             lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
@@ -425,13 +447,40 @@ async def find_again(api: Any, ledger: Ledger) -> None:
             say(f"{prompts} are in batch {submission.batch} already")
 
 
+async def find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
+    """The id of a batch that may have been created, "" where it was not."""
+    others = {one.batch for one in ledger.submissions.values()}
+    passed = time.time() - submission.sent
+    await sleep(min(LAG, max(0.0, LAG - passed)))
+    try:
+        return await again(is_passing, provider.find, submission, others)
+    except EngineError:
+        raise
+    except Exception as error:
+        raise EngineError(
+            f"the batches of an earlier run cannot be looked for ({reason_of(error)}): run "
+            f"again, or remove {ledger.file} to ask all of its prompts anew"
+        ) from error
+
+
+async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
+    """EngineError where the provider does not know the file that a batch was, or was to be, of."""
+    if not submission.file or await again(is_passing, provider.knows, submission.file):
+        return
+    raise EngineError(
+        f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
+        f"earlier run sent nor its file {submission.file}: run again with the key of the same "
+        f"project, or remove {ledger.file} to ask these prompts anew"
+    )
+
+
 async def look_at(provider: Provider, submission: Submission) -> State:
     """The state of a batch; one that the provider does not know is a problem of its own."""
     try:
         return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
         if first_status(error) == 404:
-            return State(True, "the provider does not know it")
+            return UNKNOWN
         raise EngineError(
             f"batch {submission.batch} cannot be asked for ({reason_of(error)}): run again, and it "
             "is found"
@@ -471,6 +520,8 @@ def is_busy(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether a question that changes nothing may be answered later."""
+    if isinstance(error, EngineError):  # it was asked often enough
+        return False
     status = first_status(error)
     if status:
         return status in (408, 409, 429) or status >= 500
