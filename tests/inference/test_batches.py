@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from fake_batches import FakeBatches, Gone, reply_to
@@ -391,6 +392,22 @@ def test_a_cut_reply_of_an_older_limit_is_asked_again(tmp_path, serve):
     assert store.read().text.tolist() == EXPECTED
     assert server.created == [35, 1]
     assert server.batched[-1]["max_tokens"] == 16
+
+
+def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatch):
+    async def unreachable(*_):
+        raise httpx2.ConnectError("no route")
+
+    server = FakeBatches()
+    address = serve(server)
+    monkeypatch.setattr(batches, "pause", lambda state: 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(batches.OpenAIBatches, "create", unreachable)
+        with pytest.raises(EngineError, match=r"^no batch can be created \(no route\)$"):
+            ask(OPENAI, address, tmp_path)
+    assert not (tmp_path / "batches.json").exists()
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
 
 
 def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path, serve):

@@ -370,7 +370,8 @@ class Batcher:
             batch = await again(is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = first_status(error)
-            if 400 <= status < 500 and status not in (408, 409):
+            was_refused = 400 <= status < 500 and status not in (408, 409)
+            if was_refused or never_arrived(error):
                 self.ledger.forget(submission)
                 raise EngineError(f"no batch can be created ({reason_of(error)})") from error
             # It may have been created, and be billed.
