@@ -347,6 +347,19 @@ def test_the_first_call_of_a_store_needs_the_whole_price(tmp_path, serve):
     assert server.single == []
 
 
+@pytest.mark.parametrize("model", [OPENAI, ANTHROPIC])
+def test_requests_that_a_batch_did_not_answer_cost_nothing(model, tmp_path, serve):
+    if model == ANTHROPIC:
+        pytest.importorskip("anthropic")
+    lost = {EXPECTED[5]: "expired", EXPECTED[9]: "errored"}
+    server = FakeBatches(outcome=lambda text, before: lost.get(text, "ok"))
+    budget = Budget(0.0, Prices(1e-9, 1e6))
+    table = ask(model, serve(server), tmp_path, budget=budget)
+    assert table[table.finish_reason == "failed"].trial.tolist() == [5, 9]
+    assert budget.spent == pytest.approx(2 + 33 * 2 * 0.5)
+    assert (budget.in_doubt, budget.uncounted) == (0.0, 0)
+
+
 @pytest.mark.parametrize("batch", [True, False])
 def test_what_comes_from_a_batch_costs_half_whatever_the_run_is(batch, tmp_path, serve):
     server = FakeBatches()
@@ -386,6 +399,7 @@ def test_a_cut_reply_of_an_older_limit_is_asked_again(tmp_path, serve):
     table = store.read()
     assert table[table.finish_reason == "failed"].trial.tolist() == [7]
     assert table.error[7] == "it was cut at 8 tokens, in a batch of an earlier run"
+    assert table.output_tokens[7] == 2
 
     server.cut = set()
     fill(DESIGN, engine, store, more)

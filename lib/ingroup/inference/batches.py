@@ -18,7 +18,7 @@ from anyio import Event, sleep
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tqdm import tqdm
 
-from ingroup.inference.engine import EngineError
+from ingroup.inference.engine import UNANSWERED, EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
 from ingroup.inference.wire import Refused, causes_of, masked, pause, sound, status_of
 
@@ -161,7 +161,7 @@ class OpenAIBatches:
         response = entry.get("response")
         if not response:
             error = entry.get("error") or {}
-            return Refused(f"{error.get('code')}: {error.get('message')}")
+            return Refused(f"{UNANSWERED}{error.get('code')}: {error.get('message')}")
 
         body = response["body"]
         status = response["status_code"]
@@ -235,7 +235,8 @@ class AnthropicBatches:
                     status_error(self.client, STATUSES.get(error.type, 500), body),
                 )
             else:
-                yield entry.custom_id, Refused(f"this request of batch {batch} is {result.type}")
+                reason = f"{UNANSWERED}this request of batch {batch} is {result.type}"
+                yield entry.custom_id, Refused(reason)
 
 
 def status_error(client: Any, status: int, body: Any) -> Exception:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, UNANSWERED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
 CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
@@ -157,8 +157,9 @@ class Budget:
         """Count a server's reply to a chat, and what it cost."""
         self.count(reply)
 
-        if reply.finish_reason == FAILED and reply.error.startswith("HTTP 4"):
-            return  # nobody bills what was refused
+        free = (UNANSWERED, "HTTP ") if in_batch else ("HTTP 4",)
+        if reply.finish_reason == FAILED and reply.error.startswith(free):
+            return  # nobody bills what was refused, nor what failed in a batch
 
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1

@@ -16,6 +16,7 @@ from ingroup.parsing import FILTERED as FILTERED
 from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
 
+UNANSWERED = "unanswered: "  # begins the error of a request that a batch ended without
 REASONING_ROOM = 8_192  # tokens, beside those of the answer
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (

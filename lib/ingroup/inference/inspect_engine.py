@@ -487,7 +487,8 @@ class InspectEngine(Engine):
             reply, limit = call.reply, batcher.limit(trial)
             if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
                 error = f"it was cut at {limit} tokens, in a batch of an earlier run"
-                reply = Reply(None, FAILED, error=error)
+                paid = reply.prompt_tokens, reply.cached_tokens, reply.output_tokens
+                reply = Reply(None, FAILED, *paid, error=error)
             note(place, reply, call.trouble.kind if call.trouble else "")
 
         in_batch = asked is not None and (self.batch or asked.are_covered)
