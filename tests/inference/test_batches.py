@@ -16,7 +16,8 @@ from fake_batches import FakeBatches, Gone, reply_to
 from ingroup.inference import EngineError, Sampling, batches, fill, open_store
 from ingroup.inference.cost import Budget, LimitReached, Prices, budget_of
 from ingroup.inference.inspect_engine import InspectEngine
-from ingroup.inference.shards import Journal
+from ingroup.inference.ledger import Ledger
+from ingroup.inference.shards import Journal, StoreError
 from toy import religion
 
 DESIGN = religion(1)  # 36 trials
@@ -422,6 +423,28 @@ def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatc
     assert not (tmp_path / "batches.json").exists()
     assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
     assert server.created == [35]
+
+
+SENT = {"name": "a", "trials": [1, 2], "max_tokens": 8, "sent": 1.5e9}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[", "null", "[1]", '{"a": 1}', [{"name": "a"}], [SENT | {"trials": 5}],
+        [SENT | {"trials": ["1"]}], [SENT | {"name": ["a"]}], [SENT | {"sent": "now"}],
+        [SENT | {"batch": 7}], [SENT | {"max_tokens": None}],
+    ],
+)  # fmt: skip
+def test_a_list_of_batches_that_somebody_changed_is_one_sentence(content, tmp_path):
+    file = tmp_path / "batches.json"
+    file.write_text(json.dumps([SENT]))
+    assert Ledger(file).covered([0, 1, 2, 3]) == [1, 2]
+
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(StoreError) as caught:
+        Ledger(file)
+    assert str(caught.value) == f"{file} cannot be read as a list of batches; move it away"
 
 
 def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path, serve):

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from pydantic import TypeAdapter
+
 from ingroup.inference import shards
 from ingroup.inference.shards import StoreError
 
@@ -60,9 +62,11 @@ class Ledger:
         if not file.exists():
             return
         try:
-            for values in json.loads(file.read_text("utf8")):
-                self.submissions[values["name"]] = Submission(**values)
-        except (OSError, ValueError, TypeError, LookupError) as error:
+            for submission in TypeAdapter(list[Submission]).validate_json(
+                file.read_bytes(), strict=True
+            ):
+                self.submissions[submission.name] = submission
+        except (OSError, ValueError) as error:
             raise StoreError(f"{file} cannot be read as a list of batches; move it away") from error
 
     def covered(self, trials: Iterable[int]) -> list[int]:
@@ -125,5 +129,5 @@ class Asked(NamedTuple):
 
     @property
     def are_covered(self) -> bool:
-        """Whether batches were created for them; then all of them are."""
+        """Whether batches were created for these trials, all of them or none."""
         return bool(self.ledger.covered(self.trials[:1]))
