@@ -11,6 +11,7 @@ from ingroup.tables import InputError
 
 CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
 BATCHED = 0.5  # of the price: what providers take for calls in batches
+LEAST_OF_BATCH = 0.5  # of the largest batch so far: a smaller one is not worth its hours
 FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
 PRICED_FOR = 1e6  # tokens: prices are per million
 
@@ -91,6 +92,7 @@ class Budget:
         self._tokens_a_character = 1 / CHARACTERS
         self._share_of_max_tokens = 1.0
         self._has_learnt = False
+        self._largest_batch = 0
 
     def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
         """The most that one trial can cost: its estimated prompt, and replies of full length.
@@ -110,7 +112,8 @@ class Budget:
         """How many chats, from the first, can be asked at once without passing the limit.
 
         Even if each takes the most tokens. At first they are few, so that the server's counts
-        replace the estimate. LimitReached where there is not one.
+        replace the estimate. LimitReached where there is not one, or where the limit leaves less
+        than half of this run's largest batch.
         """
         if not self.limit:
             return len(chats)
@@ -126,15 +129,19 @@ class Budget:
                 break
             allowed += 1
 
-        if not allowed:
-            raise LimitReached(self._reached(self.most(chats[0], sampling, in_batch)))
+        is_cut = allowed < len(chats)
+        is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
+        if not allowed or is_small:
+            raise LimitReached(self._reached(self.most(chats[0], sampling, in_batch), allowed))
+        if in_batch:
+            self._largest_batch = max(self._largest_batch, allowed)
         return allowed
 
-    def _reached(self, most: float) -> str:
-        further = money(most)
+    def _reached(self, most: float, allowed: int) -> str:
+        small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
-            f"may cost {further}"
+            f"may cost {money(most)}{small if allowed else ''}"
         )
 
     def bill(self) -> str:
