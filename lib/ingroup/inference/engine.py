@@ -16,13 +16,13 @@ from ingroup.parsing import FILTERED as FILTERED
 from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
 
-UNANSWERED = "unanswered: "  # begins the error of a request that a batch ended without
 REASONING_ROOM = 8_192  # tokens, beside those of the answer
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
     "itself with ENGINE=transformers or vllm"
 )
+UNANSWERED = "unanswered: "  # begins the error of a request that a batch ended without
 
 
 class EngineError(RuntimeError):
@@ -116,7 +116,7 @@ class Engine(Protocol):
     """Anything that answers chats.
 
     It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
-    and a prompt that is too long do not. One that loads a model takes token ids as well
+    and a prompt that is too long do not. An engine that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
     others. Where replies take long or cost money, the engine ``keeps_each``: it is asked by
     :meth:`answer_each`, so that each reply is kept at once

@@ -71,10 +71,10 @@ class Ledger:
 
     def covered(self, trials: Iterable[int]) -> list[int]:
         """Those of the trials that a batch was created for, in order."""
-        there: set[int] = set()
+        sent: set[int] = set()
         for submission in self.submissions.values():
-            there.update(submission.trials)
-        return [trial for trial in trials if trial in there]
+            sent.update(submission.trials)
+        return [trial for trial in trials if trial in sent]
 
     def intend(self, trials: Sequence[int], max_tokens: int) -> Submission:
         """Write down that a batch of these trials is about to be created."""
