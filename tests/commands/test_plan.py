@@ -293,13 +293,17 @@ def test_a_server_costs_its_prompts_and_replies_of_full_length(monkeypatch):
     words = sum(map(len, Words().batch([trial.messages for trial in call.design])))
     replies = 5_808 * call.sampling.max_tokens
     price = (words * 250 + replies * 1000) / 1e6
+    in_batches = (price + price / 5_808) / 2
     (head, line, (said,)), _ = bill(MODELS="m@inspect", PRICE_IN="250", PRICE_OUT="1000")
     assert head == ["prompts", "prompt tokens", "reply tokens", "price", "in batches"]
     assert line == [
         "m", "5,808", f"{words:,}", f"at most {replies:,}", f"at most {price:,.2f}",
-        f"at most {price / 2:,.2f}",
+        f"at most {in_batches:,.2f}",
     ]  # fmt: skip
-    assert said == "The price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it."
+    assert said == (
+        "The price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it, but for the "
+        "first prompt of each store."
+    )
 
 
 def test_without_a_tokenizer_characters_are_counted_and_it_says_so(monkeypatch):

@@ -44,7 +44,7 @@ class FakeBatches:
     ``at`` is called with each event, before it is answered: "creating" (nothing is there yet),
     "created", "looked", "ended" and "results". ``outcome`` says of a request's text and how often
     it was asked before what becomes of it: "ok", "expired" or "errored". ``problem`` is what a
-    batch as a whole becomes, ``status`` that of OpenAI's "errored"; replies in ``cut`` were cut.
+    batch as a whole becomes and ``reason`` why, ``status`` that of OpenAI's "errored"; replies in ``cut`` were cut.
     ``single`` and ``batched`` are the requests.
     """
 
@@ -52,7 +52,7 @@ class FakeBatches:
         self.looks, self.outcome = looks, outcome
         self.at: Callable[[str], None] = lambda event: None
         self.single, self.batched, self.created = [], [], []
-        self.problem, self.status = "", 500
+        self.problem, self.reason, self.status = "", "no such model", 500
         self.cut: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict] = {}
@@ -96,7 +96,7 @@ class FakeBatches:
         }  # fmt: skip
         if ended and self.problem:
             return about | {
-                "status": self.problem, "errors": {"data": [{"message": "no such model"}]},
+                "status": self.problem, "errors": {"data": [{"message": self.reason}]},
             }  # fmt: skip
         if ended:
             good, bad = [], []
@@ -225,6 +225,8 @@ class FakeBatches:
                 if file := re.fullmatch(r"/v1/files/(.+)/content", path):
                     fake.at("results")
                     return fake.files[file[1]]
+                if file := re.fullmatch(r"/v1/files/(.+)", path):
+                    return {"id": file[1], "object": "file", "bytes": len(fake.files[file[1]])}
                 if batch := re.fullmatch(r"/v1/batches/(.+)", path):
                     return fake.openai(batch[1], fake.look(batch[1]))
                 if batch := re.fullmatch(r"/v1/messages/batches/(.+)/results", path):

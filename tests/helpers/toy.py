@@ -56,6 +56,7 @@ class Server(Toy):
     """A toy that gives each reply as it comes, as an engine does whose replies cost money."""
 
     keeps_each = True
+    costs = True
 
 
 def run(plan, folder, engine, shard_size=50, sampling=SAMPLING):

@@ -9,13 +9,15 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from fake_batches import FakeBatches, Gone, reply_to
 from ingroup.inference import EngineError, Sampling, batches, fill, open_store
-from ingroup.inference.cost import Budget, LimitReached, Prices
+from ingroup.inference.cost import Budget, LimitReached, Prices, budget_of
 from ingroup.inference.inspect_engine import InspectEngine
-from ingroup.inference.shards import Journal
+from ingroup.inference.ledger import Ledger
+from ingroup.inference.shards import Journal, StoreError
 from toy import religion
 
 DESIGN = religion(1)  # 36 trials
@@ -38,6 +40,7 @@ def environment(monkeypatch):
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     monkeypatch.setattr(batches, "TICK", 0.01)
+    monkeypatch.setattr(batches, "LAG", 0.0)
 
 
 @pytest.fixture
@@ -170,6 +173,51 @@ def test_a_batch_that_is_lost_is_told_and_asked_again(batch, tmp_path, serve, ca
     assert len(server.single) == (1 if batch else 36)
 
 
+@pytest.mark.parametrize("event", ["creating", "created", "looked"])
+def test_the_key_of_another_project_sends_nothing_anew(event, tmp_path, serve):
+    """It sees neither the batches nor the files of the project that asked first."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, event)
+    created = list(server.created)
+    files, server.files = server.files, {}
+    made, server.batches = server.batches, {}
+    with pytest.raises(EngineError, match=r"knows neither the batch of 35 .* nor its file"):
+        ask(OPENAI, address, tmp_path)
+    assert server.created == created
+
+    server.files, server.batches = files, made
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
+
+
+def test_a_batch_that_was_not_created_is_told(tmp_path, serve, capsys):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "creating")
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    said = "no batch with 35 prompts of an earlier run is there: they are asked anew"
+    assert said in capsys.readouterr().err
+
+
+def test_a_list_of_batches_may_come_late(tmp_path, serve, monkeypatch):
+    """The provider's list has a batch a while after it was created."""
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "created")
+    made, server.batches = server.batches, {}
+
+    async def show(seconds):
+        if seconds > 1:
+            assert seconds <= 1_000
+            server.batches = made
+
+    monkeypatch.setattr(batches, "LAG", 1_000.0)
+    monkeypatch.setattr(batches, "sleep", show)
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
+
+
 def test_a_batch_is_read_by_a_run_without_batches(tmp_path, serve):
     server = FakeBatches()
     address = serve(server)
@@ -208,6 +256,24 @@ def test_replies_that_the_provider_has_deleted_are_asked_anew(tmp_path, serve):
     assert server.created == [35, 35]
 
 
+@pytest.mark.parametrize("lost", ["out", "err"])
+def test_of_two_files_of_replies_one_may_be_gone(lost, tmp_path, serve):
+    server = FakeBatches(outcome=lambda text, _: "errored" if text == EXPECTED[3] else "ok")
+    address = serve(server)
+
+    def at(event):
+        if event == "results":
+            server.files.pop(f"batch_0-{lost}", None)
+
+    server.at = at
+    table = ask(OPENAI, address, tmp_path)
+    failed = table[table.finish_reason == "failed"].trial.tolist()
+    assert failed == ([3] if lost == "err" else list(range(1, 36)))
+    assert ("HTTP 500" in table.error[3]) == (lost == "out")
+    assert server.created == [35]
+    assert not (tmp_path / "batches.json").exists()
+
+
 def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twice(tmp_path, serve):
     server = FakeBatches(outcome=lambda text, before: "ok" if before else "errored")
     server.status = 404
@@ -219,17 +285,52 @@ def test_a_batch_whose_calls_all_failed_alike_stops_the_run_and_is_not_read_twic
     assert len(server.single) == 1
 
 
+def failing_once(status):
+    """A server one of whose requests fails in its first batch, and never again."""
+    fails = lambda text, before: text == EXPECTED[3] and before == 0  # noqa: E731
+    server = FakeBatches(outcome=lambda *asked: "errored" if fails(*asked) else "ok")
+    server.status = status
+    return server
+
+
+@pytest.mark.parametrize("status", [401, 404, 429])
+def test_a_request_that_failed_before_the_limit_stops_no_later_run(status, tmp_path, serve):
+    """The limit stops the run behind a batch that is read but for this request."""
+    server = failing_once(status)
+    address = serve(server)
+    with pytest.raises(LimitReached):
+        ask(OPENAI, address, tmp_path, budget=Budget(20.0, Prices(1e-9, 1e6)))
+
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert not (tmp_path / "batches.json").exists()
+    asked = Counter(map(reply_to, server.single + server.batched))
+    assert asked == Counter([*EXPECTED, EXPECTED[3]])
+
+
+def test_a_request_that_failed_before_a_kill_stops_no_later_run(tmp_path, serve):
+    """All is journalled but this request, which is still in the ledger."""
+    server = failing_once(429)
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, die_after=len(DESIGN))
+
+    table = ask(OPENAI, address, tmp_path)
+    assert table[table.finish_reason == "failed"].trial.tolist() == [3]
+    assert not (tmp_path / "batches.json").exists()
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35, 1]
+
+
 def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, serve):
     """A reply has at most 8 tokens, which cost 1 each, in a batch 0.5; the server takes 2."""
     server = FakeBatches()
     address = serve(server)
-    budget = Budget(20.0, Prices(1e-9, 1e6), 0.5)
-    with pytest.raises(LimitReached):
+    budget = Budget(20.0, Prices(1e-9, 1e6))
+    with pytest.raises(LimitReached, match="a batch of 1 is not sent, after one of 4"):
         ask(OPENAI, address, tmp_path, budget=budget)
-    # The first call costs 2 alone; each in a batch is counted at 4 and costs 1.
-    assert server.created[0] == (20 - 2) // 4
+    # The first call costs 2 alone; each in a batch is counted at 4 and costs 1. What is left is
+    # sent as long as it makes half of the first batch.
+    assert server.created == [(20 - 2) // 4, (20 - 6) // 4, (20 - 9) // 4, (20 - 11) // 4]
     assert budget.spent == pytest.approx(2 + sum(server.created))
-    assert budget.spent <= 20 < budget.spent + 4
     journal = (tmp_path / "journal.jsonl").read_bytes().splitlines()
     assert len(journal) == 1 + sum(server.created)
 
@@ -237,11 +338,44 @@ def test_a_batch_is_as_large_as_the_limit_allows_at_half_the_price(tmp_path, ser
     assert Counter(map(reply_to, server.single + server.batched)) == Counter(EXPECTED)
 
 
+def test_the_first_call_of_a_store_needs_the_whole_price(tmp_path, serve):
+    """It goes alone and costs up to 8; in a batch it would be up to 4."""
+    server = FakeBatches()
+    address = serve(server)
+    given = {"COST_LIMIT": 5.0, "PRICE_IN": 1e-9, "PRICE_OUT": 1e6, "BATCH": True}
+    with pytest.raises(LimitReached, match=r"0\.00 spent, .* may cost 8\.00"):
+        ask(OPENAI, address, tmp_path, budget=budget_of(given))
+    assert server.single == []
+
+
+@pytest.mark.parametrize("model", [OPENAI, ANTHROPIC])
+def test_requests_that_a_batch_did_not_answer_cost_nothing(model, tmp_path, serve):
+    if model == ANTHROPIC:
+        pytest.importorskip("anthropic")
+    lost = {EXPECTED[5]: "expired", EXPECTED[9]: "errored"}
+    server = FakeBatches(outcome=lambda text, before: lost.get(text, "ok"))
+    budget = Budget(0.0, Prices(1e-9, 1e6))
+    table = ask(model, serve(server), tmp_path, budget=budget)
+    assert table[table.finish_reason == "failed"].trial.tolist() == [5, 9]
+    assert budget.spent == pytest.approx(2 + 33 * 2 * 0.5)
+    assert (budget.in_doubt, budget.uncounted) == (0.0, 0)
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_what_comes_from_a_batch_costs_half_whatever_the_run_is(batch, tmp_path, serve):
+    server = FakeBatches()
+    address = serve(server)
+    killed(server, OPENAI, address, tmp_path, "looked")
+    budget = Budget(0.0, Prices(1e-9, 1e6))
+    ask(OPENAI, address, tmp_path, batch, budget)
+    assert budget.spent == pytest.approx(35 * 2 * 0.5)
+
+
 def test_a_batch_in_work_is_read_whatever_the_limit_is(tmp_path, serve):
     server = FakeBatches()
     address = serve(server)
     killed(server, OPENAI, address, tmp_path, "looked")
-    budget = Budget(1e-6, Prices(1.0, 1.0), 0.5)
+    budget = Budget(1e-6, Prices(1.0, 1.0))
     assert ask(OPENAI, address, tmp_path, budget=budget).text.tolist() == EXPECTED
     assert server.created == [35]
 
@@ -266,12 +400,51 @@ def test_a_cut_reply_of_an_older_limit_is_asked_again(tmp_path, serve):
     table = store.read()
     assert table[table.finish_reason == "failed"].trial.tolist() == [7]
     assert table.error[7] == "it was cut at 8 tokens, in a batch of an earlier run"
+    assert table.output_tokens[7] == 2
 
     server.cut = set()
     fill(DESIGN, engine, store, more)
     assert store.read().text.tolist() == EXPECTED
     assert server.created == [35, 1]
     assert server.batched[-1]["max_tokens"] == 16
+
+
+def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatch):
+    async def unreachable(*_):
+        raise httpx2.ConnectError("no route")
+
+    server = FakeBatches()
+    address = serve(server)
+    monkeypatch.setattr(batches, "pause", lambda state: 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(batches.OpenAIBatches, "create", unreachable)
+        with pytest.raises(EngineError, match=r"^no batch can be created \(no route\)$"):
+            ask(OPENAI, address, tmp_path)
+    assert not (tmp_path / "batches.json").exists()
+    assert ask(OPENAI, address, tmp_path).text.tolist() == EXPECTED
+    assert server.created == [35]
+
+
+SENT = {"name": "a", "trials": [1, 2], "max_tokens": 8, "sent": 1.5e9}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[", "null", "[1]", '{"a": 1}', [{"name": "a"}], [SENT | {"trials": 5}],
+        [SENT | {"trials": ["1"]}], [SENT | {"name": ["a"]}], [SENT | {"sent": "now"}],
+        [SENT | {"batch": 7}], [SENT | {"max_tokens": None}],
+    ],
+)  # fmt: skip
+def test_a_list_of_batches_that_somebody_changed_is_one_sentence(content, tmp_path):
+    file = tmp_path / "batches.json"
+    file.write_text(json.dumps([SENT]))
+    assert Ledger(file).covered([0, 1, 2, 3]) == [1, 2]
+
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(StoreError) as caught:
+        Ledger(file)
+    assert str(caught.value) == f"{file} cannot be read as a list of batches; move it away"
 
 
 def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path, serve):
@@ -287,7 +460,28 @@ def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path,
     assert Counter(map(reply_to, server.single)) == Counter(EXPECTED)
 
 
-def test_a_server_without_a_batch_api_is_told(tmp_path, serve):
+@pytest.mark.parametrize("when", ["in the same run", "in the next run"])
+def test_no_line_on_a_batch_that_failed_shows_the_key(when, tmp_path, serve, capsys):
+    server = FakeBatches()
+    address = serve(server)
+    reason = server.reason = f"{KEYS['OPENAI_API_KEY']} may not use this model"
+    if when == "in the next run":
+        killed(server, OPENAI, address, tmp_path, "looked")
+        server.looks = 0
+        server.problem = "failed"
+        server.at = lambda event: event == "creating" and setattr(server, "problem", "")
+        ask(OPENAI, address, tmp_path)
+        said = capsys.readouterr().err
+    else:
+        server.problem = "failed"
+        with pytest.raises(EngineError) as caught:
+            ask(OPENAI, address, tmp_path)
+        said = str(caught.value)
+    assert "[key] may not use this model" in said
+    assert reason not in said
+
+
+def test_a_server_without_a_batch_api_is_told_without_its_key(tmp_path, serve):
     from fake_openai import FakeOpenAI, fault
 
     server = FakeOpenAI(lambda call, before: None)
@@ -295,12 +489,14 @@ def test_a_server_without_a_batch_api_is_told(tmp_path, serve):
 
     def answer(body, authorization):
         if b"multipart" in body or not body.startswith(b"{"):
-            return fault(404, "no such path")
+            return fault(404, f"no such path for {authorization}")
         return usual(body, authorization)
 
     server.answer = answer
-    with pytest.raises(EngineError, match=r"no batch can be created .*no such path"):
+    with pytest.raises(EngineError, match=r"no batch can be created .*no such path") as caught:
         ask(SERVER, serve(server), tmp_path)
+    assert "[key]" in str(caught.value)
+    assert KEYS["LOCAL_API_KEY"] not in str(caught.value)
     assert not (tmp_path / "batches.json").exists()
 
 

@@ -114,15 +114,18 @@ def test_a_run_has_one_budget_whatever_it_asks_first():
 
 def test_calls_in_batches_count_at_half_the_price():
     """But a call that goes alone at the whole one."""
-    given = {"COST_LIMIT": 1.0, "PRICE_IN": 1.0, "PRICE_OUT": 2.0}
-    budget = budget_of(given | {"BATCH": True})
-    assert budget is not budget_of(given)
-    assert budget.most(CHAT, SAMPLING) == pytest.approx(MOST / 2)
+    budget = Budget(5.6 * MOST, PRICES)
+    assert budget.most(CHAT, SAMPLING) == pytest.approx(MOST)
+    assert budget.most(CHAT, SAMPLING, in_batch=True) == pytest.approx(MOST / 2)
+    assert budget.affordable([CHAT] * 30, SAMPLING) == 5
+    assert budget.affordable([CHAT] * 30, SAMPLING, in_batch=True) == 11
 
-    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
+    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING, in_batch=True)
     assert budget.spent == pytest.approx(MOST / 2)
-    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING, in_batch=False)
+    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
     assert budget.spent == pytest.approx(MOST * 1.5)
+    budget.pay(Reply("1", "stop"), CHAT, SAMPLING, in_batch=True)
+    assert budget.in_doubt == pytest.approx(MOST / 2)
 
 
 # ---- a store that is filled within a limit -------------------------------------------------------
@@ -193,6 +196,25 @@ def test_what_was_answered_is_kept_and_never_asked_again(tmp_path):
     assert not set(first.asked) & set(second.asked) - {"all"}
     assert budget.spent == pytest.approx(40 * most)  # what is stored is not counted again
     assert open_store(tmp_path, design, second, SAMPLING, 40).read().text.tolist() == ["1"] * 100
+
+
+class OnThisMachine(Server):
+    """Each reply is kept as it comes, though it costs nothing, as transformers' are."""
+
+    costs = False
+
+
+def test_a_model_on_this_machine_costs_nothing(tmp_path):
+    """A run that asks a server too has one limit, which this model neither needs nor uses up."""
+    local = OnThisMachine(lambda *_: "1")
+    budget = Budget(1e-9, PRICES)
+    design = numbers(100)
+    store = open_store(tmp_path, design, local, SAMPLING, 40, budget)
+    fill(design, local, store, SAMPLING, budget=budget)
+    assert store.read().text.tolist() == ["1"] * 100
+    assert local.batches == [40, 40, 20]
+    assert (budget.spent, budget.in_doubt) == (0.0, 0.0)
+    assert (budget.prompt_tokens, budget.output_tokens) == (1000, 100)
 
 
 def test_without_a_limit_a_part_is_asked_at_once(tmp_path):

@@ -221,21 +221,26 @@ def table(lines: pd.DataFrame, rate: float) -> str:
     return text.to_string(col_space=[len(name) + 1 for name in text])
 
 
-def bill(call: Call, row: Mapping[str, float], its_prices: Prices) -> dict[str, Any]:
+def bill(
+    call: Call, row: Mapping[str, float], its_prices: Prices, new_stores: int
+) -> dict[str, Any]:
     """What is left to ask of a server in one line of a plan, and the most that it can cost.
 
-    ``row`` has ``trials``, ``answered`` and prompt ``tokens`` of calls that are like ``call``.
+    ``row`` has ``trials``, ``answered`` and prompt ``tokens`` of calls that are like ``call``. The
+    first prompt of each new store goes alone, at the whole price.
     """
     left = row["trials"] - row["answered"]
     prompt_tokens = row["tokens"] * left / row["trials"]
     reply_tokens = most_output(call.sampling) * left
     price = its_prices.cost(prompt_tokens, reply_tokens) if its_prices.are_given else math.nan
+    alone = price * new_stores / max(left, 1)
     return {
         "model": call.model,
         "prompts": left,
         "prompt tokens": prompt_tokens,
         "reply tokens": reply_tokens,
         "price": price,
+        "in batches": alone + (price - alone) * BATCHED,
     }
 
 
@@ -244,7 +249,6 @@ def bill_table(bills: list[dict[str, Any]]) -> str:
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
         by_model.loc["all servers"] = by_model.sum(min_count=1)
-    by_model["in batches"] = by_model.price * BATCHED
 
     counts = ["prompts", "prompt tokens", "reply tokens"]
     text = by_model[counts].map("{:,.0f}".format)
@@ -256,7 +260,10 @@ def bill_table(bills: list[dict[str, Any]]) -> str:
     lines = text.rename_axis(None).to_string(col_space=[len(name) + 1 for name in text])
     if by_model.price.isna().all():
         return f"{lines}\nThe price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
-    return f"{lines}\nThe price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it."
+    return (
+        f"{lines}\nThe price is that of PRICE_IN and PRICE_OUT; batches (BATCH) cost half of it, "
+        "but for the first prompt of each store."
+    )
 
 
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
@@ -289,7 +296,8 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
             rows[name] = {key: value * len(calls) for key, value in found.items()}
             rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
             if first.engine in models.SERVERS:
-                bills.append(bill(first, rows[name], prices(given)))
+                new_stores = sum(not shards_done for shards_done in there)
+                bills.append(bill(first, rows[name], prices(given), new_stores))
             refused += filter(None, problems)
             if not first.settled:
                 notes.append("Texts that are still to be written are counted with stand-ins.")

@@ -7,8 +7,10 @@ What a kill must not lose stands in the store's :class:`ingroup.inference.ledger
 
 import json
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import httpx2
@@ -16,14 +18,15 @@ from anyio import Event, sleep
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tqdm import tqdm
 
-from ingroup.inference.engine import EngineError
+from ingroup.inference.engine import UNANSWERED, EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
-from ingroup.inference.wire import Refused, causes_of, pause, printable, sound, status_of
+from ingroup.inference.wire import Refused, causes_of, masked, pause, sound, status_of
 
 TICK = 15.0  # seconds from one look at a batch to the next
 LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
 MOST_REQUESTS, MOST_BYTES = 50_000, 180_000_000  # to one batch; the least that providers take
+LAG = 60.0  # seconds until a provider's list surely has a batch that was created
 SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
 REQUEST_MARK = "x-irid"  # inspect_ai's header
 # Anthropic's types of errors, as HTTP says them.
@@ -46,6 +49,9 @@ class State(NamedTuple):
     problem: str = ""
 
 
+UNKNOWN = State(True, "the provider does not know it")
+
+
 class Provider(Protocol):
     """A batch API."""
 
@@ -54,6 +60,9 @@ class Provider(Protocol):
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         """Create a batch; returns the provider's id. The headers are those of its requests."""
+
+    async def knows(self, file: str) -> bool:
+        """Whether an uploaded file is there; not so with the key of another project."""
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
         """The id of a batch that may have been created, "" where it was not.
@@ -96,35 +105,54 @@ class OpenAIBatches:
         first = next(iter(requests.values()))
         return "/v1/responses" if "input" in first else "/v1/chat/completions"
 
+    async def knows(self, file: str) -> bool:
+        try:
+            await self.client.files.retrieve(file)
+        except Exception as error:
+            if first_status(error) != 404:
+                raise
+            return False
+        return True
+
     async def find(self, submission: Submission, others: Collection[str]) -> str:
+        if not submission.file:  # a batch is created of a file
+            return ""
         async for batch in self.client.batches.list(limit=100):
-            if submission.file and batch.input_file_id == submission.file:
+            if batch.input_file_id == submission.file:
                 return batch.id
         return ""
 
     async def check(self, batch: str) -> State:
-        there = await self.client.batches.retrieve(batch)
-        if there.status == "failed":
-            errors = there.errors.data if there.errors else None
+        found = await self.client.batches.retrieve(batch)
+        if found.status == "failed":
+            errors = found.errors.data if found.errors else None
             reasons = [error.message or error.code or "" for error in errors or ()]
             return State(True, reasons[0] if reasons else "it failed")
-        if there.status not in ("completed", "expired", "cancelled"):
+        if found.status not in ("completed", "expired", "cancelled"):
             return State(False)
-        has_results = there.output_file_id or there.error_file_id
-        return State(True, "" if has_results else f"it is {there.status}, without replies")
+        has_results = found.output_file_id or found.error_file_id
+        return State(True, "" if has_results else f"it is {found.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
-        there = await self.client.batches.retrieve(batch)
-        for file in (there.output_file_id, there.error_file_id):
-            if not file:
+        found = await self.client.batches.retrieve(batch)
+        files = [file for file in (found.output_file_id, found.error_file_id) if file]
+        read = []
+        for file in files:
+            try:
+                content = await self.client.files.content(file)
+                lines = (await content.aread()).split(b"\n")
+            except Exception as error:
+                # One of two may be gone: what it held is asked again, what the other holds is not.
+                if first_status(error) != 404 or (file == files[-1] and not read):
+                    raise
                 continue
-            content = await self.client.files.content(file)
-            for line in (await content.aread()).split(b"\n"):
+            read.append(file)
+            for line in lines:
                 try:
                     entry = json.loads(line)
                     yield entry["custom_id"], self._answer(entry)
                 except (ValueError, LookupError, TypeError, AttributeError):
-                    continue  # who has no answer is asked again
+                    continue  # a request without an answer is asked again
 
     def _answer(self, entry: Mapping[str, Any]) -> Any:
         from openai.types.chat import ChatCompletion
@@ -133,7 +161,7 @@ class OpenAIBatches:
         response = entry.get("response")
         if not response:
             error = entry.get("error") or {}
-            return Refused(f"{error.get('code')}: {error.get('message')}")
+            return Refused(f"{UNANSWERED}{error.get('code')}: {error.get('message')}")
 
         body = response["body"]
         status = response["status_code"]
@@ -158,8 +186,11 @@ class AnthropicBatches:
         batch = await batches.create(requests=entries, extra_headers=headers)
         return batch.id
 
+    async def knows(self, file: str) -> bool:
+        return False  # there are no files
+
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """Its results alone have the name: one of that size, of that time, is waited for."""
+        """Wait for each batch of that size and time: only results have the submission's name."""
         candidates = []
         async for batch in self.client.messages.batches.list(limit=100):
             counts = batch.request_counts
@@ -170,12 +201,13 @@ class AnthropicBatches:
                 candidates.append(batch.id)
 
         for batch in candidates:
-            state = await self.check(batch)
+            candidate = replace(submission, batch=batch)
+            state = await look_at(self, candidate)
             if not state.ended:
                 say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             while not state.ended:
                 await sleep(TICK)
-                state = await self.check(batch)
+                state = await look_at(self, candidate)
             if state.problem:
                 continue
             async for custom_id, _ in self.results(batch):
@@ -185,10 +217,10 @@ class AnthropicBatches:
         return ""
 
     async def check(self, batch: str) -> State:
-        there = await self.client.messages.batches.retrieve(batch)
-        if there.processing_status != "ended":
+        found = await self.client.messages.batches.retrieve(batch)
+        if found.processing_status != "ended":
             return State(False)
-        return State(True, "" if there.results_url else "its results are no longer there")
+        return State(True, "" if found.results_url else "its results are no longer there")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         async for entry in await self.client.messages.batches.results(batch):
@@ -203,7 +235,8 @@ class AnthropicBatches:
                     status_error(self.client, STATUSES.get(error.type, 500), body),
                 )
             else:
-                yield entry.custom_id, Refused(f"this request of batch {batch} is {result.type}")
+                reason = f"{UNANSWERED}this request of batch {batch} is {result.type}"
+                yield entry.custom_id, Refused(reason)
 
 
 def status_error(client: Any, status: int, body: Any) -> Exception:
@@ -331,19 +364,20 @@ class Batcher:
             file = await again(is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
             self.ledger.forget(submission)
-            raise EngineError(f"no batch can be created ({told(error)})") from error
+            raise EngineError(f"no batch can be created ({reason_of(error)})") from error
 
         submission = self.ledger.note(submission, file=file)
         try:
             batch = await again(is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
             status = first_status(error)
-            if 400 <= status < 500 and status not in (408, 409):
+            was_refused = 400 <= status < 500 and status not in (408, 409)
+            if was_refused or never_arrived(error):
                 self.ledger.forget(submission)
-                raise EngineError(f"no batch can be created ({told(error)})") from error
+                raise EngineError(f"no batch can be created ({reason_of(error)})") from error
             # It may have been created, and be billed.
             raise EngineError(
-                f"a batch may have been created ({told(error)}): run again, which looks for it"
+                f"a batch may have been created ({reason_of(error)}): run again, which looks for it"
             ) from error
 
         self.ledger.note(submission, batch=batch)
@@ -353,7 +387,7 @@ class Batcher:
         state = await look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            why = printable(state.problem)
+            why = masked(state.problem)
             raise EngineError(f"batch {submission.batch} gave no replies ({why})")
         return state.ended
 
@@ -366,7 +400,7 @@ class Batcher:
                 self.ledger.forget(submission)
                 raise EngineError(f"{replies} are gone: run again to ask anew") from error
             raise EngineError(
-                f"{replies} cannot be read ({told(error)}): they stay there, run again"
+                f"{replies} cannot be read ({reason_of(error)}): they stay there, run again"
             ) from error
 
         nothing = Refused(f"batch {submission.batch} has no answer to this request")
@@ -388,33 +422,58 @@ class Batcher:
 async def find_again(api: Any, ledger: Ledger) -> None:
     """Look at the batches that killed runs left, and strike out those that give no replies.
 
-    A batch whose id is unknown is looked for at the provider. One that expired without replies,
-    failed or vanished is told on standard error. EngineError where the provider cannot be asked.
+    A batch whose id is unknown is looked for at the provider. Standard error says which batches
+    expired without replies, failed, vanished or were never created. EngineError where the provider
+    cannot be asked, or knows neither a batch nor the file that was uploaded for it.
     """
     provider = provider_of(api)
     for submission in list(ledger.submissions.values()):
+        prompts = f"{len(submission.trials):,} prompts"
         if not submission.batch:
-            others = {one.batch for one in ledger.submissions.values()}
-            try:
-                batch = await again(is_passing, provider.find, submission, others)
-            except Exception as error:
-                raise EngineError(
-                    f"the batches of an earlier run cannot be looked for ({told(error)}): run "
-                    f"again, or remove {ledger.file} to ask all of its prompts anew"
-                ) from error
+            batch = await find_id(provider, ledger, submission)
             if not batch:
+                await refuse_strangers(provider, ledger, submission)
                 ledger.forget(submission)
+                say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
                 continue
             submission = ledger.note(submission, batch=batch)
 
         state = await look_at(provider, submission)
-        prompts = f"{len(submission.trials):,} prompts"
+        if state == UNKNOWN:
+            await refuse_strangers(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
-            lost = f"batch {submission.batch} is lost ({printable(state.problem)})"
+            lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
             say(f"{lost}: its {prompts} are asked again")
         else:
             say(f"{prompts} are in batch {submission.batch} already")
+
+
+async def find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
+    """The id of a batch that may have been created, "" where it was not."""
+    others = {one.batch for one in ledger.submissions.values()}
+    passed = time.time() - submission.sent
+    await sleep(min(LAG, max(0.0, LAG - passed)))
+    try:
+        return await again(is_passing, provider.find, submission, others)
+    except EngineError:
+        raise
+    except Exception as error:
+        raise EngineError(
+            f"the batches of an earlier run cannot be looked for ({reason_of(error)}): run "
+            f"again, or remove {ledger.file} to ask all of its prompts anew"
+        ) from error
+
+
+async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
+    """EngineError where the provider does not know the file that a batch was, or was to be, of."""
+    if not submission.file or await again(is_passing, provider.knows, submission.file):
+        return
+    raise EngineError(
+        f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
+        f"earlier run sent nor its file {submission.file}: run again with the key of the same "
+        f"project, or remove {ledger.file} to ask these prompts anew"
+    )
 
 
 async def look_at(provider: Provider, submission: Submission) -> State:
@@ -423,10 +482,10 @@ async def look_at(provider: Provider, submission: Submission) -> State:
         return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
         if first_status(error) == 404:
-            return State(True, "the provider does not know it")
+            return UNKNOWN
         raise EngineError(
-            f"batch {submission.batch} cannot be asked for ({told(error)}): run again, and it is "
-            "found"
+            f"batch {submission.batch} cannot be asked for ({reason_of(error)}): run again, and it "
+            "is found"
         ) from error
 
 
@@ -463,6 +522,8 @@ def is_busy(error: BaseException) -> bool:
 
 def is_passing(error: BaseException) -> bool:
     """Whether a question that changes nothing may be answered later."""
+    if isinstance(error, EngineError):  # it was asked often enough
+        return False
     status = first_status(error)
     if status:
         return status in (408, 409, 429) or status >= 500
@@ -475,9 +536,9 @@ def say(sentence: str) -> None:
     tqdm.write(sentence, file=sys.stderr)
 
 
-def told(error: BaseException) -> str:
-    """An error in one line."""
-    return printable(str(error)) or type(error).__name__
+def reason_of(error: BaseException) -> str:
+    """An error in one line without keys, or its kind where it says nothing."""
+    return masked(str(error)) or type(error).__name__
 
 
 def headers_of(request: Mapping[str, Any]) -> dict[str, str]:

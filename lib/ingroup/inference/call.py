@@ -184,7 +184,10 @@ def tokens_taken(calls: Iterable[Call]) -> tuple[int, int]:
 
 
 def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
-    """What the kept answers of servers to these calls cost, in all runs, at a run's prices."""
+    """What the kept answers of servers to these calls cost, in all runs, at a run's prices.
+
+    Nothing that is kept says whether a reply came from a batch: all are priced as BATCH now says.
+    """
     from_servers = [call for call in calls if call.engine in models.SERVERS]
     return prices(parameters).cost(*tokens_taken(from_servers)) * share(parameters)
 

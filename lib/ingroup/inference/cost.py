@@ -6,11 +6,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import FAILED, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, UNANSWERED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
 CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
 BATCHED = 0.5  # of the price: what providers take for calls in batches
+LEAST_OF_BATCH = 0.5  # of the largest batch so far: a smaller one is not worth its hours
 FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
 PRICED_FOR = 1e6  # tokens: prices are per million
 
@@ -41,7 +42,7 @@ def prices(parameters: Mapping[str, Any]) -> Prices:
 
 
 def share(parameters: Mapping[str, Any]) -> float:
-    """The share of the price that a run's calls cost: less than 1 in batches."""
+    """The share of the price that calls cost as a run would ask them: less than 1 in batches."""
     return BATCHED if parameters.get("BATCH") else 1.0
 
 
@@ -75,16 +76,13 @@ class Budget:
     ``limit`` and the prices have one currency; a limit of 0 is none. ``prompt_tokens`` and
     ``output_tokens`` count the replies of this run, ``spent`` is the price of those that came from
     a server. A server may bill a reply that it sends no token counts for, and a failed call: the
-    limit counts them at the most that they can cost, which is ``in_doubt``. ``its_share`` of the
-    prices is what calls cost (:func:`share`).
+    limit counts them at the most that they can cost, which is ``in_doubt``. A call that goes, or
+    went, in a batch (``in_batch``) costs `BATCHED` of the price.
     """
 
-    def __init__(
-        self, limit: float = 0.0, its_prices: Prices | None = None, its_share: float = 1.0
-    ):
+    def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
         self.limit = limit
         self.prices = its_prices or Prices()
-        self.share = its_share
         self.spent = 0.0
         self.in_doubt = 0.0
         self.uncounted = 0  # replies without token counts
@@ -94,8 +92,9 @@ class Budget:
         self._tokens_a_character = 1 / CHARACTERS
         self._share_of_max_tokens = 1.0
         self._has_learnt = False
+        self._largest_batch = 0
 
-    def most(self, chat: Sequence[Message], sampling: Sampling) -> float:
+    def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
         """The most that one trial can cost: its estimated prompt, and replies of full length.
 
         The prompt has as many tokens a character as any earlier prompt of this run, at least 1/4.
@@ -105,13 +104,16 @@ class Budget:
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
         cost = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
-        return cost * self.share
+        return cost * BATCHED if in_batch else cost
 
-    def affordable(self, chats: Sequence[Sequence[Message]], sampling: Sampling) -> int:
+    def affordable(
+        self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
+    ) -> int:
         """How many chats, from the first, can be asked at once without passing the limit.
 
         Even if each takes the most tokens. At first they are few, so that the server's counts
-        replace the estimate. LimitReached where there is not one.
+        replace the estimate. LimitReached where there is not one, or where the limit leaves less
+        than half of this run's largest batch.
         """
         if not self.limit:
             return len(chats)
@@ -122,20 +124,24 @@ class Budget:
         total = self.spent + self.in_doubt
         allowed = 0
         for chat in chats:
-            total += self.most(chat, sampling)
+            total += self.most(chat, sampling, in_batch)
             if total > self.limit:
                 break
             allowed += 1
 
-        if not allowed:
-            raise LimitReached(self._reached(chats[0], sampling))
+        is_cut = allowed < len(chats)
+        is_small = in_batch and is_cut and allowed < LEAST_OF_BATCH * self._largest_batch
+        if not allowed or is_small:
+            raise LimitReached(self._reached(self.most(chats[0], sampling, in_batch), allowed))
+        if in_batch:
+            self._largest_batch = max(self._largest_batch, allowed)
         return allowed
 
-    def _reached(self, chat: Sequence[Message], sampling: Sampling) -> str:
-        further = money(self.most(chat, sampling))
+    def _reached(self, most: float, allowed: int) -> str:
+        small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
-            f"may cost {further}"
+            f"may cost {money(most)}{small if allowed else ''}"
         )
 
     def bill(self) -> str:
@@ -153,24 +159,22 @@ class Budget:
         self.output_tokens += reply.output_tokens
 
     def pay(
-        self, reply: Reply, chat: Sequence[Message], sampling: Sampling, in_batch: bool = True
+        self, reply: Reply, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False
     ) -> None:
-        """Count a server's reply to a chat, and what it cost.
-
-        A call that goes alone in a run with batches (``in_batch`` false) costs the whole price.
-        """
+        """Count a server's reply to a chat, and what it cost."""
         self.count(reply)
 
-        if reply.finish_reason == FAILED and reply.error.startswith("HTTP 4"):
-            return  # nobody bills what was refused
+        free = (UNANSWERED, "HTTP ") if in_batch else ("HTTP 4",)
+        if reply.finish_reason == FAILED and reply.error.startswith(free):
+            return  # nobody bills what was refused, nor what failed in a batch
 
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1
-            self.in_doubt += self.most(chat, sampling)
+            self.in_doubt += self.most(chat, sampling, in_batch)
             return
 
         cost = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
-        self.spent += cost * self.share if in_batch else cost
+        self.spent += cost * BATCHED if in_batch else cost
         self._has_learnt = True
         asked = max(1, characters(chat)) * len(sampling.leads)
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)
@@ -179,13 +183,13 @@ class Budget:
 
 
 @cache
-def shared_budget(limit: float, its_prices: Prices, its_share: float = 1.0) -> Budget:
+def shared_budget(limit: float, its_prices: Prices) -> Budget:
     """The one budget of this process with these numbers."""
-    return Budget(limit, its_prices, its_share)
+    return Budget(limit, its_prices)
 
 
 def budget_of(parameters: Mapping[str, Any]) -> Budget:
-    """The budget of a run, by its COST_LIMIT, PRICE_IN, PRICE_OUT and BATCH.
+    """The budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
 
     A run is a process: whatever it asks with the same numbers shares one budget. InputError where
     there is a limit and a price is missing.
@@ -197,4 +201,4 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
             "COST_LIMIT needs the prices of a million tokens: set PRICE_IN and PRICE_OUT, found "
             f"{its_prices.prompt:g} and {its_prices.output:g}"
         )
-    return shared_budget(limit, its_prices, share(parameters))
+    return shared_budget(limit, its_prices)

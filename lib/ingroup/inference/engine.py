@@ -24,6 +24,7 @@ NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
     "itself with ENGINE=transformers or vllm"
 )
+UNANSWERED = "unanswered: "  # begins the error of a request that a batch ended without
 
 
 class EngineError(RuntimeError):
@@ -117,19 +118,22 @@ class Engine(Protocol):
     """Anything that answers chats.
 
     It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
-    and a prompt that is too long do not. One that loads a model takes token ids as well
+    and a prompt that is too long do not. An engine that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others. One whose replies take long or cost money ``keeps_each``: it is asked by
+    others. Where replies take long or cost money, the engine ``keeps_each``: it is asked by
     :meth:`answer_each`, so that each reply is kept at once
-    (:class:`ingroup.inference.inspect_engine.InspectEngine`). One of recordings has ``match``,
-    which is told the trials' numbers (:class:`ingroup.inference.replay_engine.ReplayEngine`).
+    (:class:`ingroup.inference.inspect_engine.InspectEngine`). An engine of recordings has
+    ``match``, which is told the trials' numbers
+    (:class:`ingroup.inference.replay_engine.ReplayEngine`).
 
-    What only an engine that asks a server does has a default here: it has nothing to learn, and no
-    batches.
+    What only an engine that asks a server does has a default here: it ``costs`` money, has
+    something to learn, and sends batches where it is told to (``batch``).
     """
 
     asks_again: bool
     keeps_each: bool = False
+    costs: bool = False
+    batch: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """One reply a conversation, in the same order."""

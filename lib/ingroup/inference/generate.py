@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ def open_store(
     if file.exists() and (has_answers or has_calls):
         engine.recall(read_manifest(file), sampling)
     else:
-        if budget is not None and engine.keeps_each:  # it may make a call
+        if budget is not None and engine.costs:  # it may make a call
             budget.affordable([design[0].messages], sampling)
         first = engine.prepare(design[0].messages, sampling)
 
@@ -58,7 +58,7 @@ def open_store(
         with store.writing():
             store.journal().add(0, first)
         if budget is not None:
-            budget.pay(first, design[0].messages, sampling, in_batch=False)
+            budget.pay(first, design[0].messages, sampling)
     return store
 
 
@@ -136,6 +136,7 @@ def _each(
     """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
     ledger = store.ledger()
+    ledger.drop(journal.kept)  # a kill came between the two
     engine.find_batches(ledger)
     for place, numbers in enumerate(todo):
         found = dict(journal.kept)
@@ -145,30 +146,46 @@ def _each(
         # Calls in flight count at their most: as many are asked at once as the limit then allows.
         while rest:
             asked = ledger.covered(rest)
+            in_batch = engine.batch or len(asked) > 0
             if not asked:
-                chats = [design[number].messages for number in rest]
-                asked = rest[: budget.affordable(chats, sampling)]
+                asked = rest
+                if engine.costs:
+                    chats = [design[number].messages for number in rest]
+                    asked = rest[: budget.affordable(chats, sampling, in_batch)]
             chats = [design[number].messages for number in asked]
-            keep = partial(_keep, journal, progress, budget, sampling, asked, chats)
+            pay = partial(_pay, engine, budget, sampling, in_batch)
+            keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
+            journal.sync()
+            ledger.drop(asked)
             found |= dict(zip(asked, replies, strict=True))
             rest = [number for number in rest if number not in found]
 
         yield place, [found[number] for number in numbers]
         journal.drop(numbers)  # whoever took them has written them
-        ledger.drop(numbers)
     journal.drop(list(journal.kept))  # what a kill left of parts that were written
     ledger.clear()
 
 
 def _keep(
-    journal: Journal, progress: tqdm, budget: Budget, sampling: Sampling, asked: Sequence[int],
-    chats: Sequence[Sequence[Message]], place: int, reply: Reply,
+    journal: Journal, progress: tqdm, pay: Callable[[Reply, Sequence[Message]], None],
+    asked: Sequence[int], chats: Sequence[Sequence[Message]], place: int, reply: Reply,
 ) -> None:  # fmt: skip
     """Keep the reply to the chat at a place, and pay for it."""
     journal.add(asked[place], reply)
-    budget.pay(reply, chats[place], sampling)
+    pay(reply, chats[place])
     progress.update()
+
+
+def _pay(
+    engine: Engine, budget: Budget, sampling: Sampling, in_batch: bool, reply: Reply,
+    chat: Sequence[Message],
+) -> None:  # fmt: skip
+    """Count the tokens of a reply, and what it cost where the engine costs money."""
+    if engine.costs:
+        budget.pay(reply, chat, sampling, in_batch)
+    else:
+        budget.count(reply)
 
 
 def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:

@@ -162,6 +162,7 @@ class InspectEngine(Engine):
 
     asks_again = True
     keeps_each = True
+    costs = True
 
     def __init__(
         self, model: str, base_url: str = "", in_flight: int = 0, timeout: int = 600,
@@ -417,11 +418,13 @@ class InspectEngine(Engine):
         EngineError where the first 16 calls to end (or all, where there are fewer) failed alike for
         a cause that is not theirs: nobody is there, a wrong key, no such model, no credit (401 to
         404), and, as long as nothing was answered, any status of 4xx. Any other failure is a reply
-        that says why. An interrupt cancels the calls.
+        that says why; so is every failure in a batch of an earlier run. An interrupt cancels the
+        calls.
         """
+        were_sent_before = asked is not None and asked.are_covered  # from an earlier run's batches
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
-        if stopped:
+        if stopped and not were_sent_before:
             if asked is not None:  # what was answered is kept; what failed is to be sent anew
                 asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
@@ -486,7 +489,8 @@ class InspectEngine(Engine):
             reply, limit = call.reply, batcher.limit(trial)
             if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
                 error = f"it was cut at {limit} tokens, in a batch of an earlier run"
-                reply = Reply(None, FAILED, error=error)
+                paid = reply.prompt_tokens, reply.cached_tokens, reply.output_tokens
+                reply = Reply(None, FAILED, *paid, error=error)
             note(place, reply, call.trouble.kind if call.trouble else "")
 
         in_batch = asked is not None and (self.batch or asked.are_covered)

@@ -3,7 +3,8 @@
 Before a batch is created, its trials are written to ``batches.json`` beside the journal, under a
 name that each request of the batch has in its ``custom_id``; as soon as it is created, the
 provider's id. So a run that is killed at any moment finds it again
-(:mod:`ingroup.inference.batches`). It is struck out when all of its trials stand in shards.
+(:mod:`ingroup.inference.batches`). A trial is struck out when its answer was read: a reply then
+stands in the journal, and a call that failed is to be sent anew.
 """
 
 import json
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from pydantic import TypeAdapter
+
 from ingroup.inference import shards
 from ingroup.inference.shards import StoreError
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Trials that were, or were about to be, sent as one batch.
+    """Trials that were, or were about to be, sent as one batch, and were not read yet.
 
     ``max_tokens`` is what a reply could have, ``sent`` the time in seconds since 1970, ``file`` the
     provider's id of the requests, if it has one, ``batch`` that of the batch: "" where a kill may
@@ -47,7 +50,7 @@ class Submission:
 
 
 class Ledger:
-    """The batches of one store that no shard holds yet, by their names.
+    """The batches of one store that were not read yet, by their names.
 
     Each change is on the disk when its method returns. The file is gone once nothing is open.
     StoreError where it cannot be read or written.
@@ -59,17 +62,19 @@ class Ledger:
         if not file.exists():
             return
         try:
-            for values in json.loads(file.read_text("utf8")):
-                self.submissions[values["name"]] = Submission(**values)
-        except (OSError, ValueError, TypeError, LookupError) as error:
+            for submission in TypeAdapter(list[Submission]).validate_json(
+                file.read_bytes(), strict=True
+            ):
+                self.submissions[submission.name] = submission
+        except (OSError, ValueError) as error:
             raise StoreError(f"{file} cannot be read as a list of batches; move it away") from error
 
     def covered(self, trials: Iterable[int]) -> list[int]:
         """Those of the trials that a batch was created for, in order."""
-        there: set[int] = set()
+        sent: set[int] = set()
         for submission in self.submissions.values():
-            there.update(submission.trials)
-        return [trial for trial in trials if trial in there]
+            sent.update(submission.trials)
+        return [trial for trial in trials if trial in sent]
 
     def intend(self, trials: Sequence[int], max_tokens: int) -> Submission:
         """Write down that a batch of these trials is about to be created."""
@@ -89,11 +94,14 @@ class Ledger:
         self._write()
 
     def drop(self, trials: Collection[int]) -> None:
-        """Strike out batches all of whose trials stand in shards now."""
-        written = set(trials)
+        """Strike out trials whose answers were read, and batches of which none is left."""
+        was_read = set(trials)
         for submission in list(self.submissions.values()):
-            if written.issuperset(submission.trials):
+            left = [trial for trial in submission.trials if trial not in was_read]
+            if not left:
                 self.forget(submission)
+            elif len(left) < len(submission.trials):
+                self._keep(replace(submission, trials=left))
 
     def clear(self) -> None:
         """Strike out all: no trial is missing."""
@@ -121,5 +129,5 @@ class Asked(NamedTuple):
 
     @property
     def are_covered(self) -> bool:
-        """Whether batches were created for them; then all of them are."""
+        """Whether batches were created for these trials, all of them or none."""
         return bool(self.ledger.covered(self.trials[:1]))

@@ -230,6 +230,15 @@ class Journal:
         except OSError as error:
             raise unwritable(self.file, error) from error
 
+    def sync(self) -> None:
+        """See to it that every reply is on the disk; a StoreError where the disk fails."""
+        if self._stream is None:
+            return
+        try:
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise unwritable(self.file, error) from error
+
     def drop(self, trials: Iterable[int]) -> None:
         """Forget replies that stand in a shard now."""
         for trial in trials:

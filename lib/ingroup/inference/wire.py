@@ -74,25 +74,36 @@ def pause(state: Any) -> float:
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (state.attempt_number - 1))
 
 
+def keys() -> list[str]:
+    """The keys that the environment holds."""
+    found = []
+    for name, value in os.environ.items():
+        if name.endswith(("_API_KEY", "_TOKEN", "_ACCESS_KEY")) and value.strip():
+            found.append(value.strip())
+    return found
+
+
 def without_keys(reply: Reply) -> Reply:
     """The reply as it may be stored: servers are known to repeat the key in their errors."""
-    text, reasoning, model, error = reply.text, reply.reasoning, reply.model, reply.error
-    for name, value in os.environ.items():
-        key = value.strip()
-        if not name.endswith(("_API_KEY", "_TOKEN", "_ACCESS_KEY")) or not key:
-            continue
+    text, reasoning, model = reply.text, reply.reasoning, reply.model
+    for key in keys():
         # A plain or a very short word, as a key for a server that wants none, may well be the
-        # answer or a part of it: it is masked in errors alone, a short one where it stands alone.
-        short = len(key) <= WORD_LENGTH
-        if not (short or (len(key) < SECRET_LENGTH and key.isalpha())):
+        # answer or a part of it: it is masked in errors alone.
+        if len(key) > WORD_LENGTH and (len(key) >= SECRET_LENGTH or not key.isalpha()):
             text = text and text.replace(key, "[key]")
             reasoning = reasoning.replace(key, "[key]")
             model = model.replace(key, "[key]")
-        around = (r"(?<!\w)", r"(?!\w)") if short else ("", "")
-        error = re.sub(re.escape(key).join(around), "[key]", error)
     return reply._replace(
-        text=text, reasoning=reasoning, model=printable(model), error=printable(error)
+        text=text, reasoning=reasoning, model=printable(model), error=masked(reply.error)
     )
+
+
+def masked(error: str) -> str:
+    """An error in one short line without keys; a very short key is masked where it stands alone."""
+    for key in keys():
+        around = (r"(?<!\w)", r"(?!\w)") if len(key) <= WORD_LENGTH else ("", "")
+        error = re.sub(re.escape(key).join(around), "[key]", error)
+    return printable(error)
 
 
 def printable(text: str) -> str:
