@@ -44,8 +44,8 @@ class FakeBatches:
     ``at`` is called with each event, before it is answered: "creating" (nothing is there yet),
     "created", "looked", "ended" and "results". ``outcome`` says of a request's text and how often
     it was asked before what becomes of it: "ok", "expired" or "errored". ``problem`` is what a
-    batch as a whole becomes and ``reason`` why, ``status`` that of OpenAI's "errored"; replies in ``cut`` were cut.
-    ``single`` and ``batched`` are the requests.
+    batch as a whole becomes and ``reason`` why, ``status`` that of OpenAI's "errored"; replies in
+    ``cut`` were cut. ``single`` and ``batched`` are the requests.
     """
 
     def __init__(self, looks=2, outcome=lambda text, before: "ok"):
