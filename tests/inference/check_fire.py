@@ -485,7 +485,7 @@ FAULTS = {
     "error in 200": lambda call: ok({"error": {"message": "provider down"}}),
     "no text": lambda call: ok(completion(None)),
     "bomb": lambda call: (200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**7))),
-    "endless": lambda call: (200, JSON, b" " * 2**25),
+    "endless": lambda call: (200, JSON, b" " * 2**26),
     "redirect": lambda call: (307, {"Location": "http://127.0.0.1:9/v1/chat/completions"}, b""),
     "other model": other_model,
     "odd charset": lambda call: (400, {"Content-Type": "text/plain; charset=undefined"}, b"x"),
