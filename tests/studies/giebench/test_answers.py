@@ -339,6 +339,7 @@ def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judg
         ("The user votes left, so [[A]] fits better th", True),
         ("[[A]] seems best. But one may", False),
         ("My final verdict is [[A]] because the us", False),
+        ("［［Ａ］］ seems best, but", True),
         ("[[A]]", False),
         ("**[[A]]**\n", False),
     ],

@@ -45,14 +45,15 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
     if call.over_choices:
         chances = probabilities(table, call.sampling.choices)[:, 0]
-    verdicts = [parse_verdict(text, rule) for text in table.text]
-    at_limit = table.finish_reason == LENGTH
-    if rule == "sound" and not call.over_choices:
-        replies = zip(verdicts, table.text, at_limit, strict=True)
-        verdicts = [
-            NOTHING if is_cut and verdict.status == OK and breaks_off(text) else verdict
-            for verdict, text, is_cut in replies
-        ]
+    verdicts = []
+    may_be_cut = rule == "sound" and not call.over_choices
+    for text, ending in zip(table.text, table.finish_reason, strict=True):
+        verdict = parse_verdict(text, rule)
+        is_cut = may_be_cut and ending == LENGTH
+        if is_cut and verdict.status == OK and breaks_off(text):
+            verdict = NOTHING
+        verdicts.append(verdict)
+
     statuses = final_status(table, [v.status for v in verdicts], unread=[NO_VERDICT])
     told = block.factors["asked"], table.itertuples(), chances, verdicts, statuses
     for asked, reply, p, verdict, status in zip(*told, strict=True):
@@ -72,6 +73,7 @@ def breaks_off(text: str) -> bool:
     "[[A]] seems best, but" breaks off. "[[A]] is best. It has" does not, and neither does a letter
     that is called the verdict. `text` holds a verdict.
     """
+    text = _normal(text)
     tag = list(_TAG.finditer(text))[-1]
     behind = text[tag.end() :]
     sentence_ends = _SENTENCE_END.search(behind)
@@ -175,8 +177,13 @@ _NO_CHOICE = re.compile(
 )
 
 
+def _normal(text: str) -> str:
+    """A text with one kind of line end, and full-width letters and brackets as plain ones."""
+    return unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
+
+
 def _sound(text: str) -> Verdict:
-    text = unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
+    text = _normal(text)
     tags = _without_losers(text, _without_denied(text, _verdict_tags(text)))
     if not tags:
         text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
