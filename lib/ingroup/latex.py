@@ -146,6 +146,11 @@ def _file() -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
+@cache
+def _schema() -> pd.DataFrame:
+    return pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
+
+
 def escape(text: object) -> str:
     """Write a text so that LaTeX prints it, on one line, and reads no command in it.
 
@@ -333,7 +338,7 @@ def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 def _decimals(layout: Layout) -> dict[str, int]:
     """Decimals of each number: its own, or those of the printed column that it names."""
-    schema = pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
+    schema = _schema()
     schema = schema[schema["study"] == layout.study]
     decimals = {}
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ingroup import models, paths
 from ingroup.design import Design
-from ingroup.inference.cost import LimitReached, budget_of, money, prices, share
+from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, read_manifest
@@ -189,7 +189,8 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     Nothing that is kept says whether a reply came from a batch: all are priced as BATCH now says.
     """
     from_servers = [call for call in calls if call.engine in models.SERVERS]
-    return prices(parameters).cost(*tokens_taken(from_servers)) * share(parameters)
+    in_batch = bool(parameters.get("BATCH"))
+    return prices(parameters).cost(*tokens_taken(from_servers), in_batch)
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:

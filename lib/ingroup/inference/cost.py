@@ -31,19 +31,15 @@ class Prices(NamedTuple):
         """Whether any price is above 0."""
         return self.prompt > 0 or self.output > 0
 
-    def cost(self, prompt_tokens: float, output_tokens: float) -> float:
-        """The price of so many tokens."""
-        return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
+    def cost(self, prompt_tokens: float, output_tokens: float, in_batch: bool = False) -> float:
+        """The price of so many tokens; of calls in a batch `BATCHED` of it."""
+        whole = (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
+        return whole * BATCHED if in_batch else whole
 
 
 def prices(parameters: Mapping[str, Any]) -> Prices:
     """The prices among a run's parameters; 0 where there are none."""
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
-
-
-def share(parameters: Mapping[str, Any]) -> float:
-    """The share of the price that calls cost as a run would ask them: less than 1 in batches."""
-    return BATCHED if parameters.get("BATCH") else 1.0
 
 
 def money(amount: float) -> str:
@@ -103,8 +99,7 @@ class Budget:
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
-        cost = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
-        return cost * BATCHED if in_batch else cost
+        return self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens, in_batch)
 
     def affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
@@ -173,8 +168,7 @@ class Budget:
             self.in_doubt += self.most(chat, sampling, in_batch)
             return
 
-        cost = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
-        self.spent += cost * BATCHED if in_batch else cost
+        self.spent += self.prices.cost(reply.prompt_tokens, reply.output_tokens, in_batch)
         self._has_learnt = True
         asked = max(1, characters(chat)) * len(sampling.leads)
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)

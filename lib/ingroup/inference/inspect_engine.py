@@ -392,7 +392,7 @@ class InspectEngine(Engine):
             given["temperature"] = sampling.temperature
             if sampling.temperature > 0:
                 given |= {"top_p": sampling.top_p, "seed": sampling.trial_seed(messages)}
-        reasoning = getattr(sampling, "reasoning", "")
+        reasoning = sampling.reasoning
         if reasoning.isdecimal():
             given["reasoning_tokens"] = int(reasoning)
         elif reasoning:

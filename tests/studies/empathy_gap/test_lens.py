@@ -166,7 +166,7 @@ def answered(monkeypatch):
     def stored(calls):
         return [c for c in calls if c.key[1:] in (*FIRST, ("P1,S0,T0", "Religion"))]
 
-    monkeypatch.setattr(lens, "load", load)
+    monkeypatch.setattr(answers, "load", load)
     monkeypatch.setattr("ingroup.inference.call.there", stored)
     return read
 

@@ -11,13 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, rated_by
-from ingroup.parsing import Rule
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, statistics, stimuli
-from ingroup.studies.empathy_gap.answers import by_block, load, mean_of_rounds
+from ingroup.studies.empathy_gap.answers import by_block, load_rounds
 from ingroup.studies.empathy_gap.planted import Planted
 from ingroup.synthesis import Tested, View, rules
 
@@ -40,7 +39,7 @@ def portrait(
         if file:
             read = Planted(file).ratings(rounds[0].design.blocks[0])
         else:
-            read = _read(rounds, parameters["PARSING"])
+            read = load_rounds(rounds, parameters["PARSING"]).values
         values = statistics.exclude(read, parameters["EXCLUSION"])
         named = people.group != stimuli.UNSPECIFIED
         names = people.identity.map(groups).fillna(people.group).where(named, "")
@@ -74,7 +73,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     first, variances = next(iter(_calls(recorded, model).values())), []
     for (_, _, category), rounds in by_block(first).items():
         same = statistics.same_group(stimuli.identities(category).group[1:])
-        values = _read(rounds, recorded["PARSING"])[1:, 1:]
+        values = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
         variances.append(np.nanvar(gaps, ddof=1))
     n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
@@ -128,7 +127,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     def read(setting, parsing):
         blocks = by_block(calls[setting]).items()
-        return {category: _read(rounds, parsing) for (*_, category), rounds in blocks}
+        return {category: load_rounds(rounds, parsing).values for (*_, category), rounds in blocks}
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
@@ -144,8 +143,3 @@ def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
     for call in rated_by(model, asked):
         found.setdefault(call.labels["setting"], []).append(call)
     return found
-
-
-def _read(rounds: Sequence[Call], rule: Rule) -> NDArray:
-    """Ratings of a block, (perceiver, experiencer, event): the mean of its rounds."""
-    return mean_of_rounds([load(call, rule) for call in rounds]).values

@@ -33,7 +33,8 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     at_limit = table.finish_reason == LENGTH
     texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer
     # The last word of a cut reply may be half a number or half a keyword.
-    whole_words = texts.mask(at_limit, texts.str.replace(r"\S+\Z", "", regex=True))
+    whole_words = texts.copy()
+    whole_words[at_limit] = texts[at_limit].str.replace(r"\S+\Z", "", regex=True)
     told = block.factors["inquiry"], texts, whole_words, means
     for asked, reply, text, mean in zip(*told, strict=True):
         about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
