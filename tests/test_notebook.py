@@ -98,21 +98,18 @@ def test_replies_show_reasoning_collapsed_and_everything_escaped(asked):
 
 def test_only_a_server_costs_and_what_gave_no_answer_is_listed_with_its_reason(asked, out):
     lost = [
-        Reply("", "length", 100, 0, 300, reasoning="72?"),
+        Reply("", "length", 100, 0, 300, reasoning="72?", price_share=0.5),
         Reply("", "filtered", 100, 0, 0),
         Reply(None, "failed", error="no net"),
     ]
     served = asked("inspect", lost)
     notebook.took([served], out, price_in=2, price_out=8)
     spent = out.read("usage").iloc[-1]
-    assert spent.cost == pytest.approx((71 * 100 * 2 + (69 * 10 + 300) * 8) / 1e6)
+    assert spent.cost == pytest.approx((70.5 * 100 * 2 + (69 * 10 + 150) * 8) / 1e6)
     failed = out.read("failed")
     assert failed.status.tolist() == ["cut", "refused", "failed"]
     assert failed.reason[0].startswith("the reply ended before its answer: a larger MAX_TOKENS")
     assert failed.reason[2] == "no net"
-
-    notebook.took([served], out, price_in=2, price_out=8, in_batches=True)
-    assert out.read("usage").iloc[-1].cost == pytest.approx(spent.cost / 2)
 
     local = asked("vllm", [])
     notebook.took([local], out, price_in=2, price_out=8)

@@ -14,7 +14,6 @@ from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
 from ingroup.inference import Call, parts, stored, usage
-from ingroup.inference.cost import BATCHED
 from ingroup.inference.generate import TOKENS
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 
@@ -82,26 +81,24 @@ class Output:
 
 
 def took(
-    calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0,
-    in_batches: bool = False,
-) -> Styler:  # fmt: skip
+    calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
+) -> Styler:
     """What calls took, and their sum (``usage.csv``); which gave no answer (``failed.csv``).
 
-    Prices are per million tokens; calls to a server cost a part of them if they went in batches.
-    Those are calls that failed, replies that a filter declined, and replies that ended before their
-    answer; a larger ``MAX_TOKENS`` asks the last again.
+    Prices are per million tokens; each reply of a server counts at the share of them at which it
+    was bought. No answer have calls that failed, replies that a filter declined, and replies that
+    ended before their answer; a larger ``MAX_TOKENS`` asks the last again.
     """
     used = []
     failed = []
-    part_of_price = BATCHED if in_batches else 1.0
     for call in calls:
         store = stored(call)
         # A model on this machine has no price.
         is_served = store.manifest["engine"] in models.SERVERS
-        asked_for = part_of_price if is_served else 0.0
-        prices = (price_in * asked_for, price_out * asked_for)
+        prices = (price_in, price_out) if is_served else (0.0, 0.0)
         about = {"model": call.model, "asked": call.way, **call.labels}
-        for part in parts(store, columns=[*TOKENS, "text", "reasoning", "error", "model"]):
+        columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]
+        for part in parts(store, columns):
             used.append(usage(part, *prices, call.model).assign(**about))
             status = final_status(part, [OK] * len(part))
             for row, why in zip(part[status != OK].itertuples(), status[status != OK], strict=True):

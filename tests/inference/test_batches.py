@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 import httpx2
@@ -15,6 +16,7 @@ import pytest
 from fake_batches import FakeBatches, Gone, reply_to
 from ingroup.inference import EngineError, Sampling, batches, fill, open_store
 from ingroup.inference.cost import Budget, LimitReached, Prices, budget_of
+from ingroup.inference.generate import usage
 from ingroup.inference.inspect_engine import InspectEngine
 from ingroup.inference.ledger import Ledger
 from ingroup.inference.shards import Journal, StoreError
@@ -425,26 +427,46 @@ def test_a_batch_that_reached_nobody_was_not_created(tmp_path, serve, monkeypatc
     assert server.created == [35]
 
 
-SENT = {"name": "a", "trials": [1, 2], "max_tokens": 8, "sent": 1.5e9}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "", "[", "null", "[1]", '{"a": 1}', [{"name": "a"}], [SENT | {"trials": 5}],
-        [SENT | {"trials": ["1"]}], [SENT | {"name": ["a"]}], [SENT | {"sent": "now"}],
-        [SENT | {"batch": 7}], [SENT | {"max_tokens": None}],
-    ],
-)  # fmt: skip
-def test_a_list_of_batches_that_somebody_changed_is_one_sentence(content, tmp_path):
+def test_a_ledger_of_batches_that_is_not_as_it_was_written_is_one_sentence(tmp_path):
+    """Whichever bit of it flips, wherever it is torn, and whichever store it was copied from."""
     file = tmp_path / "batches.json"
-    file.write_text(json.dumps([SENT]))
-    assert Ledger(file).covered([0, 1, 2, 3]) == [1, 2]
+    submission = Ledger(file, "manifest").intend([1, 2], 8)
+    assert Ledger(file, "manifest").submissions == {submission.name: submission}
+    assert Ledger(file, "manifest").covered([0, 1, 2, 3]) == [1, 2]
 
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(StoreError) as caught:
-        Ledger(file)
-    assert str(caught.value) == f"{file} cannot be read as a list of batches; move it away"
+    whole = file.read_bytes()
+    damaged = [b"", b"[]", whole[:-2], whole + b"x"]
+    for place, bit in product(range(len(whole) - 1), range(8)):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << bit
+        damaged.append(bytes(flipped))
+    sentence = f"{file} is damaged, and with it which prompts are in batches: put a copy back, or "
+    sentence += "move it away to ask all of its prompts anew"
+    for content in damaged:
+        file.write_bytes(content)
+        with pytest.raises(StoreError) as caught:
+            Ledger(file, "manifest")
+        assert str(caught.value) == sentence
+
+    file.write_bytes(whole)
+    with pytest.raises(StoreError, match="is damaged"):
+        Ledger(file, "another manifest")
+
+
+def test_a_store_keeps_at_what_share_of_the_price_each_reply_was_bought(tmp_path, serve):
+    """The first call goes alone; one of the batch failed, and goes alone in the next run."""
+    server = failing_once(500)
+    address = serve(server)
+    table = ask(OPENAI, address, tmp_path)
+    shares = [1.0] + [0.5] * 35
+    shares[3] = 0.0
+    assert table.price_share.tolist() == shares
+
+    shares[3] = 1.0
+    table = ask(OPENAI, address, tmp_path, batch=False)
+    assert table.text.tolist() == EXPECTED
+    assert table.price_share.tolist() == shares
+    assert usage(table, 1e6, 0, "m").cost[0] == table.prompt_tokens @ table.price_share
 
 
 def test_the_first_reply_of_a_store_is_kept_before_the_second_is_asked(tmp_path, serve):

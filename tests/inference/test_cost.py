@@ -120,12 +120,17 @@ def test_calls_in_batches_count_at_half_the_price():
     assert budget.affordable([CHAT] * 30, SAMPLING) == 5
     assert budget.affordable([CHAT] * 30, SAMPLING, in_batch=True) == 11
 
-    budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING, in_batch=True)
+
+def test_a_reply_counts_at_the_share_of_the_price_at_which_it_was_bought():
+    budget = Budget(0.0, PRICES)
+    budget.pay(Reply("1", "stop", 100, 0, 50, price_share=0.5), CHAT, SAMPLING)
     assert budget.spent == pytest.approx(MOST / 2)
     budget.pay(Reply("1", "stop", 100, 0, 50), CHAT, SAMPLING)
     assert budget.spent == pytest.approx(MOST * 1.5)
-    budget.pay(Reply("1", "stop"), CHAT, SAMPLING, in_batch=True)
-    assert budget.in_doubt == pytest.approx(MOST / 2)
+    budget.pay(Reply("1", "stop", price_share=0.5), CHAT, SAMPLING)
+    assert (budget.in_doubt, budget.uncounted) == (pytest.approx(MOST / 2), 1)
+    budget.pay(Reply(None, "failed", error="HTTP 400", price_share=0.0), CHAT, SAMPLING)
+    assert (budget.in_doubt, budget.uncounted) == (pytest.approx(MOST / 2), 1)
 
 
 # ---- a store that is filled within a limit -------------------------------------------------------

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from ingroup import paths
 from ingroup.inference import EngineError, prompts
-from ingroup.inference.prompts import Prompter, fold_system, turn_marks
+from ingroup.inference.prompts import Prompter, cut, fold_system, turn_marks
 from ingroup.studies.empathy_gap import stimuli
 
 CHAT = stimuli.setting("P0,S0,T0").messages("a Hindu", "a Jew", "fear", "the lift fell")
@@ -160,6 +160,14 @@ def test_a_turn_that_chats_share_is_encoded_once(tokenizer, monkeypatch):
     users = [text for text in encoded if "experiencing" in text]
     assert (len(systems), len(users)) == (6, 6)
 
+    encoded.clear()
+    shifted = chats[1:]
+    assert prompter.batch(shifted) == whole[1:]
+    assert encoded == []  # turns of the batch before are known
+    another = [*chats[0][:1], {"role": "user", "content": "experiencing something else"}]
+    assert prompter.batch([another, *chats[1:]])[1:] == whole[1:]
+    assert len(encoded) == 1
+
 
 NORMALIZERS = [
     normalizers.Sequence([]),
@@ -211,10 +219,10 @@ def test_a_text_cut_before_its_marks_has_the_ids_of_the_whole(model, pre_tokeniz
 
         tokens = tokenizer.get_added_tokens_decoder().values()
         marks = turn_marks(tokens, " ".join(["", *ADDED]))
-        before_marks = re.compile(f"(?={'|'.join(map(re.escape, marks))})")
+        pattern = re.compile("|".join(map(re.escape, marks)))
         for _ in range(20 if marks else 0):
             text = "".join(rng.choices([*ADDED, *OTHERS], k=12))
-            parts = before_marks.split(text)
+            parts = cut(text, pattern)
             cuts += len(parts) - 1
             encoded = [tokenizer.encode(part, add_special_tokens=False).ids for part in parts]
             whole = tokenizer.encode(text, add_special_tokens=False).ids

@@ -18,9 +18,17 @@ from anyio import Event, sleep
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tqdm import tqdm
 
-from ingroup.inference.engine import UNANSWERED, EngineError
+from ingroup.inference.engine import EngineError
 from ingroup.inference.ledger import Asked, Ledger, Submission
-from ingroup.inference.wire import Refused, causes_of, masked, pause, sound, status_of
+from ingroup.inference.wire import (
+    Refused,
+    Unanswered,
+    causes_of,
+    masked,
+    pause,
+    sound,
+    status_of,
+)
 
 TICK = 15.0  # seconds from one look at a batch to the next
 LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
@@ -161,7 +169,7 @@ class OpenAIBatches:
         response = entry.get("response")
         if not response:
             error = entry.get("error") or {}
-            return Refused(f"{UNANSWERED}{error.get('code')}: {error.get('message')}")
+            return Unanswered(f"{error.get('code')}: {error.get('message')}")
 
         body = response["body"]
         status = response["status_code"]
@@ -235,8 +243,8 @@ class AnthropicBatches:
                     status_error(self.client, STATUSES.get(error.type, 500), body),
                 )
             else:
-                reason = f"{UNANSWERED}this request of batch {batch} is {result.type}"
-                yield entry.custom_id, Refused(reason)
+                reason = f"this request of batch {batch} is {result.type}"
+                yield entry.custom_id, Unanswered(reason)
 
 
 def status_error(client: Any, status: int, body: Any) -> Exception:

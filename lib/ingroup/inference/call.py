@@ -14,8 +14,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
 from ingroup import models, paths
 from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
@@ -161,36 +159,31 @@ def kept(calls: Iterable[Call]) -> int:
     return found
 
 
-def tokens_taken(calls: Iterable[Call]) -> tuple[int, int]:
-    """Prompt and output tokens of the answers that :func:`kept` counts, over all runs."""
-    columns = ["trial", "finish_reason", "prompt_tokens", "output_tokens"]
-    prompt_tokens = 0
-    output_tokens = 0
+def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
+    """What the answers of servers that :func:`kept` counts cost, in all runs, at a run's prices.
+
+    Each counts at the share of the price at which it was bought.
+    """
+    columns = ["trial", "finish_reason", "prompt_tokens", "output_tokens", "price_share"]
+    prompt_tokens = 0.0
+    output_tokens = 0.0
     for call in calls:
-        if paths.RECORDINGS in call.folder.parents:
+        is_recorded = paths.RECORDINGS in call.folder.parents
+        if is_recorded or call.engine not in models.SERVERS:
             continue
 
         with suppress(StoreError):
             store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
             for _, table, _ in store.tables(store.files(), columns):
                 if table is not None:
-                    prompt_tokens += pc.sum(table["prompt_tokens"]).as_py()
-                    output_tokens += pc.sum(table["output_tokens"]).as_py()
+                    share = table["price_share"].to_numpy()
+                    prompt_tokens += float(table["prompt_tokens"].to_numpy() @ share)
+                    output_tokens += float(table["output_tokens"].to_numpy() @ share)
 
             for reply in store.journal().kept.values():
-                prompt_tokens += reply.prompt_tokens
-                output_tokens += reply.output_tokens
-    return prompt_tokens, output_tokens
-
-
-def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
-    """What the kept answers of servers to these calls cost, in all runs, at a run's prices.
-
-    Nothing that is kept says whether a reply came from a batch: all are priced as BATCH now says.
-    """
-    from_servers = [call for call in calls if call.engine in models.SERVERS]
-    in_batch = bool(parameters.get("BATCH"))
-    return prices(parameters).cost(*tokens_taken(from_servers), in_batch)
+                prompt_tokens += reply.prompt_tokens * reply.price_share
+                output_tokens += reply.output_tokens * reply.price_share
+    return prices(parameters).cost(prompt_tokens, output_tokens)
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:

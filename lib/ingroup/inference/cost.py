@@ -6,11 +6,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ingroup.design import Message
-from ingroup.inference.engine import FAILED, UNANSWERED, EngineError, Reply, Sampling
+from ingroup.inference.engine import BATCHED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
 CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
-BATCHED = 0.5  # of the price: what providers take for calls in batches
 LEAST_OF_BATCH = 0.5  # of the largest batch so far: a smaller one is not worth its hours
 FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
 PRICED_FOR = 1e6  # tokens: prices are per million
@@ -31,10 +30,9 @@ class Prices(NamedTuple):
         """Whether any price is above 0."""
         return self.prompt > 0 or self.output > 0
 
-    def cost(self, prompt_tokens: float, output_tokens: float, in_batch: bool = False) -> float:
-        """The price of so many tokens; of calls in a batch `BATCHED` of it."""
-        whole = (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
-        return whole * BATCHED if in_batch else whole
+    def cost(self, prompt_tokens: float, output_tokens: float) -> float:
+        """The price of so many tokens."""
+        return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
 
 
 def prices(parameters: Mapping[str, Any]) -> Prices:
@@ -72,8 +70,8 @@ class Budget:
     ``limit`` and the prices have one currency; a limit of 0 is none. ``prompt_tokens`` and
     ``output_tokens`` count the replies of this run, ``spent`` is the price of those that came from
     a server. A server may bill a reply that it sends no token counts for, and a failed call: the
-    limit counts them at the most that they can cost, which is ``in_doubt``. A call that goes, or
-    went, in a batch (``in_batch``) costs `BATCHED` of the price.
+    limit counts them at the most that they can cost, which is ``in_doubt``. A call that is to go in
+    a batch (``in_batch``) costs `BATCHED` of the price; a reply says itself what it was bought at.
     """
 
     def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
@@ -99,7 +97,8 @@ class Budget:
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
-        return self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens, in_batch)
+        whole = self.prices.cost(prompt_tokens * len(sampling.leads), output_tokens)
+        return whole * BATCHED if in_batch else whole
 
     def affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
@@ -153,22 +152,19 @@ class Budget:
         self.prompt_tokens += reply.prompt_tokens
         self.output_tokens += reply.output_tokens
 
-    def pay(
-        self, reply: Reply, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False
-    ) -> None:
-        """Count a server's reply to a chat, and what it cost."""
+    def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
+        """Count a server's reply to a chat, and what it cost by its ``price_share``."""
         self.count(reply)
-
-        free = (UNANSWERED, "HTTP ") if in_batch else ("HTTP 4",)
-        if reply.finish_reason == FAILED and reply.error.startswith(free):
-            return  # nobody bills what was refused, nor what failed in a batch
+        if reply.price_share == 0:
+            return
 
         if not reply.prompt_tokens and not reply.output_tokens:
             self.uncounted += 1
-            self.in_doubt += self.most(chat, sampling, in_batch)
+            self.in_doubt += self.most(chat, sampling) * reply.price_share
             return
 
-        self.spent += self.prices.cost(reply.prompt_tokens, reply.output_tokens, in_batch)
+        whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
+        self.spent += whole * reply.price_share
         self._has_learnt = True
         asked = max(1, characters(chat)) * len(sampling.leads)
         self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)

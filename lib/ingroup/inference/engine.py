@@ -24,7 +24,7 @@ NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
     "itself with ENGINE=transformers or vllm"
 )
-UNANSWERED = "unanswered: "  # begins the error of a request that a batch ended without
+BATCHED = 0.5  # of the price: what providers take for calls in batches
 
 
 class EngineError(RuntimeError):
@@ -98,7 +98,8 @@ class Reply(NamedTuple):
     have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
     ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
     on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
-    behind each, and ``text`` is made of the leads and the most probable answers.
+    behind each, and ``text`` is made of the leads and the most probable answers. ``price_share`` is
+    how much of its price a server bills for the call: `BATCHED` in a batch, 0 where it refused.
     """
 
     text: str | None
@@ -112,6 +113,7 @@ class Reply(NamedTuple):
     mass: Sequence[float] = ()
     reasoning: str = ""
     reasoning_tokens: int = 0
+    price_share: float = 1.0
 
 
 class Engine(Protocol):

@@ -146,14 +146,13 @@ def _each(
         # Calls in flight count at their most: as many are asked at once as the limit then allows.
         while rest:
             asked = ledger.covered(rest)
-            in_batch = engine.batch or len(asked) > 0
             if not asked:
                 asked = rest
                 if engine.costs:
                     chats = [design[number].messages for number in rest]
-                    asked = rest[: budget.affordable(chats, sampling, in_batch)]
+                    asked = rest[: budget.affordable(chats, sampling, engine.batch)]
             chats = [design[number].messages for number in asked]
-            pay = partial(_pay, engine, budget, sampling, in_batch)
+            pay = partial(_pay, engine, budget, sampling)
             keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
             journal.sync()
@@ -178,12 +177,11 @@ def _keep(
 
 
 def _pay(
-    engine: Engine, budget: Budget, sampling: Sampling, in_batch: bool, reply: Reply,
-    chat: Sequence[Message],
-) -> None:  # fmt: skip
+    engine: Engine, budget: Budget, sampling: Sampling, reply: Reply, chat: Sequence[Message]
+) -> None:
     """Count the tokens of a reply, and what it cost where the engine costs money."""
     if engine.costs:
-        budget.pay(reply, chat, sampling, in_batch)
+        budget.pay(reply, chat, sampling)
     else:
         budget.count(reply)
 
@@ -229,16 +227,20 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     """One row: ``prompts``, their ``TOKENS``, ``failed`` calls and ``cost`` of stored responses.
 
     ``reasoning_tokens`` are part of ``output_tokens`` (0 for stores that have no such column);
-    ``another_model`` are replies that name another than ``model``. ``cost`` = (prompt_tokens
-    price_in + output_tokens price_out) / 10^6, with prices per million tokens. It covers all runs
-    that filled the store, is too much where cached tokens are cheaper, and leaves out the calls
-    that broke off or failed before others took their place.
+    ``another_model`` are replies that name another than ``model``. ``cost`` = sum over replies of
+    (prompt_tokens price_in + output_tokens price_out) price_share / 10^6, with prices per million
+    tokens; the share is 1 where there is no such column. It covers all runs that filled the store,
+    is too much where cached tokens are cheaper, and leaves out the calls that broke off or failed
+    before others took their place.
     """
     tokens = dict.fromkeys(TOKENS, 0)
     for name in responses.columns.intersection(TOKENS):
         tokens[name] = int(responses[name].sum())
 
-    cost = Prices(price_in, price_out).cost(tokens["prompt_tokens"], tokens["output_tokens"])
+    share = responses.get("price_share", 1.0)
+    prompt_tokens = (responses.prompt_tokens * share).sum()
+    output_tokens = (responses.output_tokens * share).sum()
+    cost = Prices(price_in, price_out).cost(prompt_tokens, output_tokens)
     failed = int((responses.finish_reason == FAILED).sum())
     other = sum(_other_models(responses, model).values())
     counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}

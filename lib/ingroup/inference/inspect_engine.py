@@ -26,6 +26,7 @@ from ingroup import models
 from ingroup.design import Message
 from ingroup.inference.batches import TRIAL, Batcher, find_again
 from ingroup.inference.engine import (
+    BATCHED,
     FAILED,
     FILTERED,
     LENGTH,
@@ -42,6 +43,7 @@ from ingroup.inference.reasoning import apart
 from ingroup.inference.top_logprobs import Token, score
 from ingroup.inference.wire import (
     Refused,
+    Unanswered,
     causes_of,
     count,
     encodable,
@@ -93,11 +95,17 @@ class Trouble(NamedTuple):
     absent: bool
     reason: str
     parameter: str = ""  # that the server names in a field of its own
+    is_unanswered: bool = False  # a batch ended without an answer to it
 
     @property
     def kind(self) -> str:
         """Equal for causes that are alike, "" for one that no count of them makes common."""
-        return "absent" if self.absent else str(self.status) * (400 <= self.status < 500)
+        return "absent" if self.absent else str(self.status) * self.was_refused
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the server declined the call, which nobody bills."""
+        return 400 <= self.status < 500
 
 
 class Called(NamedTuple):
@@ -486,11 +494,14 @@ class InspectEngine(Engine):
             TRIAL.set(trial)
             call = await self._ask(model, messages, sampling)
             batcher.leave(trial)
-            reply, limit = call.reply, batcher.limit(trial)
+            has_failed = call.trouble is not None and call.trouble.status > 0
+            share = 0.0 if has_failed else call.reply.price_share * BATCHED
+            reply = call.reply._replace(price_share=share)
+            limit = batcher.limit(trial)
             if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
                 error = f"it was cut at {limit} tokens, in a batch of an earlier run"
                 paid = reply.prompt_tokens, reply.cached_tokens, reply.output_tokens
-                reply = Reply(None, FAILED, *paid, error=error)
+                reply = Reply(None, FAILED, *paid, error=error, price_share=share)
             note(place, reply, call.trouble.kind if call.trouble else "")
 
         in_batch = asked is not None and (self.batch or asked.are_covered)
@@ -552,9 +563,12 @@ class InspectEngine(Engine):
         except Exception as error:
             # Whatever a server makes a client raise must not cost the other answers of this shard.
             trouble = self._trouble(error)
-            reply = Reply(None, FAILED, error=trouble.reason)
+            is_free = trouble.was_refused or trouble.is_unanswered
+            share = 0.0 if is_free else 1.0
+            reply = Reply(None, FAILED, error=trouble.reason, price_share=share)
             if trouble.status == 400 and "content_filter" in trouble.reason:
-                reply, trouble = Reply("", FILTERED, error=trouble.reason), None
+                reply = Reply("", FILTERED, error=trouble.reason, price_share=share)
+                trouble = None
         return Called(without_keys(reply), trouble, event.sent())
 
     def _trouble(self, error: BaseException) -> Trouble:
@@ -564,7 +578,8 @@ class InspectEngine(Engine):
         names = [type(cause).__name__ for cause in causes]
         for cause in causes:
             if isinstance(cause, Refused):
-                return Trouble(0, False, str(cause))
+                is_unanswered = isinstance(cause, Unanswered)
+                return Trouble(0, False, str(cause), is_unanswered=is_unanswered)
             # inspect_ai's own word that a model takes no number of tokens: nothing was sent.
             if "'reasoning_tokens'" in str(cause) and type(cause).__name__ == "PrerequisiteError":
                 return Trouble(400, False, printable(str(cause)), "reasoning_tokens")

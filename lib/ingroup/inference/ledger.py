@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
-from pydantic import TypeAdapter
-
 from ingroup.inference import shards
 from ingroup.inference.shards import StoreError
 
@@ -52,22 +50,30 @@ class Submission:
 class Ledger:
     """The batches of one store that were not read yet, by their names.
 
-    Each change is on the disk when its method returns. The file is gone once nothing is open.
-    StoreError where it cannot be read or written.
+    Each change is on the disk when its method returns. The file is gone once nothing is open. It is
+    one line, sealed and bound to the hash of the store's ``manifest`` as a line of the journal is.
+    StoreError where it is damaged, or cannot be read or written.
     """
 
-    def __init__(self, file: Path):
+    def __init__(self, file: Path, manifest: str):
         self.file = file
         self.submissions: dict[str, Submission] = {}
+        self._manifest = manifest
         if not file.exists():
             return
+
         try:
-            for submission in TypeAdapter(list[Submission]).validate_json(
-                file.read_bytes(), strict=True
-            ):
-                self.submissions[submission.name] = submission
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{file} cannot be read as a list of batches; move it away") from error
+            text = shards.sealed_text(file.read_bytes(), manifest)
+        except OSError as error:
+            raise StoreError(f"{file} cannot be read: {error.strerror}") from error
+        if text is None:
+            raise StoreError(
+                f"{file} is damaged, and with it which prompts are in batches: put a copy back, or "
+                "move it away to ask all of its prompts anew"
+            )
+        for entry in json.loads(text):
+            submission = Submission(**entry)
+            self.submissions[submission.name] = submission
 
     def covered(self, trials: Iterable[int]) -> list[int]:
         """Those of the trials that a batch was created for, in order."""
@@ -116,7 +122,8 @@ class Ledger:
     def _write(self) -> None:
         if self.submissions:
             lines = [asdict(submission) for submission in self.submissions.values()]
-            shards.replace(self.file, json.dumps(lines).encode())
+            text = json.dumps(lines).encode()
+            shards.replace(self.file, shards.sealed_line(text, self._manifest))
         else:
             self.file.unlink(missing_ok=True)
 

@@ -69,6 +69,7 @@ class Prompter:
         self.answer_prefix = ""
         self._example = ""
         self._switches: dict[str, str | bool] = {}
+        self._ids_of_turns: dict[str, list[int]] = {}
         if system == "plain":
             return
         if tokenizer.chat_template is None:
@@ -161,25 +162,40 @@ class Prompter:
         return [one.ids for one in encoded]
 
     def _encoded_in_turns(self, texts: Sequence[str]) -> Prompts:
-        """The same token ids; a turn that many chats share is encoded once."""
-        chats = [self._turns.split(text) for text in texts]
+        """The same token ids; a turn that many chats share is encoded once.
+
+        Turns of the batch before are not encoded anew: a persona lasts for many batches, a sample
+        shows the same events to each.
+        """
+        chats = [cut(text, self._turns) for text in texts]
         distinct = list(dict.fromkeys(chain.from_iterable(chats)))
 
         # Without a turn of their own for the persona, chats share next to nothing.
         if sum(map(len, distinct)) > 0.9 * sum(map(len, texts)):
             return self._encoded(texts, special=False)
 
-        ids = dict(zip(distinct, self._encoded(distinct, special=False), strict=True))
-        return [list(chain.from_iterable(map(ids.get, turns))) for turns in chats]
+        known = self._ids_of_turns
+        new = [turn for turn in distinct if turn not in known]
+        encoded = dict(zip(new, self._encoded(new, special=False), strict=True))
+        ids = {turn: encoded[turn] if turn in encoded else known[turn] for turn in distinct}
+        self._ids_of_turns = ids
+
+        prompts = []
+        for turns in chats:
+            prompt: list[int] = []
+            for turn in turns:
+                prompt += ids[turn]
+            prompts.append(prompt)
+        return prompts
 
     @cached_property
     def _turns(self) -> re.Pattern | None:
-        """Matches where turns begin; None where chats have to be encoded as a whole."""
+        """Matches the marks that begin a turn; None where chats have to be encoded as a whole."""
         backend = self.tokenizer.backend_tokenizer
         if backend.encode_special_tokens:
             return None
         marks = turn_marks(backend.get_added_tokens_decoder().values(), self._example)
-        return re.compile(f"(?={'|'.join(map(re.escape, marks))})") if marks else None
+        return re.compile("|".join(map(re.escape, marks))) if marks else None
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
         if self.system == "plain":
@@ -197,6 +213,15 @@ class Prompter:
         if self.answer_prefix:
             switches["answer_prefix"] = self.answer_prefix
         return about | switches
+
+
+def cut(text: str, marks: re.Pattern) -> list[str]:
+    """Cut a text before each of its marks; the parts put together are the text."""
+    # Faster than to split at an empty match before a mark, which is tried at each letter.
+    places = [mark.start() for mark in marks.finditer(text)]
+    starts = [0, *places]
+    stops = [*places, len(text)]
+    return [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
 
 
 def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:

@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
         ("reasoning_tokens", pa.int32()),
         # The limit under which a reply was written: one that was cut is asked again with a higher.
         ("max_tokens", pa.int32()),
+        ("price_share", pa.float32()),
     ]
 )
 
@@ -62,10 +63,10 @@ def write(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    limit = {"max_tokens": max_tokens}
-    pairs = zip(trials, replies, strict=True)
-    rows = [{"trial": trial, **reply._asdict(), **limit} for trial, reply in pairs]
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    columns = dict(zip(Reply._fields, zip(*replies, strict=True), strict=True))
+    columns["trial"] = trials
+    columns["max_tokens"] = [max_tokens] * len(replies)
+    table = pa.Table.from_pydict(columns, schema=SCHEMA)
     table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
@@ -94,7 +95,8 @@ def read(
     or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
     shard, or some of them if it need not be ``whole``. The text of a file from before reasoning was
     stored apart is split here (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0.
-    StoreError where it cannot be read.
+    Replies of a file from before the price was kept count at the whole price. StoreError where it
+    cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -115,13 +117,14 @@ def read(
 def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
     """The columns of a file; those that it is too old to have are made of its texts."""
     held = file.schema_arrow.names
-    if "reasoning" in held:
-        return file.read(list(columns))
-
     table = file.read([name for name in columns if name in held])
     nothing = pa.array(np.zeros(len(table), dtype=np.int32))
-    made = {"reasoning_tokens": nothing, "max_tokens": nothing}
-    if {"text", "reasoning"} & set(columns):
+    made = {}
+    if "price_share" not in held:
+        made["price_share"] = pa.array(np.ones(len(table), dtype=np.float32))
+    if "reasoning" not in held:
+        made |= {"reasoning_tokens": nothing, "max_tokens": nothing}
+    if "reasoning" not in held and {"text", "reasoning"} & set(columns):
         texts = file.read(["text"])["text"].to_pandas().astype(object)
         pairs = [
             (None, "") if text is None else separate(text) for text in texts.replace(np.nan, None)
@@ -187,6 +190,21 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     )
 
 
+def sealed_line(text: bytes, manifest: str) -> bytes:
+    """A line that begins with a digest over a manifest's hash and the text."""
+    return _digest(text, manifest) + b" " + text + b"\n"
+
+
+def sealed_text(line: bytes, manifest: str) -> bytes | None:
+    """The text of a sealed line; None where the line was torn or changed, or is another store's."""
+    digest, _, text = line.removesuffix(b"\n").partition(b" ")
+    return text if digest == _digest(text, manifest) else None
+
+
+def _digest(text: bytes, manifest: str) -> bytes:
+    return hashlib.sha256(manifest.encode() + text).hexdigest()[:16].encode()
+
+
 class Journal:
     """The finished calls of one store, which is held alone meanwhile: ``kept``, by trial.
 
@@ -198,13 +216,13 @@ class Journal:
 
     def __init__(self, file: Path, manifest: str, max_tokens: int = 0):
         self.file = file
-        self._manifest = manifest.encode()
+        self._manifest = manifest
         self._max_tokens = max_tokens
         self.kept: dict[int, Reply] = {}
         self._stream, self._synced = None, 0.0
         for line in file.read_bytes().split(b"\n") if file.exists() else ():
-            digest, _, text = line.partition(b" ")
-            if digest == self._digest(text):
+            text = sealed_text(line, manifest)
+            if text is not None:
                 values = json.loads(text)
                 trial = values.pop("trial")
                 limit = values.pop("max_tokens", max_tokens)
@@ -252,7 +270,4 @@ class Journal:
     def _line(self, trial: int, reply: Reply) -> bytes:
         limit = {"max_tokens": self._max_tokens}
         text = json.dumps({"trial": trial, **reply._asdict(), **limit}).encode()
-        return self._digest(text) + b" " + text + b"\n"
-
-    def _digest(self, text: bytes) -> bytes:
-        return hashlib.sha256(self._manifest + text).hexdigest()[:16].encode()
+        return sealed_line(text, self._manifest)

@@ -154,7 +154,7 @@ class Store:
 
     def ledger(self) -> Ledger:
         """Batches that were created and that no shard holds yet, inside :meth:`writing`."""
-        return Ledger(self.folder / BATCHES)
+        return Ledger(self.folder / BATCHES, self._hash)
 
     @property
     def shards(self) -> int:

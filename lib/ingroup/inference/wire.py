@@ -24,6 +24,10 @@ class Refused(Exception):
     """An answer that would not be better the next time."""
 
 
+class Unanswered(Refused):
+    """A request that a batch ended without; nobody bills it."""
+
+
 def place_of(url: str) -> str:
     """An address without its scheme, and without a user or a query."""
     parts = urlsplit(url)
