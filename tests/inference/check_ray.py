@@ -317,6 +317,14 @@ def check_cost(log, lost):
     assert set(counts) == set(range(SHARDS))
 
 
+def check_goes_on(machines, folder, alone, lost):
+    """The run ends with what one process gives; only what lost processes had is asked again."""
+    machines.answer()
+    machines.ended.result()
+    check(folder, alone)
+    check_cost(machines.log, lost)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
 def test_a_lost_node_costs_only_what_it_computed(machines, tmp_path, alone, how):
     """The others go on; Ray notices after a minute that one hangs."""
@@ -324,10 +332,7 @@ def test_a_lost_node_costs_only_what_it_computed(machines, tmp_path, alone, how)
     machines.start(6)
     lost = machines.lose(first, how)
     assert len(lost) == 2
-    machines.answer()
-    machines.ended.result()
-    check(tmp_path, alone)
-    check_cost(machines.log, lost)
+    check_goes_on(machines, tmp_path, alone, lost)
 
 
 def test_one_node_of_three_is_left(machines, tmp_path, alone):
@@ -335,10 +340,7 @@ def test_one_node_of_three_is_left(machines, tmp_path, alone):
     machines.start(6)
     lost = machines.lose(first) | machines.lose(second)
     assert len(lost) == 4
-    machines.answer()
-    machines.ended.result()
-    check(tmp_path, alone)
-    check_cost(machines.log, lost)
+    check_goes_on(machines, tmp_path, alone, lost)
 
 
 def test_a_run_goes_on_with_a_node_that_joins(machines, tmp_path, alone):
@@ -346,11 +348,8 @@ def test_a_run_goes_on_with_a_node_that_joins(machines, tmp_path, alone):
     first = machines.add()
     machines.start(2)
     lost = machines.lose(first)
-    machines.answer()
     machines.add()
-    machines.ended.result()
-    check(tmp_path, alone)
-    check_cost(machines.log, lost)
+    check_goes_on(machines, tmp_path, alone, lost)
     assert processes(machines.log) > lost
 
 

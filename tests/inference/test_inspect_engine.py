@@ -166,7 +166,7 @@ PARTS = [
         (completion(["7", {"type": "text", "text": "2"}]), "72", "stop", ""),
         (completion("", "content_filter"), "", "filtered", ""),
         (completion("I must", "content_filter"), "I must", "filtered", ""),
-        (completion("a\ud83dz \U0001f600"), "a�z \U0001f600", "stop", ""),
+        (completion("a\ud83dz \U0001f600"), "a?z \U0001f600", "stop", ""),
     ],
 )
 def test_reasoning_is_not_the_answer(body, text, finish, reasoning, serve):

@@ -116,6 +116,11 @@ class Reply(NamedTuple):
     price_share: float = 1.0
 
 
+def encodable(text: str) -> str:
+    """A text with "?" for half a surrogate pair, which JSON can spell and a shard cannot hold."""
+    return text.encode(errors="replace").decode()
+
+
 class Engine(Protocol):
     """Anything that answers chats.
 

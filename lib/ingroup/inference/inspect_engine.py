@@ -36,6 +36,7 @@ from ingroup.inference.engine import (
     EngineError,
     Reply,
     Sampling,
+    encodable,
 )
 from ingroup.inference.ledger import Asked, Ledger
 from ingroup.inference.prompts import fold_system
@@ -46,7 +47,6 @@ from ingroup.inference.wire import (
     Unanswered,
     causes_of,
     count,
-    encodable,
     look,
     may_help,
     pause,

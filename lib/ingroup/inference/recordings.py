@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import pandas as pd
 
-from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, encodable
 from ingroup.tables import at, check, read_json, read_table, wrong
 
 EMPTY = Reply(None, FAILED, error="the recorded call gave no answer")
@@ -229,7 +229,7 @@ def _draft(cell: str) -> str:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return cell
     if len(texts) == 1 and isinstance(texts[0], str):
-        return _encodable(texts[0])
+        return encodable(texts[0])
     return cell
 
 
@@ -275,23 +275,18 @@ def _results(file: Path) -> Iterator[Recording]:
         if not isinstance(item, dict) or not isinstance(item.get("prompt"), str):
             raise wrong(where, reprlib.repr(item), "an item with prompt")
 
-        prompt = _encodable(item["prompt"])
+        prompt = encodable(item["prompt"])
         answer = item.get("answer")
         if answer is None:
             recorded.append(Recording(where, prompt, EMPTY))
         elif isinstance(answer, str):
-            reply = Reply(_encodable(answer), STOP)
+            reply = Reply(encodable(answer), STOP)
             recorded.append(Recording(where, prompt, reply))
         else:
             raise wrong(where, f"answer {reprlib.repr(answer)}", "a text")
 
     if any(recording.reply != EMPTY for recording in recorded):
         yield from recorded
-
-
-def _encodable(text: str) -> str:
-    """A text without half a surrogate pair, which JSON can spell and a shard cannot hold."""
-    return text.encode(errors="replace").decode()
 
 
 def _log(file: Path) -> Iterator[Recording]:

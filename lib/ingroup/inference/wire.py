@@ -117,11 +117,6 @@ def printable(text: str) -> str:
     return " ".join(text.split())[:REASON_LENGTH]
 
 
-def encodable(text: str) -> str:
-    """JSON can spell half a surrogate pair, which no UTF-8 file can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def count(number: Any) -> int:
     """A count that the store can hold, else 0."""
     return number if type(number) is int and 0 <= number < 2**31 else 0
