@@ -27,6 +27,7 @@ WANTED = {
     "store_size": 20,
     "ray_scaling": 3.8,
     "engine_overhead": 0.95,  # of the CPU's time around a small model 95 % are vLLM's own
+    "engine_overhead_full": 0,  # stated, nothing is wanted
     "choices": 20,
     "choices_real": 20,
     **dict.fromkeys(("choices_free", "choices_free_real"), 0),  # stated, nothing is wanted

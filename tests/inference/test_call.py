@@ -225,3 +225,26 @@ def test_one_that_was_asked_over_choices_is_analysed_by_that(plan):
     assert rated(iter([free, chosen, other])) == [chosen, other]
     assert rated([free, other]) == [free, other]
     assert [one.way for one in (free, chosen)] == ["freely", "over choices"]
+
+
+def test_what_is_stored_costs_what_each_reply_was_bought_at(plan):
+    """Of shards and of a journal; a model on this machine costs nothing, whatever BATCH says."""
+    given = {"PRICE_IN": 1.0, "PRICE_OUT": 3.0, "BATCH": True}
+    single = Reply("1", "stop", 10, 0, 20)
+    in_batch = single._replace(price_share=0.5)
+    served = called(plan, "one", "inspect", Sampling())
+    answered(served, paths.RESPONSES, "inspect", single)
+    batched = called(plan, "two", "inspect", Sampling())
+    answered(batched, paths.RESPONSES, "inspect", in_batch)
+    local = called(plan, "three", "vllm", Sampling())
+    answered(local, paths.RESPONSES, "vllm", single)
+
+    whole = len(plan) * (10 * 1.0 + 20 * 3.0) / 1e6
+    assert call.cost_stored([served, local], given) == pytest.approx(whole)
+    assert call.cost_stored([served, batched, local], given) == pytest.approx(1.5 * whole)
+
+    store = stored(batched)
+    with store.writing():
+        store.journal().add(0, in_batch)
+    kept = 0.5 * whole / len(plan)
+    assert call.cost_stored([batched], given) == pytest.approx(0.5 * whole + kept)

@@ -512,3 +512,18 @@ def test_answers_that_stand_in_a_journal_alone_are_refused_to_another_manifest(t
         Store(tmp_path, first.manifest | {"model": "b"})
     assert contents(tmp_path) == before
     assert Store(tmp_path, first.manifest).journal().kept == {1: Reply("7", "stop")}
+
+
+@pytest.mark.parametrize("column", ["price_share", "reasoning"])
+def test_replies_from_before_a_column_count_at_the_whole_price(column, tmp_path, monkeypatch):
+    """Columns were added one behind the other: what lacks one lacks those behind it."""
+    names = SCHEMA.names[: SCHEMA.names.index(column)]
+    monkeypatch.setattr(shards, "SCHEMA", pa.schema([SCHEMA.field(name) for name in names]))
+    path = tmp_path / "part-00000.parquet"
+    shards.write(path, "m", range(2), [Reply("1", "stop", price_share=0.5), Reply("2", "stop")], 8)
+    monkeypatch.undo()
+
+    table = shards.read(path, "m", range(2), True, SCHEMA.names)
+    assert table["price_share"].to_pylist() == [1.0, 1.0]
+    assert table["text"].to_pylist() == ["1", "2"]
+    assert table["max_tokens"].to_pylist() == ([8, 8] if "max_tokens" in names else [0, 0])
