@@ -16,8 +16,8 @@ compared with the bare round beside it. The result is the median of these ratios
 disturbed round does not move. The fastest round of each side, which stood here before, compares two
 rounds that may lie a minute apart.
 
-Both start from an empty prefix cache. The cyclic garbage collector is off in both: it takes 1 to 2 %
-of either side, in a few long collections that fall on either by chance.
+Both start from an empty prefix cache. The cyclic garbage collector is off in both: it takes 1 to 2
+per cent of either side, in a few long collections that fall on either by chance.
 """
 
 import gc
