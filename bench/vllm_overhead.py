@@ -5,8 +5,8 @@ shards on disk and back: chats, template, tokenizer, vLLM, replies, store. Two d
 
 - ``sample``: 12 events of the sample and all nationalities. Neighbours share their turns, which are
   tokenized once, and this is what a run of a sample costs.
-- ``full``: one persona and thousands of events, as a shard of the full corpus has. Each prompt has
-  a turn of its own to tokenize, and this is the most that the pipeline adds.
+- ``full``: one persona and thousands of events, as in a shard of the full corpus. Each prompt has a
+  turn of its own to tokenize, and this is the most that the pipeline adds.
 
 Seconds are those of the CPU, of all threads: prompts that are made on another core while vLLM
 computes count in full, a program that only waits does not count. But CPU seconds themselves vary
@@ -34,6 +34,7 @@ import scale
 from ingroup import paths
 from ingroup.design import Design
 from ingroup.inference import Sampling, fill, open_store
+from ingroup.inference.generate import SHARD_SIZE
 from ingroup.inference.prompts import Prompter
 from ingroup.inference.vllm_engine import VLLMEngine
 from ingroup.studies.empathy_gap.design import trials
@@ -51,8 +52,9 @@ def sample() -> Design:
 
 
 def full() -> Design:
-    """One perceiver, one experiencer and all events, as many as the full corpus has."""
-    (block,) = trials(scale.corpus(1.0), [SETTING], ["Nationality"]).blocks
+    """One perceiver, one experiencer and as many events of a corpus as a shard holds."""
+    events = scale.corpus(1.0)[:SHARD_SIZE]
+    (block,) = trials(events, [SETTING], ["Nationality"]).blocks
     one = {name: block.factors[name][:1] for name in ("perceiver", "experiencer")}
     return Design([replace(block, factors=block.factors | one)])
 
