@@ -9,20 +9,27 @@ shards on disk and back: chats, template, tokenizer, vLLM, replies, store. Two d
   turn of its own to tokenize, and this is the most that the pipeline adds.
 
 Seconds are those of the CPU, of all threads: prompts that are made on another core while vLLM
-computes count in full, a program that only waits does not count. But CPU seconds themselves vary
-with what else the machine does, by a third and more: caches and clocks are shared. So bare and ours
-take turns in short rounds, each goes first as often as the other, and each round of ours is
+computes count in full, a program that only waits does not count. CPU seconds still vary with what
+else the machine does, because caches and clocks are shared. So bare and ours take turns in short
+rounds, each goes first as often as the other, and each round of ours is
 compared with the bare round beside it. The result is the median of these ratios, which one
 disturbed round does not move. The fastest round of each side, which stood here before, compares two
 rounds that may lie a minute apart.
 
+vLLM computes in one thread. With two, a small model spends up to half of the CPU's time where one
+waits for the other, and how much depends on what else runs: that moved bare vLLM alone by a third.
 Both start from an empty prefix cache. The cyclic garbage collector is off in both: it takes 1 to 2
 per cent of either side, in a few long collections that fall on either by chance.
 """
 
+# ruff: noqa: E402
+import os
+
+# Before torch is imported, which reads it then: a second thread of a small model mostly spins.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import gc
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -40,10 +47,9 @@ from ingroup.inference.vllm_engine import VLLMEngine
 from ingroup.studies.empathy_gap.design import trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 
-os.environ["OMP_NUM_THREADS"] = "1"  # read when vLLM starts
 SAMPLING = Sampling(max_tokens=128)  # the calibrant answers in two tokens
 SETTING = "P0,S0,T0"
-PAIRS = {"sample": 10, "full": 4}  # of rounds
+PAIRS = {"sample": 10, "full": 3}  # of rounds
 
 
 def sample() -> Design:
