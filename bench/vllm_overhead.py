@@ -11,10 +11,9 @@ shards on disk and back: chats, template, tokenizer, vLLM, replies, store. Two d
 Seconds are those of the CPU, of all threads: prompts that are made on another core while vLLM
 computes count in full, a program that only waits does not count. CPU seconds still vary with what
 else the machine does, because caches and clocks are shared. So bare and ours take turns in short
-rounds, each goes first as often as the other, and each round of ours is
-compared with the bare round beside it. The result is the median of these ratios, which one
-disturbed round does not move. The fastest round of each side, which stood here before, compares two
-rounds that may lie a minute apart.
+rounds, each goes first as often as the other, and each round of ours is compared with the bare
+round beside it. The result is the median of these ratios, which one disturbed round does not move.
+The fastest round of each side, which stood here before, compares two that may lie a minute apart.
 
 vLLM computes in one thread. With two, a small model spends up to half of the CPU's time where one
 waits for the other, and how much depends on what else runs: that moved bare vLLM alone by a third.
@@ -22,7 +21,6 @@ Both start from an empty prefix cache. The cyclic garbage collector is off in bo
 per cent of either side, in a few long collections that fall on either by chance.
 """
 
-# ruff: noqa: E402
 import os
 
 # Before torch is imported, which reads it then: a second thread of a small model mostly spins.
