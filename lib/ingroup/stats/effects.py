@@ -200,10 +200,14 @@ def spearman(
     """Spearman's correlation, its p, two-sided, and the smallest p that so many pairs can have.
 
     Could pairs in random order agree as much? By scipy.stats.permutation_test, exact up to
-    `n_permutations` orders: of 4 pairs in order p is 2 / 4!, where a t-test has 0. NaN with fewer
-    than 4 pairs, or where one of both is constant.
+    `n_permutations` orders: of 4 pairs in order p is 2 / 4!, where a t-test has 0. A pair that
+    lacks a number (NaN) is left out. NaN with fewer than 4 pairs, or where one of both is constant.
     """
-    x, y = stats.rankdata(x), stats.rankdata(y)
+    x = np.asarray(x, dtype=float)
+    y = np.asarray(y, dtype=float)
+    whole = ~np.isnan(x + y)
+    x = stats.rankdata(x[whole])
+    y = stats.rankdata(y[whole])
     if len(x) < 4 or min(np.ptp(x), np.ptp(y)) == 0:
         return np.nan, np.nan, np.nan
     test = stats.permutation_test(

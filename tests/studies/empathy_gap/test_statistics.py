@@ -195,6 +195,20 @@ def test_one_name_and_two_names_of_a_group_are_told_apart():
         assert test.n == 5
 
 
+@pytest.mark.parametrize("gap", [0.0, 4.0])
+def test_events_that_are_all_answered_alike_are_no_sample(gap):
+    same = same_group(list("aabb"))
+    matrix = np.random.default_rng(2).normal(size=(4, 4)) * (gap > 0) + gap * np.eye(4)
+    values = np.repeat(matrix[..., None], 12, axis=2)
+    mean = by_kind(values[..., :1], same)
+    for kind, test in by_kind(values, same).items():
+        assert np.isnan([test.statistic, test.pvalue, test.low, test.high, test.least]).all()
+        assert test.difference == pytest.approx(mean[kind].difference, abs=1e-12)
+        assert test.n == 12
+    values[0, 0, 0] += 1
+    assert by_kind(values, same)["one name"].pvalue > 0
+
+
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():
     values, same = exclude(block()), np.eye(3, dtype=bool)
     values = values[1:, 1:]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
@@ -48,6 +49,37 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     interval = test.difference, test.low, test.high
     rest = test.statistic, test.pvalue, test.least, test.effect_size, int(test.n), left_out
     return Bias(*means, *interval, *rest)
+
+
+def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> dict[str, Effect]:
+    """Test the bias of every group of a category for phrasings like these.
+
+    `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
+    is pooled over the groups of the category; "a person" stays the one control.
+
+    Parameters
+    ----------
+    groups : mapping of str to array_like, (phrasing, scenario, wording)
+        The ratings of each group of a category.
+    control : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        The ratings of the control.
+
+    Returns
+    -------
+    dict of str to Effect
+        Points of the scale; see :func:`ingroup.stats.crossed.over_levels`.
+
+    Raises
+    ------
+    ValueError
+        Where a group shares no scenario with the control.
+    """
+    theirs = _units(control)
+    cells = {}
+    for name, ratings in groups.items():
+        by_phrasing = nan_mean(_phrased(ratings), axis=2)
+        cells[name] = by_phrasing - theirs
+    return over_levels(cells, "phrasing")
 
 
 def bias_table(

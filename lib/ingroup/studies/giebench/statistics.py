@@ -189,9 +189,10 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     The items of both identities count, each asked with its own and with the other one, as the
     printed shares of (Male, Female) are of the whole category. The printed ``no_mismatch`` is COT;
     ``no_mismatch_id`` is not printed. With ``cot_`` and ``id_`` follow the columns of `changes`
-    from own to mismatch, with the tuples as one family a prompt.
+    from own to mismatch, with the tuples as one family a prompt. Without tuples it has no row.
     """
     pairs, found = list(tuples), {}
+    columns = changes(answers[:0], "own", "other").columns
     for name in ("COT", "ID"):
         rows = []
         for pair in pairs:
@@ -199,7 +200,7 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
             asked = answers[told & (answers["prompt"] == name)]
             side = np.where(asked["told"] == asked["identity"], "own", "other")
             rows.append(changes(asked.assign(prompt=side), "own", "other").iloc[-1])
-        found[name] = in_family(pd.DataFrame(rows).reset_index(drop=True), 0.05)
+        found[name] = in_family(pd.DataFrame(rows, columns=columns).reset_index(drop=True), 0.05)
     cot, plain = found["COT"], found["ID"]
     table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"]).assign(
         n=cot["n"], cot_prompt_mismatch=cot["after"], id_prompt_mismatch=plain["after"],
