@@ -78,7 +78,9 @@ def correlations(
     The interval is Fisher's, tanh(atanh(r) -+ z sqrt(v)), with v = (1 + r**2 / 2) / (n - 3) of
     Bonett and Wright 2000, and none where r is 1 or -1; ``n`` groups have both. ``p`` is that of
     `effects.spearman`, ``p_least`` the smallest that it can be, and ``p_holm``, ``p_holm_least``
-    take the table as one family. NaN for a score that all groups share, or with fewer than 4.
+    take the table as one family. NaN for a score that all groups share, or with fewer than 4. The
+    groups must be unrelated: where ten families of groups share their scores, p is below 0.05 in
+    0.49 of the cases. Heavy tails and ties do no harm (``make calibration``).
     """
     rows = []
     for one in predictors:
