@@ -88,7 +88,7 @@ def test_a_level_that_lacks_an_item_is_compared_over_shared_items():
     lacking = whole.copy()
     lacking[0, 4] = NAN
     lacking[2, :2] = NAN
-    levels, _, rest, freedom = crossed._split("a", lacking)
+    levels, _, rest, freedom = crossed._cross("a", lacking)
     np.testing.assert_allclose(levels, [-4, 0, 4], atol=1e-12)
     assert rest == pytest.approx(0, abs=1e-18)
     assert freedom == 12 - 5 - 2

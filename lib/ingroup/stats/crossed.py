@@ -28,7 +28,7 @@ from ingroup.stats.paired import TINY, nan_mean
 Array = NDArray[np.float64]
 LEAST_FREEDOM = 2  # with fewer, an interval reaches 13 standard errors to both sides
 KINDS = ("one name", "two names")
-NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four"}
+NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
 
 
 class Effect(NamedTuple):
@@ -45,15 +45,6 @@ class Effect(NamedTuple):
     reason: str = ""
 
 
-class Fit(NamedTuple):
-    """A design, cells by terms, its pseudo-inverse, and whether its first term can be told."""
-
-    design: Array
-    solve: Array
-    freedom: int
-    tells_first: bool
-
-
 class Relations(NamedTuple):
     """Social relations of n groups, in the unit of the matrix; see `relations`."""
 
@@ -62,6 +53,35 @@ class Relations(NamedTuple):
     targets: Array
     relationships: Array
     own: Array
+
+
+class _Crossing(NamedTuple):
+    """Effects of levels, means of items, and what is left of the numbers of a group."""
+
+    levels: Array
+    items: Array
+    rest_squares: float
+    rest_freedom: int
+
+
+class _Part(NamedTuple):
+    """A part of a variance and its degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+
+class _Fit(NamedTuple):
+    """A design, cells by terms, its pseudo-inverse, and whether its first term can be told."""
+
+    design: Array
+    solve: Array
+    freedom: int
+    tells_first: bool
+
+    def residuals(self, cells: Array) -> Array:
+        """What the design leaves of cells, or of cells by events."""
+        return cells - self.design @ (self.solve @ cells)
 
 
 def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dict[str, Effect]:
@@ -103,27 +123,35 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
     ValueError
         Where a group has no number.
     """
-    parts = {name: _split(name, np.asarray(values, float)) for name, values in cells.items()}
-    freedom = sum(len(levels) - 1 for levels, _, _, _ in parts.values())
-    rest_freedom = sum(free for _, _, _, free in parts.values())
-    if freedom < LEAST_FREEDOM:
-        reason = _too_few(freedom + 1, factor)
-        return {
-            name: Effect(items.mean(), reason=reason) for name, (_, items, _, _) in parts.items()
-        }
-
-    between = sum((levels**2).sum() for levels, _, _, _ in parts.values()) / freedom
-    rest = sum(squares for _, _, squares, _ in parts.values()) / max(rest_freedom, 1)
+    crossings = {name: _cross(name, values) for name, values in cells.items()}
+    freedom = 0
+    squares = 0.0
+    rest_freedom = 0
+    rest_squares = 0.0
+    for crossing in crossings.values():
+        freedom += len(crossing.levels) - 1
+        squares += np.sum(crossing.levels**2)
+        rest_freedom += crossing.rest_freedom
+        rest_squares += crossing.rest_squares
+    between = squares / max(freedom, 1)
+    rest = rest_squares / max(rest_freedom, 1)
 
     effects = {}
-    for name, (levels, items, _, _) in parts.items():
-        if len(items) < 2:
-            effects[name] = Effect(items.mean(), reason=_too_few(len(items), "item"))
-            continue
-        excess = max(items.var(ddof=1) - rest / len(levels), 0.0)
-        variances = [between / len(levels), excess / len(items)]
-        df = min(freedom, len(items) - 1)
-        effects[name] = _student(items.mean(), sum(variances), df)
+    for name, crossing in crossings.items():
+        items = crossing.items
+        estimate = items.mean()
+        levels = len(crossing.levels)
+        count = len(items)
+
+        if freedom < LEAST_FREEDOM:
+            effects[name] = Effect(estimate, reason=_too_few(freedom + 1, factor))
+        elif count < 2:
+            effects[name] = Effect(estimate, reason=_too_few(count, "item"))
+        else:
+            # Means of items hold the noise of single numbers, which `between` holds already.
+            excess = items.var(ddof=1) - rest / levels
+            variance = between / levels + max(excess, 0.0) / count
+            effects[name] = _student(estimate, variance, min(freedom, count - 1))
     return effects
 
 
@@ -154,20 +182,22 @@ def relations(matrix: ArrayLike) -> Relations:
     if cells.shape[1] > 1 or n < 3:
         found = f"{n} groups and {cells.shape[1]} matrices"
         raise ValueError(f"found {found}, expected one matrix of at least 3 groups")
-    values = cells[:, 0].reshape(n, n)
+    values = cells.reshape(n, n)
     apart = ~np.eye(n, dtype=bool)
 
-    levels, *_ = np.linalg.lstsq(_levels(n)[apart.ravel()], values[apart])
-    perceivers, targets = np.split(levels, 2)
-    mean = perceivers.mean() + targets.mean()
+    # Perceivers and targets share the mean: the shortest solution gives each a half.
+    design = _levels(n)[apart.ravel()]
+    levels, *_ = np.linalg.lstsq(design, values[apart])
+    perceivers = levels[:n]
+    targets = levels[n:]
     rest = values - perceivers[:, None] - targets
 
     return Relations(
-        mean=float(mean),
+        mean=float(perceivers.mean() + targets.mean()),
         perceivers=perceivers - perceivers.mean(),
         targets=targets - targets.mean(),
         relationships=np.where(apart, rest, np.nan),
-        own=np.diag(rest).copy(),
+        own=rest.diagonal().copy(),
     )
 
 
@@ -212,10 +242,13 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
         For another shape, or a cell without any rating.
     """
     cells, n = _cube(ratings)
-    terms = [np.eye(n).ravel()]
-    if similarity is not None:
-        terms.append(_cube(similarity)[0][:, 0])
-    fit = _fit(np.column_stack([*terms, _levels(n)]))
+    own = np.eye(n).reshape(-1, 1)
+    if similarity is None:
+        terms = [own]
+    else:
+        alike, _ = _cube(similarity)
+        terms = [own, alike]
+    fit = _fit(np.hstack([*terms, _levels(n)]))
 
     if fit.freedom < LEAST_FREEDOM:
         return Effect(np.nan, reason=_too_few(n, "group"))
@@ -223,10 +256,11 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
         return Effect(np.nan, reason="cannot be told: no two groups are alike")
 
     means = nan_mean(cells, axis=1)
-    residuals = means - fit.design @ (fit.solve @ means)
+    residuals = fit.residuals(means)
+    relationship = np.sum(residuals**2) / fit.freedom
     weights = fit.solve[0]
-    relationship = (weights**2).sum() * (residuals @ residuals) / fit.freedom
-    return _over_events(cells, fit, weights, [relationship], [fit.freedom])
+    error = _Part(np.sum(weights**2) * relationship, fit.freedom)
+    return _over_events(cells, fit, weights, [error])
 
 
 def own_group_by_group(ratings: ArrayLike) -> Effect:
@@ -253,9 +287,13 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
         As `own_group`, and for fewer than 3 groups.
     """
     cells, n = _cube(ratings)
-    own = relations(nan_mean(cells, axis=1).reshape(n, n)).own
-    fit = _fit(np.column_stack([np.eye(n).ravel(), _levels(n)]))
-    return _over_events(cells, fit, fit.solve[0], [own.var(ddof=1) / n], [n - 1])
+    means = nan_mean(cells, axis=1)
+    own = relations(means.reshape(n, n)).own
+    error = _Part(own.var(ddof=1) / n, n - 1)
+
+    same = np.eye(n).reshape(-1, 1)
+    fit = _fit(np.hstack([same, _levels(n)]))
+    return _over_events(cells, fit, fit.solve[0], [error])
 
 
 def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, Effect]:
@@ -301,209 +339,191 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         raise ValueError(f"found {len(groups)} groups, expected one for each of {n} names")
     labels, places = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
     sizes = np.bincount(places)
-    if len(sizes) < 2:
+    if len(labels) < 2:
         return dict.fromkeys(KINDS, Effect(np.nan, reason=_too_few(1, "group")))
     if sizes.min() < 3:
-        reason = f"{_too_few(sizes.min(), 'name')} of {labels[sizes.argmin()]}"
-        return dict.fromkeys(KINDS, Effect(np.nan, reason=reason))
+        smallest = labels[sizes.argmin()]
+        reason = _too_few(sizes.min(), "name")
+        return dict.fromkeys(KINDS, Effect(np.nan, reason=f"{reason} of {smallest}"))
 
-    weights = _name_weights(tuple(places.tolist()))
-    fit = _name_fit(tuple(places.tolist()))
-    found = weights @ nan_mean(cells, axis=1)
+    fit = _name_fit(tuple(places))
+    weights = _name_weights(tuple(places))
+    means = nan_mean(cells, axis=1)
 
     effects = {}
     for row, kind in enumerate(KINDS):
-        without = found[1:, row]
-        variances = [(size - 1) * without[places == g].var() for g, size in enumerate(sizes)]
-        effects[kind] = _over_events(cells, fit, weights[0, row], variances, sizes - 1)
+        of_kind = weights[:, row]
+        without = of_kind[1:] @ means
+        errors = []
+        for group, size in enumerate(sizes):
+            own = without[places == group]
+            error = _Part((size - 1) * own.var(), size - 1)
+            errors.append(error)
+        effects[kind] = _over_events(cells, fit, of_kind[0], errors)
     return effects
-
-
-def _effect(estimate: float, variances: Sequence[float], freedoms: Sequence[float]) -> Effect:
-    """Student's t of an estimate whose variance is a sum, with Satterthwaite's degrees."""
-    variances = np.asarray(variances)
-    weights = variances / max(variances.sum(), TINY**2)
-    df = 1 / max((weights**2 / np.asarray(freedoms)).sum(), TINY)
-    return _student(estimate, variances.sum(), df)
 
 
 def _student(estimate: float, variance: float, df: float) -> Effect:
     """Student's t of an estimate."""
     estimate = float(estimate)
-    if variance < TINY**2:
+    error = float(np.sqrt(variance))
+    if error < TINY:
         return Effect(estimate, reason="cannot be told: the answers do not vary")
 
-    error = float(np.sqrt(variance))
-    reach = float(stats.t.ppf(0.975, df)) * error
-    p = float(2 * stats.t.sf(abs(estimate) / error, df))
-    return Effect(estimate, estimate - reach, estimate + reach, p, float(df))
+    statistic = abs(estimate) / error
+    reach = stats.t.ppf(0.975, df) * error
+    return Effect(
+        estimate=estimate,
+        low=float(estimate - reach),
+        high=float(estimate + reach),
+        p=float(2 * stats.t.sf(statistic, df)),
+        df=float(df),
+    )
 
 
 def _too_few(count: int, factor: str) -> str:
-    number = NUMBERS.get(count, count or "no")
-    return f"cannot be told: {number} {factor}{'' if count == 1 else 's'}"
+    """Say that a factor has too few levels."""
+    number = NUMBERS.get(count, count)
+    plural = "" if count == 1 else "s"
+    return f"cannot be told: {number} {factor}{plural}"
 
 
-def _split(name: str, values: Array) -> tuple[Array, Array, float, int]:
-    """Effects of levels, means of items, sum of squares of the rest, its degrees of freedom.
+def _cross(name: str, numbers: ArrayLike) -> _Crossing:
+    """Split the numbers of a group (levels, items) into those of levels, of items, and a rest.
 
     The means of items are taken out of numbers and levels first (Frisch and Waugh), so that a
     level that lacks an item is compared over the items that it shares.
     """
+    values = np.asarray(numbers, dtype=float)
     there = ~np.isnan(values)
-    values = values[there.any(axis=1)][:, there.any(axis=0)]
+    values = values[there.any(axis=1)]
+    values = values[:, there.any(axis=0)]
     if not values.size:
         raise ValueError(f"{name}: found no number, expected at least one")
     there = ~np.isnan(values)
     levels, items = values.shape
 
-    item_means = nan_mean(values, axis=0)
-    numbers = (values - item_means)[there]
-    of_level = (
-        np.repeat(np.eye(levels)[:, None], items, axis=1) - there.T / there.sum(axis=0)[:, None]
-    )
-    of_level = of_level[there]
-    effects, _, rank, _ = np.linalg.lstsq(of_level, numbers)
+    means = nan_mean(values, axis=0)
+    within = (values - means)[there]
+    shares = there / there.sum(axis=0)
+    is_level = np.eye(levels)[:, None]
+    design = (is_level - shares.T)[there]
 
-    rest = numbers - of_level @ effects
-    freedom = there.sum() - items - rank
-    return effects - effects.mean(), item_means, float(rest @ rest), int(freedom)
+    effects, _, rank, _ = np.linalg.lstsq(design, within)
+    rest = within - design @ effects
+    return _Crossing(
+        levels=effects - effects.mean(),
+        items=means,
+        rest_squares=float(np.sum(rest**2)),
+        rest_freedom=len(within) - items - int(rank),
+    )
 
 
 def _cube(ratings: ArrayLike) -> tuple[Array, int]:
     """Ratings as cells by events, and n; ValueError for what is no square and for empty cells."""
-    ratings = np.asarray(ratings, dtype=float)
-    n = len(ratings)
-    if ratings.ndim not in (2, 3) or ratings.shape[1] != n:
-        raise ValueError(f"ratings have shape {ratings.shape}, expected (n, n) or (n, n, events)")
+    cube = np.asarray(ratings, dtype=float)
+    n = len(cube)
+    if cube.ndim not in (2, 3) or cube.shape[1] != n:
+        raise ValueError(f"ratings have shape {cube.shape}, expected (n, n) or (n, n, events)")
 
-    cells = ratings.reshape(n * n, -1)
-    for cell in np.flatnonzero(~np.isfinite(cells).any(axis=1)):
-        row, column = divmod(int(cell), n)
+    cells = cube.reshape(n * n, -1)
+    rated = np.isfinite(cells).any(axis=1)
+    if not rated.all():
+        row, column = divmod(int(rated.argmin()), n)
         raise ValueError(f"row {row}, column {column} has no rating, expected one in every cell")
     return cells, n
 
 
 def _levels(n: int) -> Array:
     """Which perceiver and which target a cell has: (n * n, 2 n)."""
-    return np.hstack([np.repeat(np.eye(n), n, axis=0), np.tile(np.eye(n), (n, 1))])
+    each = np.eye(n)
+    perceivers = np.repeat(each, n, axis=0)
+    targets = np.tile(each, (n, 1))
+    return np.hstack([perceivers, targets])
 
 
-def _fit(design: Array) -> Fit:
+def _fit(design: Array) -> _Fit:
     """Least squares of a design whose first term is the effect."""
     rank = np.linalg.matrix_rank(design)
-    return Fit(
+    without = np.linalg.matrix_rank(design[:, 1:])
+    return _Fit(
         design=design,
         solve=np.linalg.pinv(design),
-        freedom=int(len(design) - rank),
-        tells_first=bool(rank > np.linalg.matrix_rank(design[:, 1:])),
+        freedom=len(design) - int(rank),
+        tells_first=bool(rank > without),
     )
 
 
-def _over_events(
-    cells: Array, fit: Fit, weights: Array, variances: Sequence[float], freedoms: Sequence[float]
-) -> Effect:
+def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]) -> Effect:
     """Test `weights` @ `cells`, averaged over events, that may vary by event too.
 
-    Its variance is the sum of `variances`, which hold for the means over events, and of what the
-    effect varies by event beyond the noise of the cells.
+    Its variance is the sum of the `parts`, which hold for means over events, and of what the effect
+    varies by event beyond the noise of the cells. Its degrees of freedom are Satterthwaite's.
     """
     estimate = weights @ nan_mean(cells, axis=1)
-    if cells.shape[1] == 1:
-        return _effect(estimate, variances, freedoms)
+    lacking = np.isnan(cells).any(axis=0)
+    events = cells[:, ~lacking]
+    count = events.shape[1]
 
-    complete = cells[:, ~np.isnan(cells).any(axis=0)]
-    count = complete.shape[1]
-    if count < 2:
-        return Effect(float(estimate), reason=_too_few(count, "complete event"))
+    if cells.shape[1] > 1:
+        if count < 2:
+            return Effect(float(estimate), reason=_too_few(count, "complete event"))
+        residuals = fit.residuals(events)
+        residuals = residuals - residuals.mean(axis=1, keepdims=True)
+        rest = np.sum(residuals**2) / (fit.freedom * (count - 1))
+        by_event = np.var(weights @ events, ddof=1)
+        excess = by_event - np.sum(weights**2) * rest
+        parts = [*parts, _Part(max(excess, 0.0) / count, count - 1)]
 
-    residuals = complete - fit.design @ (fit.solve @ complete)
-    residuals = residuals - residuals.mean(axis=1, keepdims=True)
-    rest = (residuals**2).sum() / (fit.freedom * (count - 1))
-    by_event = (weights @ complete).var(ddof=1)
-    excess = max(by_event - (weights**2).sum() * rest, 0.0) / count
-    return _effect(estimate, [*variances, excess], [*freedoms, count - 1])
-
-
-def _fit(design: Array) -> Fit:
-    """Least squares of a design whose first term is the effect."""
-    rank = np.linalg.matrix_rank(design)
-    return Fit(
-        design=design,
-        solve=np.linalg.pinv(design),
-        freedom=int(len(design) - rank),
-        tells_first=bool(rank > np.linalg.matrix_rank(design[:, 1:])),
-    )
+    variance = 0.0
+    squares = 0.0
+    for part in parts:
+        variance += part.variance
+        squares += part.variance**2 / part.freedom
+    df = variance**2 / max(squares, TINY**4)
+    return _student(estimate, variance, df)
 
 
-def _over_events(
-    cells: Array, fit: Fit, weights: Array, variances: Sequence[float], freedoms: Sequence[float]
-) -> Effect:
-    """Test `weights` @ `cells`, averaged over events, that may vary by event too.
-
-    Its variance is the sum of `variances`, which hold for the means over events, and of what the
-    effect varies by event beyond the noise of the cells.
-    """
-    estimate = weights @ nan_mean(cells, axis=1)
-    if cells.shape[1] == 1:
-        return _effect(estimate, variances, freedoms)
-
-    complete = cells[:, ~np.isnan(cells).any(axis=0)]
-    count = complete.shape[1]
-    if count < 2:
-        return Effect(float(estimate), reason=_too_few(count, "complete event"))
-
-    residuals = complete - fit.design @ (fit.solve @ complete)
-    residuals = residuals - residuals.mean(axis=1, keepdims=True)
-    rest = (residuals**2).sum() / (fit.freedom * (count - 1))
-    by_event = (weights @ complete).var(ddof=1)
-    excess = max(by_event - (weights**2).sum() * rest, 0.0) / count
-    return _effect(estimate, [*variances, excess], [*freedoms, count - 1])
-
-
-def _kinds(places: NDArray[np.int_]) -> Array:
-    """Terms of a cell: one name, two names of one group, its perceiver, its target."""
+def _kinds(places: NDArray[np.int_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which cells are of one name, and which of two names of one group: (n, n) each."""
     one = np.eye(len(places), dtype=bool)
-    two = (places[:, None] == places) & ~one
-    return np.column_stack([one.ravel(), two.ravel(), _levels(len(places))]).astype(float)
-
-
-def _kinds(places: NDArray[np.int_]) -> NDArray[np.bool_]:
-    """Which cells are of one name, and which of two names of one group: (2, n, n)."""
-    one = np.eye(len(places), dtype=bool)
-    same = places[:, None] == places
-    return np.stack([one, same & ~one])
+    same = np.equal.outer(places, places)
+    return one, same & ~one
 
 
 @cache
-def _name_fit(places: tuple[int, ...]) -> Fit:
-    """The design that tells event noise: both kinds of cells, perceivers, targets."""
-    kinds = _kinds(np.array(places)).reshape(2, -1)
-    return _fit(np.column_stack([*kinds, _levels(len(places))]).astype(float))
+def _name_fit(places: tuple[int, ...]) -> _Fit:
+    """The design that tells the noise of events: both kinds of cells, perceivers, targets."""
+    one, two = _kinds(np.array(places))
+    terms = np.column_stack([one.ravel(), two.ravel()])
+    return _fit(np.hstack([terms, _levels(len(places))]))
 
 
 @cache
 def _name_weights(places: tuple[int, ...]) -> Array:
     """Weights of the cells in both effects, of all names and without each: (1 + n, 2, n * n)."""
-    places = np.array(places)
     n = len(places)
+    every = np.arange(n)
     weights = np.zeros((1 + n, 2, n, n))
-    for left_out in range(-1, n):
-        kept = np.flatnonzero(np.arange(n) != left_out)
-        weights[1 + left_out][:, kept[:, None], kept] = _block_weights(places[kept])
+    weights[0] = _block_weights(np.array(places))
+    for name in every:
+        kept = np.delete(every, name)
+        of_kept = _block_weights(np.take(places, kept))
+        rows = kept[:, None]
+        weights[1 + name][:, rows, kept] = of_kept
     return weights.reshape(1 + n, 2, n * n)
 
 
 def _block_weights(places: NDArray[np.int_]) -> Array:
     """Weights of the cells in the own-group effect of means by group, for both kinds: (2, n, n)."""
     sizes = np.bincount(places)
-    count = len(sizes)
-    of_pair = (np.eye(count) - 1 / count) / (count - 1)
-    of_cell = (of_pair / np.outer(sizes, sizes))[np.ix_(places, places)]
+    groups = len(sizes)
+    of_pair = (np.eye(groups) - 1 / groups) / (groups - 1)
+    of_cell = of_pair / np.outer(sizes, sizes)
     one, two = _kinds(places)
 
-    outside = np.where(one | two, 0.0, of_cell)
+    outside = of_cell[np.ix_(places, places)]
+    outside[one | two] = 0.0
     own = of_pair[0, 0] / sizes[places]
-    of_one = outside + one * own
-    of_two = outside + two * (own / (sizes[places] - 1))
-    return np.stack([of_one, of_two])
+    others = sizes[places] - 1
+    return np.stack([outside + one * own, outside + two * (own / others)])
