@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ingroup.stats.crossed import Effect, own_group, own_group_by_group, own_group_of_names
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import TINY, PairedTest, paired_test
+from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
 from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
@@ -191,6 +192,59 @@ def _unless_alike(by_event: np.ndarray) -> PairedTest:
     if test.n < 2 or np.nanmax(by_event) - np.nanmin(by_event) > TINY:
         return test
     return test._replace(statistic=np.nan, pvalue=np.nan, low=np.nan, high=np.nan, least=np.nan)
+
+
+def gap_like_these(
+    values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
+) -> dict[str, Effect]:
+    """Test the gap of a category for names and groups like these, in points of the scale.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings left by `exclude`, without "a person".
+    groups : sequence of str
+        The group of each of the n identities.
+    clusters : sequence of str, optional
+        The cluster of each identity, where each group has one identity
+        (:func:`ingroup.studies.empathy_gap.stimuli.clusters`).
+
+    Returns
+    -------
+    dict of str to Effect
+        "own group" and "own group, by group" of the means by pair of groups, a pair being a random
+        draw (:func:`ingroup.stats.crossed.own_group`, `own_group_by_group`). With clusters also
+        "beyond clusters", what an own group has beyond the groups of its cluster. Where groups
+        have several names also "one name" and "two names", for these groups and names like these
+        (`own_group_of_names`).
+
+    Raises
+    ------
+    ValueError
+        Where a pair of identities has no rating, or there are fewer than 3 groups.
+    """
+    means = _pair_means(values, groups)
+    effects = {
+        "own group": own_group(means),
+        "own group, by group": own_group_by_group(means),
+    }
+    if clusters is not None:
+        effects["beyond clusters"] = own_group(means, same_group(clusters))
+    if len(means) < len(values):
+        effects |= own_group_of_names(values, groups)
+    return effects
+
+
+def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Mean rating of each pair of groups in each event: (groups, groups, events)."""
+    labels = pd.unique(np.asarray(groups, dtype=object))
+    members = [np.flatnonzero(np.asarray(groups) == label) for label in labels]
+    means = np.full((len(labels), len(labels), values.shape[2]), np.nan)
+    for row, perceivers in enumerate(members):
+        for column, experiencers in enumerate(members):
+            block = values[np.ix_(perceivers, experiencers)]
+            means[row, column] = nan_mean(block, axis=(0, 1))
+    return means
 
 
 def gap(
