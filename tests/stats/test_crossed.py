@@ -362,7 +362,7 @@ def test_names_that_vary_reject_as_often_as_they_may():
         tastes = rng.normal(size=(n, 3))[:, place] + rng.normal(size=(3, n))[place]
         cube = tastes[..., None] + 0.3 * rng.normal(size=(n, n, 6))
         rejected.append(crossed.own_group_of_names(cube, GROUPS)["two names"].p < 0.05)
-        weights = crossed._name_weights(tuple(place.tolist()))[0, 1]
+        weights = crossed._name_weights(tuple(place.tolist()))[1, 0]
         by_events.append(stats.ttest_1samp(weights @ cube.reshape(n * n, 6), 0).pvalue < 0.05)
     assert np.mean(by_events) > 0.6
     assert np.mean(rejected) < 0.11

@@ -26,6 +26,7 @@ from scipy import stats
 from ingroup.stats.paired import TINY, nan_mean
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 LEAST_FREEDOM = 2  # with fewer, an interval reaches 13 standard errors to both sides
 KINDS = ("one name", "two names")
 NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
@@ -123,14 +124,16 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
     ValueError
         Where a group has no number.
     """
-    crossings = {name: _cross(name, values) for name, values in cells.items()}
+    crossings = {}
     freedom = 0
     squares = 0.0
     rest_freedom = 0
     rest_squares = 0.0
-    for crossing in crossings.values():
+    for name, numbers in cells.items():
+        crossing = _cross(name, numbers)
+        crossings[name] = crossing
         freedom += len(crossing.levels) - 1
-        squares += np.sum(crossing.levels**2)
+        squares += crossing.levels @ crossing.levels
         rest_freedom += crossing.rest_freedom
         rest_squares += crossing.rest_squares
     between = squares / max(freedom, 1)
@@ -144,14 +147,18 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
         count = len(items)
 
         if freedom < LEAST_FREEDOM:
-            effects[name] = Effect(estimate, reason=_too_few(freedom + 1, factor))
+            reason = _too_few(freedom + 1, factor)
+            effects[name] = Effect(estimate, reason=reason)
         elif count < 2:
-            effects[name] = Effect(estimate, reason=_too_few(count, "item"))
+            reason = _too_few(count, "item")
+            effects[name] = Effect(estimate, reason=reason)
         else:
             # Means of items hold the noise of single numbers, which `between` holds already.
             excess = items.var(ddof=1) - rest / levels
-            variance = between / levels + max(excess, 0.0) / count
-            effects[name] = _student(estimate, variance, min(freedom, count - 1))
+            variance = between / levels
+            variance += max(excess, 0.0) / count
+            df = min(freedom, count - 1)
+            effects[name] = _student(estimate, variance, df)
     return effects
 
 
@@ -179,8 +186,9 @@ def relations(matrix: ArrayLike) -> Relations:
         For another shape, fewer than 3 groups, or a cell that is not finite.
     """
     cells, n = _cube(matrix)
-    if cells.shape[1] > 1 or n < 3:
-        found = f"{n} groups and {cells.shape[1]} matrices"
+    matrices = cells.shape[1]
+    if matrices > 1 or n < 3:
+        found = f"{n} groups and {matrices} matrices"
         raise ValueError(f"found {found}, expected one matrix of at least 3 groups")
     values = cells.reshape(n, n)
     apart = ~np.eye(n, dtype=bool)
@@ -192,10 +200,12 @@ def relations(matrix: ArrayLike) -> Relations:
     targets = levels[n:]
     rest = values - perceivers[:, None] - targets
 
+    giving = perceivers.mean()
+    getting = targets.mean()
     return Relations(
-        mean=float(perceivers.mean() + targets.mean()),
-        perceivers=perceivers - perceivers.mean(),
-        targets=targets - targets.mean(),
+        mean=float(giving + getting),
+        perceivers=perceivers - giving,
+        targets=targets - getting,
         relationships=np.where(apart, rest, np.nan),
         own=rest.diagonal().copy(),
     )
@@ -242,24 +252,24 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
         For another shape, or a cell without any rating.
     """
     cells, n = _cube(ratings)
-    own = np.eye(n).reshape(-1, 1)
-    if similarity is None:
-        terms = [own]
-    else:
+    design = _own_design(n)
+    if similarity is not None:
         alike, _ = _cube(similarity)
-        terms = [own, alike]
-    fit = _fit(np.hstack([*terms, _levels(n)]))
+        design = np.hstack([design, alike])
+    fit = _fit(design)
 
     if fit.freedom < LEAST_FREEDOM:
-        return Effect(np.nan, reason=_too_few(n, "group"))
+        reason = _too_few(n, "group")
+        return Effect(np.nan, reason=reason)
     if not fit.tells_first:
         return Effect(np.nan, reason="cannot be told: no two groups are alike")
 
     means = nan_mean(cells, axis=1)
     residuals = fit.residuals(means)
-    relationship = np.sum(residuals**2) / fit.freedom
+    relationship = residuals @ residuals / fit.freedom
     weights = fit.solve[0]
-    error = _Part(np.sum(weights**2) * relationship, fit.freedom)
+    variance = weights @ weights * relationship
+    error = _Part(variance, fit.freedom)
     return _over_events(cells, fit, weights, [error])
 
 
@@ -288,12 +298,14 @@ def own_group_by_group(ratings: ArrayLike) -> Effect:
     """
     cells, n = _cube(ratings)
     means = nan_mean(cells, axis=1)
-    own = relations(means.reshape(n, n)).own
-    error = _Part(own.var(ddof=1) / n, n - 1)
+    matrix = means.reshape(n, n)
+    own = relations(matrix).own
+    variance = own.var(ddof=1) / n
+    error = _Part(variance, n - 1)
 
-    same = np.eye(n).reshape(-1, 1)
-    fit = _fit(np.hstack([same, _levels(n)]))
-    return _over_events(cells, fit, fit.solve[0], [error])
+    fit = _fit(_own_design(n))
+    weights = fit.solve[0]
+    return _over_events(cells, fit, weights, [error])
 
 
 def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, Effect]:
@@ -337,27 +349,34 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
     cells, n = _cube(ratings)
     if len(groups) != n:
         raise ValueError(f"found {len(groups)} groups, expected one for each of {n} names")
-    labels, places = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    names = np.asarray(groups, dtype=str)
+    labels, places = np.unique(names, return_inverse=True)
     sizes = np.bincount(places)
-    if len(labels) < 2:
-        return dict.fromkeys(KINDS, Effect(np.nan, reason=_too_few(1, "group")))
-    if sizes.min() < 3:
-        smallest = labels[sizes.argmin()]
-        reason = _too_few(sizes.min(), "name")
-        return dict.fromkeys(KINDS, Effect(np.nan, reason=f"{reason} of {smallest}"))
 
-    fit = _name_fit(tuple(places))
-    weights = _name_weights(tuple(places))
+    reason = ""
+    if len(labels) < 2:
+        reason = _too_few(1, "group")
+    elif sizes.min() < 3:
+        smallest = sizes.argmin()
+        reason = _too_few(sizes[smallest], "name")
+        reason = f"{reason} of {labels[smallest]}"
+    if reason:
+        untold = Effect(np.nan, reason=reason)
+        return dict.fromkeys(KINDS, untold)
+
+    key = tuple(places)
+    fit = _name_fit(key)
+    weights = _name_weights(key)
     means = nan_mean(cells, axis=1)
 
     effects = {}
-    for row, kind in enumerate(KINDS):
-        of_kind = weights[:, row]
+    for kind, of_kind in zip(KINDS, weights, strict=True):
         without = of_kind[1:] @ means
         errors = []
         for group, size in enumerate(sizes):
             own = without[places == group]
-            error = _Part((size - 1) * own.var(), size - 1)
+            freedom = size - 1
+            error = _Part(freedom * own.var(), freedom)
             errors.append(error)
         effects[kind] = _over_events(cells, fit, of_kind[0], errors)
     return effects
@@ -371,12 +390,14 @@ def _student(estimate: float, variance: float, df: float) -> Effect:
         return Effect(estimate, reason="cannot be told: the answers do not vary")
 
     statistic = abs(estimate) / error
-    reach = stats.t.ppf(0.975, df) * error
+    beyond = stats.t.sf(statistic, df)
+    reach = stats.t.ppf(0.975, df)
+    reach = float(reach) * error
     return Effect(
         estimate=estimate,
-        low=float(estimate - reach),
-        high=float(estimate + reach),
-        p=float(2 * stats.t.sf(statistic, df)),
+        low=estimate - reach,
+        high=estimate + reach,
+        p=2 * float(beyond),
         df=float(df),
     )
 
@@ -404,18 +425,21 @@ def _cross(name: str, numbers: ArrayLike) -> _Crossing:
     levels, items = values.shape
 
     means = nan_mean(values, axis=0)
-    within = (values - means)[there]
+    within = values - means
+    within = within[there]
     shares = there / there.sum(axis=0)
-    is_level = np.eye(levels)[:, None]
-    design = (is_level - shares.T)[there]
+    is_level = np.eye(levels)
+    design = is_level[:, None] - shares.T
+    design = design[there]
 
     effects, _, rank, _ = np.linalg.lstsq(design, within)
     rest = within - design @ effects
+    freedom = len(within) - items - rank
     return _Crossing(
         levels=effects - effects.mean(),
         items=means,
-        rest_squares=float(np.sum(rest**2)),
-        rest_freedom=len(within) - items - int(rank),
+        rest_squares=float(rest @ rest),
+        rest_freedom=int(freedom),
     )
 
 
@@ -423,13 +447,16 @@ def _cube(ratings: ArrayLike) -> tuple[Array, int]:
     """Ratings as cells by events, and n; ValueError for what is no square and for empty cells."""
     cube = np.asarray(ratings, dtype=float)
     n = len(cube)
-    if cube.ndim not in (2, 3) or cube.shape[1] != n:
-        raise ValueError(f"ratings have shape {cube.shape}, expected (n, n) or (n, n, events)")
+    shape = cube.shape
+    if cube.ndim not in (2, 3) or shape[1] != n:
+        raise ValueError(f"ratings have shape {shape}, expected (n, n) or (n, n, events)")
 
     cells = cube.reshape(n * n, -1)
-    rated = np.isfinite(cells).any(axis=1)
+    rated = np.isfinite(cells)
+    rated = rated.any(axis=1)
     if not rated.all():
-        row, column = divmod(int(rated.argmin()), n)
+        cell = int(rated.argmin())
+        row, column = divmod(cell, n)
         raise ValueError(f"row {row}, column {column} has no rating, expected one in every cell")
     return cells, n
 
@@ -440,6 +467,13 @@ def _levels(n: int) -> Array:
     perceivers = np.repeat(each, n, axis=0)
     targets = np.tile(each, (n, 1))
     return np.hstack([perceivers, targets])
+
+
+def _own_design(n: int) -> Array:
+    """Which cell is of an own group, and its perceiver and target: (n * n, 1 + 2 n)."""
+    own = np.eye(n)
+    own = own.reshape(-1, 1)
+    return np.hstack([own, _levels(n)])
 
 
 def _fit(design: Array) -> _Fit:
@@ -460,20 +494,26 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
     Its variance is the sum of the `parts`, which hold for means over events, and of what the effect
     varies by event beyond the noise of the cells. Its degrees of freedom are Satterthwaite's.
     """
-    estimate = weights @ nan_mean(cells, axis=1)
-    lacking = np.isnan(cells).any(axis=0)
+    means = nan_mean(cells, axis=1)
+    estimate = weights @ means
+    lacking = np.isnan(cells)
+    lacking = lacking.any(axis=0)
     events = cells[:, ~lacking]
     count = events.shape[1]
 
     if cells.shape[1] > 1:
         if count < 2:
-            return Effect(float(estimate), reason=_too_few(count, "complete event"))
+            reason = _too_few(count, "complete event")
+            return Effect(float(estimate), reason=reason)
         residuals = fit.residuals(events)
-        residuals = residuals - residuals.mean(axis=1, keepdims=True)
-        rest = np.sum(residuals**2) / (fit.freedom * (count - 1))
-        by_event = np.var(weights @ events, ddof=1)
-        excess = by_event - np.sum(weights**2) * rest
-        parts = [*parts, _Part(max(excess, 0.0) / count, count - 1)]
+        rest = residuals.var(axis=1, ddof=1)
+        rest = rest.sum() / fit.freedom
+        effects = weights @ events
+        by_event = effects.var(ddof=1)
+        noise = weights @ weights * rest
+        excess = max(by_event - noise, 0.0)
+        part = _Part(excess / count, count - 1)
+        parts = [*parts, part]
 
     variance = 0.0
     squares = 0.0
@@ -484,41 +524,46 @@ def _over_events(cells: Array, fit: _Fit, weights: Array, parts: Sequence[_Part]
     return _student(estimate, variance, df)
 
 
-def _kinds(places: NDArray[np.int_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _kinds(places: ArrayLike) -> tuple[Mask, Mask]:
     """Which cells are of one name, and which of two names of one group: (n, n) each."""
     one = np.eye(len(places), dtype=bool)
     same = np.equal.outer(places, places)
-    return one, same & ~one
+    two = same & ~one
+    return one, two
 
 
 @cache
 def _name_fit(places: tuple[int, ...]) -> _Fit:
     """The design that tells the noise of events: both kinds of cells, perceivers, targets."""
-    one, two = _kinds(np.array(places))
-    terms = np.column_stack([one.ravel(), two.ravel()])
-    return _fit(np.hstack([terms, _levels(len(places))]))
+    one, two = _kinds(places)
+    kinds = np.stack([one, two])
+    kinds = kinds.reshape(2, -1)
+    levels = _levels(len(places))
+    return _fit(np.hstack([kinds.T, levels]))
 
 
 @cache
 def _name_weights(places: tuple[int, ...]) -> Array:
-    """Weights of the cells in both effects, of all names and without each: (1 + n, 2, n * n)."""
+    """Weights of the cells in both effects, of all names and without each: (2, 1 + n, n * n)."""
     n = len(places)
     every = np.arange(n)
-    weights = np.zeros((1 + n, 2, n, n))
-    weights[0] = _block_weights(np.array(places))
+    weights = np.zeros((2, 1 + n, n, n))
+    weights[:, 0] = _block_weights(places)
     for name in every:
         kept = np.delete(every, name)
-        of_kept = _block_weights(np.take(places, kept))
+        own = np.take(places, kept)
         rows = kept[:, None]
-        weights[1 + name][:, rows, kept] = of_kept
-    return weights.reshape(1 + n, 2, n * n)
+        weights[:, 1 + name, rows, kept] = _block_weights(own)
+    return weights.reshape(2, 1 + n, n * n)
 
 
-def _block_weights(places: NDArray[np.int_]) -> Array:
+def _block_weights(places: ArrayLike) -> Array:
     """Weights of the cells in the own-group effect of means by group, for both kinds: (2, n, n)."""
+    places = np.asarray(places)
     sizes = np.bincount(places)
     groups = len(sizes)
-    of_pair = (np.eye(groups) - 1 / groups) / (groups - 1)
+    of_pair = np.eye(groups) - 1 / groups
+    of_pair = of_pair / (groups - 1)
     of_cell = of_pair / np.outer(sizes, sizes)
     one, two = _kinds(places)
 
@@ -526,4 +571,6 @@ def _block_weights(places: NDArray[np.int_]) -> Array:
     outside[one | two] = 0.0
     own = of_pair[0, 0] / sizes[places]
     others = sizes[places] - 1
-    return np.stack([outside + one * own, outside + two * (own / others)])
+    of_one = outside + one * own
+    of_two = outside + two * (own / others)
+    return np.stack([of_one, of_two])

@@ -6,7 +6,6 @@ are in standard deviations of such a cell beyond its perceiver's and its target'
 
 import math
 
-import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
@@ -45,9 +44,12 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     if groups < 3:
         raise ValueError(f"found {groups} groups, expected at least 3")
     df = groups**2 - 2 * groups
-    shift = effect * np.sqrt(groups - 1)
+    shift = effect * math.sqrt(groups - 1)
     reach = stats.t.isf(level / 2, df)
-    return float(stats.nct.sf(reach, df, shift) + stats.nct.cdf(-reach, df, shift))
+
+    above = stats.nct.sf(reach, df, shift)
+    below = stats.nct.cdf(-reach, df, shift)
+    return float(above + below)
 
 
 def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0.8) -> float:
@@ -68,7 +70,8 @@ def groups_for_power(effect: float, level: float = 0.05, power: float = 0.8) -> 
         Where 1,000 groups are too few.
     """
     for groups in range(3, MOST_GROUPS + 1):
-        if own_group_power(groups, effect, level) >= power:
+        found = own_group_power(groups, effect, level)
+        if found >= power:
             return groups
     raise ValueError(f"{MOST_GROUPS:,} groups are too few for an effect of {effect:g} SD")
 
@@ -80,7 +83,9 @@ def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
     more than `n_resamples` (:func:`ingroup.stats.permutation.permutation_test`, ``least``).
     """
     orders = math.factorial(groups)
-    return 1 / orders if orders <= n_resamples else 1 / (n_resamples + 1)
+    if orders <= n_resamples:
+        return 1 / orders
+    return 1 / (n_resamples + 1)
 
 
 def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int = 10_000) -> int:
@@ -111,7 +116,10 @@ def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int
     if tests / (n_resamples + 1) >= level:
         found = f"{n_resamples} arrangements for {tests} tests"
         raise ValueError(f"found {found}, expected at least {math.ceil(tests / level)}")
+
     groups = 2
-    while tests * permutation_floor(groups, n_resamples) >= level:
+    floor = permutation_floor(groups, n_resamples)
+    while tests * floor >= level:
         groups += 1
+        floor = permutation_floor(groups, n_resamples)
     return groups
