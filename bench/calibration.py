@@ -17,6 +17,7 @@ one bool a simulation (the interval held the truth; the test rejected). Where a 
 """
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
@@ -29,6 +30,7 @@ import pandas as pd
 from ingroup import figures, notebook, paths
 
 MODULES = sorted(file.stem for file in (Path(__file__).parent / "calibrated").glob("[a-z]*.py"))
+WIDTH = 62  # characters of a line beside an axis
 COLUMNS = ["module", "what", "study", "condition", "scope"]
 COLUMNS += ["n", "nominal", "claimed", "actual", "draws"]
 
@@ -50,16 +52,24 @@ def simulated(module: str) -> pd.DataFrame:
 
 def drawn(table: pd.DataFrame) -> plt.Figure:
     """Draw claimed and actual shares of one module's intervals and tests, a line each."""
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.8 + 0.16 * len(table)))
-    y = np.arange(len(table))
+    label = table.what.where(table.condition == "", table.what + ": " + table.condition)
+    label = label.where(table.scope == "these", label + " (like these)")
+    twice = label.duplicated(keep=False)
+    label = label.mask(twice, label + ", n = " + table.n.astype(str))
+    if (table.condition != "").any():
+        label = label.map(lambda text: textwrap.fill(text, WIDTH))
+    lines = label.str.count("\n") + 1
+
+    height = 0.8 + 0.04 * len(table) + 0.12 * lines.sum()
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
+    y = np.cumsum(lines) - lines / 2
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
     ax.errorbar(
         table.actual, y, xerr=error, fmt="o", markersize=3, linewidth=0.8, label="simulated"
     )
     ax.plot(table.claimed, y, "k|", markersize=8, label="as its documentation says")
-    label = table.what.where(table.condition == "", table.what + ": " + table.condition)
-    twice = label.duplicated(keep=False)
-    ax.set_yticks(y, label.mask(twice, label + ", n = " + table.n.astype(str)))
+    ax.set_yticks(y, label)
+    ax.margins(y=0.5 / lines.sum())
     ax.invert_yaxis()
     ax.set_xlabel(
         "share of the simulations in which an interval\nholds the truth, or a test rejects "
@@ -89,7 +99,10 @@ def main(modules: Sequence[str]) -> None:
     print(out.write(table, "coverage").to_string(index=False))
     figures.use_style()
     for module, rows in zip(modules, tables, strict=True):
-        out.save(drawn(rows), f"coverage_{module}")
+        parts = dict([*rows.groupby("study", sort=False)])
+        for study, part in parts.items():
+            name = module if len(parts) == 1 else f"{module}_{study}"
+            out.save(drawn(part), f"coverage_{name}")
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     cases where own-group cells vary three times as much as others: see `own_group_by_group`. It
     rejects in .98 where similar groups resemble each other: give their `similarity`, and it asks
     for a jump at one's own group beyond it (size .05). Another similarity than the true one does
-    not help (.83).
+    not help (.81).
 
     Parameters
     ----------

@@ -5,11 +5,22 @@ are in standard deviations of such a cell beyond its perceiver's and its target'
 """
 
 import math
+from typing import NamedTuple
 
 from scipy import stats
 from scipy.optimize import brentq
 
 MOST_GROUPS = 1_000
+
+
+class OwnGroupPlan(NamedTuple):
+    """What a test of an own-group effect can show; see `plan_own_group`."""
+
+    groups: int
+    tests: int
+    smallest_effect: float
+    permutation_floor: float
+    permutation_groups: int
 
 
 def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
@@ -50,6 +61,41 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     above = stats.nct.sf(reach, df, shift)
     below = stats.nct.cdf(-reach, df, shift)
     return float(above + below)
+
+
+def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroupPlan:
+    """Say before a run what its tests of an own-group effect can show.
+
+    Parameters
+    ----------
+    groups : int
+        The number of groups of a category, at least 3.
+    tests : int
+        The size of the family of Holm's correction, e.g. settings times categories.
+    level : float
+        The level of the family.
+
+    Returns
+    -------
+    OwnGroupPlan
+        ``smallest_effect``, in SD of a cell, that :func:`ingroup.stats.crossed.own_group` finds in
+        0.8 of the runs at the strictest level of Holm. ``permutation_floor``, the smallest corrected
+        p of the permutation test (1 at most), and ``permutation_groups``, from how many groups on
+        it is below `level`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 3 groups, or more tests than 10,000 arrangements can tell.
+    """
+    floor = tests * permutation_floor(groups)
+    return OwnGroupPlan(
+        groups=groups,
+        tests=tests,
+        smallest_effect=smallest_own_group_effect(groups, level / tests),
+        permutation_floor=min(floor, 1.0),
+        permutation_groups=groups_for_permutation(level, tests),
+    )
 
 
 def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0.8) -> float:

@@ -168,9 +168,9 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
 
     The test is for *these* names and pairs of groups. Where what a pair of groups gets varies from
     pair to pair (SD 1, events' noise 1, 12 events) and no group favours itself, it rejects at 0.05
-    in 0.47 to 0.56 of the cases, and in 0.8 for two names of race (``make calibration``). For names
-    or groups like these, see
-    :func:`ingroup.stats.crossed.own_group_of_names` and :func:`~ingroup.stats.crossed.own_group`.
+    in 0.50 to 0.56 of the cases, and in 0.88 for two names of race (``make calibration``). For
+    names or groups like these, see :func:`ingroup.stats.crossed.own_group_of_names` and
+    :func:`~ingroup.stats.crossed.own_group`.
     """
     n, one = len(same), np.eye(len(same), dtype=bool)
     kinds = {"one name": one, "two names": same & ~one}
