@@ -55,12 +55,10 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     if groups < 3:
         raise ValueError(f"found {groups} groups, expected at least 3")
     df = groups**2 - 2 * groups
-    shift = effect * math.sqrt(groups - 1)
     reach = stats.t.isf(level / 2, df)
-
-    above = stats.nct.sf(reach, df, shift)
-    below = stats.nct.cdf(-reach, df, shift)
-    return float(above + below)
+    # The square of noncentral t is noncentral F, which SciPy computes further out.
+    shift = effect**2 * (groups - 1)
+    return float(stats.ncf.sf(reach**2, 1, df, shift))
 
 
 def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroupPlan:
@@ -79,7 +77,7 @@ def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroup
     -------
     OwnGroupPlan
         ``smallest_effect``, in SD of a cell, that :func:`ingroup.stats.crossed.own_group` finds in
-        0.8 of the runs at the strictest level of Holm. ``permutation_floor``, the smallest corrected
+        0.8 of runs at the strictest level of Holm. ``permutation_floor``, the smallest corrected
         p of the permutation test (1 at most), and ``permutation_groups``, from how many groups on
         it is below `level`.
 
@@ -104,7 +102,11 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0
     def missing(effect: float) -> float:
         return own_group_power(groups, effect, level) - power
 
-    return float(brentq(missing, 0, 100))
+    # Far out the noncentral F has no number, so that the search begins near 0.
+    above = 1.0
+    while missing(above) < 0:
+        above *= 2
+    return float(brentq(missing, 0, above))
 
 
 def groups_for_power(effect: float, level: float = 0.05, power: float = 0.8) -> int:
