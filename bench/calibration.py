@@ -1,7 +1,7 @@
 """Claimed against actual: how often intervals hold the truth, and tests reject a true null.
 
 ``make calibration`` simulates data whose truth is known, a process a module of ``calibrated/``, and
-writes ``coverage.csv`` and a figure a module to ``figures/calibration/``; ``python
+writes ``coverage.csv`` and figures of all its rows to ``figures/calibration/``; ``python
 bench/calibration.py MODULE ...`` simulates some and keeps the other rows of the file. A row is an
 interval or a test:
 
@@ -98,11 +98,9 @@ def main(modules: Sequence[str]) -> None:
     table.to_csv(file, index=False, float_format="%.6g", lineterminator="\n")
     print(out.write(table, "coverage").to_string(index=False))
     figures.use_style()
-    for module, rows in zip(modules, tables, strict=True):
-        parts = dict([*rows.groupby("study", sort=False)])
-        for study, part in parts.items():
-            name = module if len(parts) == 1 else f"{module}_{study}"
-            out.save(drawn(part), f"coverage_{name}")
+    for (module, study), rows in table.groupby(["module", "study"], sort=False):
+        name = module if module == study else f"{module}_{study}"
+        out.save(drawn(rows.reset_index(drop=True)), f"coverage_{name}")
 
 
 if __name__ == "__main__":
