@@ -61,9 +61,9 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     """Test the bias of every group of a category for phrasings like these.
 
     `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
-    is pooled over the groups of the category; "a person" stays the one control. The estimate is that
-    of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are averaged
-    before phrasings here.
+    is pooled over the groups of the category; "a person" stays the one control. The estimate is
+    that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
+    averaged before phrasings here.
 
     Parameters
     ----------
