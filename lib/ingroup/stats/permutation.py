@@ -57,7 +57,7 @@ def permutation_test(
 
     The test has its level where all cells vary alike and no two names or groups are related. Where
     own-group cells vary three times as much as others and none is higher, it rejects at 0.05 in
-    0.15 (race), 0.24 (religion) and 0.43 (nationality) of the cases. Where similar groups resemble
+    0.15 (race), 0.23 (religion) and 0.41 (nationality) of the cases. Where similar groups resemble
     each other and none favours its own, it rejects in 0.99 (``make calibration``). See
     :mod:`ingroup.stats.crossed` for tests that hold there.
 
