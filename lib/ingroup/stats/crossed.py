@@ -35,7 +35,8 @@ NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
 class Effect(NamedTuple):
     """An effect with its interval and test; or the reason why it cannot be told.
 
-    Where `reason` is not "", ``low``, ``high``, ``p`` and ``df`` are NaN.
+    Where `reason` is not "", ``low``, ``high``, ``p`` and ``df`` are NaN. ``estimate`` is NaN too
+    where the effect itself is not defined.
     """
 
     estimate: float

@@ -202,7 +202,8 @@ def gap_like_these(
     Parameters
     ----------
     values : ndarray, (n, n, events)
-        Ratings left by `exclude`, without "a person".
+        Ratings left by `exclude`, without "a person". For settings like these, the last axis holds
+        a matrix of each setting instead: `cell_means`, or `gap_matrix` where scales differ.
     groups : sequence of str
         The group of each of the n identities.
     clusters : sequence of str, optional
