@@ -226,8 +226,9 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
 
 
 def rated(
-    rng: np.random.Generator, word: float, extra: np.ndarray | float = 0.0, noise: float = 5.0
-) -> dict:
+    rng: np.random.Generator, word: float, extra: np.ndarray | float = 0.0, noise: float = 5.0,
+    counts: dict[str, int] = PHRASINGS,
+) -> dict:  # fmt: skip
     """Draw ratings less the control's, (phrasing, scenario), of groups that do not differ from it.
 
     A rating has SD `noise`, scenarios .4 of it, shared by the groups; a phrasing an effect of SD
@@ -235,7 +236,7 @@ def rated(
     """
     shared = rng.normal(0, 0.4 * noise, SCENARIOS)
     cells = {}
-    for name, count in PHRASINGS.items():
+    for name, count in counts.items():
         words = rng.normal(0, word, (count, 1))
         cells[name] = shared + words + rng.normal(0, noise, (count, SCENARIOS)) + extra
     return cells
@@ -273,6 +274,18 @@ def phrasings(rng: np.random.Generator) -> Iterator[dict]:
     told["condition"] = "phrasings of one group of five have SD 5, the others 0"
     yield told | {"condition": f"{told['condition']}: this group", "claimed": 0.55, "inside": odd}
     yield told | {"condition": f"{told['condition']}: the others", "claimed": 1, "inside": others}
+
+
+def few_phrasings(rng: np.random.Generator) -> Iterator[dict]:
+    """A category of two groups of two phrasings: two degrees of freedom for phrasings."""
+    for word, claimed in ((0.0, 0.99), (1.0, 0.97), (3.0, 0.96)):
+        inside = []
+        for _ in range(DRAWS):
+            cells = rated(rng, word, counts={"a": 2, "b": 2})
+            inside += [holds(test) for test in crossed.over_levels(cells).values()]
+        told = STUDY_2 | LIKE | {"what": "interval of a group's bias"}
+        told["condition"] = f"two groups of two phrasings of SD {word:g}, ratings of SD 5"
+        yield told | {"claimed": claimed, "inside": inside}
 
 
 def scenarios(rng: np.random.Generator) -> Iterator[dict]:
@@ -425,6 +438,7 @@ ROWS = (
     own_group_of_few,
     names_of_groups,
     phrasings,
+    few_phrasings,
     scenarios,
     items_that_are_not_independent,
     skewed_gains,

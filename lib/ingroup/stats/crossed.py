@@ -97,8 +97,8 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
     leave, both pooled over the groups. S_item is the variance of the group's means of items. A
     group with two phrasings alone says almost nothing about S_phrasing, a category of groups does.
     The test is Student's t with the degrees of freedom of S_phrasing (the sum of m - 1 over the
-    groups), or n - 1 if that is less. Those of Satterthwaite are more, and cover .92 to .95 only
-    where a category has two groups of two phrasings.
+    groups), or n - 1 if that is less: fewer than those of Satterthwaite, which are too many where a
+    category has two groups of two phrasings.
 
     The interval holds the effect in .95 to .99 of simulations (``make calibration``) where
     phrasings vary equally in all groups, which it assumes. Where they vary in one group of five
@@ -216,7 +216,7 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
     """Test for an own-group effect, pairs of groups as a sample: the social relations model.
 
     ``own`` of the model above by least squares; its error is that of the relationships, with
-    n^2 - 2 n degrees of freedom. Of several events, the effect may vary by event too::
+    n^2 - 2 n degrees of freedom. With several events, the effect may vary by event too::
 
         variance = w S_relationship + max(0, S_event - w S_rest) / K
 
