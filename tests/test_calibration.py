@@ -25,7 +25,7 @@ def test_a_condition_stands_beside_its_other_scope():
     """Each condition of phrasings and pairs of groups has a row of either scope."""
     conditions = TABLE[TABLE.module == "conditions"]
     scopes = conditions.groupby(["study", "condition"]).scope.unique()
-    for study, kind in (("biased_samaritan", "phrasings of SD"), ("empathy_gap", "groups differ")):
+    for study, kind in (("biased_samaritan", "^phrasings of SD"), ("empathy_gap", "groups differ")):
         of_study = scopes[study]
         both = of_study[of_study.index.str.contains(kind)]
         assert len(both) >= 4
