@@ -1,13 +1,24 @@
 """Claimed against actual: how often intervals hold the truth, and tests reject a true null.
 
-``make calibration`` simulates data whose truth is known, a process a study, and writes
-``coverage.csv`` to ``build/tables/calibration/``, and a figure a study. A row is an interval or a
-test: ``what``, ``study``, ``n`` (events, names, ...), ``claimed`` and ``actual`` shares, and
-``draws``, of how many simulations. ``calibrated/`` has a module a study: its ``ROWS`` are functions
-that take a generator and yield rows, each with ``inside``, one bool a simulation (it held the
-truth; it rejected).
+``make calibration`` simulates data whose truth is known, a process a module of ``calibrated/``, and
+writes ``coverage.csv`` and figures of all its rows to ``figures/calibration/``; ``python
+bench/calibration.py MODULE ...`` simulates some and keeps the other rows of the file. A row is an
+interval or a test:
+
+- ``what``, ``study``, ``n`` (events, names, ...);
+- ``condition``, in words: what is true in the simulated data, where ``what`` does not say it;
+- ``scope``: "these" names, phrasings and groups, or names, phrasings and groups "like these";
+- ``nominal``: what its level promises, ``claimed``: what its documentation says under this
+  condition, ``actual``: the share in ``draws`` simulations.
+
+The ``ROWS`` of a module are functions that take a generator and yield rows, each with ``inside``,
+one bool a simulation (the interval held the truth; the test rejected). Where a row gives no
+``nominal``, it is .95 for an interval and .05 for a test.
 """
 
+import sys
+import textwrap
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -18,33 +29,47 @@ import pandas as pd
 
 from ingroup import figures, notebook, paths
 
-STUDIES = sorted(file.stem for file in (Path(__file__).parent / "calibrated").glob("[a-z]*.py"))
+MODULES = sorted(file.stem for file in (Path(__file__).parent / "calibrated").glob("[a-z]*.py"))
+WIDTH = 62  # characters of a line beside an axis
+COLUMNS = ["module", "what", "study", "condition", "scope"]
+COLUMNS += ["n", "nominal", "claimed", "actual", "draws"]
 
 
-def simulated(study: str) -> pd.DataFrame:
-    """All rows of a study."""
+def simulated(module: str) -> pd.DataFrame:
+    """Simulate all rows of a module."""
     rows = []
-    for simulate in import_module(f"calibrated.{study}").ROWS:
+    for simulate in import_module(f"calibrated.{module}").ROWS:
         rng = np.random.default_rng([0, *simulate.__name__.encode()])
         for row in simulate(rng):
             inside = row.pop("inside")
-            told = {"study": study, "actual": np.mean(inside), "draws": len(inside)}
-            rows.append(row | told)
-        print(f"{study}: {simulate.__name__.replace('_', ' ')}", flush=True)
-    return pd.DataFrame(rows)[["what", "study", "n", "claimed", "actual", "draws"]]
+            nominal = 0.95 if row["what"].startswith("interval") else 0.05
+            usual = {"study": module, "condition": "", "scope": "these", "nominal": nominal}
+            told = {"module": module, "actual": np.mean(inside), "draws": len(inside)}
+            rows.append(usual | row | told)
+        print(f"{module}: {simulate.__name__.replace('_', ' ')}", flush=True)
+    return pd.DataFrame(rows)[COLUMNS]
 
 
 def drawn(table: pd.DataFrame) -> plt.Figure:
-    """Claimed and actual shares of one study's intervals and tests, a line each."""
-    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, 0.8 + 0.16 * len(table)))
-    y = np.arange(len(table))
+    """Draw claimed and actual shares of one module's intervals and tests, a line each."""
+    label = table.what.where(table.condition == "", table.what + ": " + table.condition)
+    label = label.where(table.scope == "these", label + " (like these)")
+    twice = label.duplicated(keep=False)
+    label = label.mask(twice, label + ", n = " + table.n.astype(str))
+    if (table.condition != "").any():
+        label = label.map(lambda text: textwrap.fill(text, WIDTH))
+    lines = label.str.count("\n") + 1
+
+    height = 0.8 + 0.04 * len(table) + 0.12 * lines.sum()
+    fig, ax = plt.subplots(figsize=(figures.TWO_COLUMNS, height))
+    y = np.cumsum(lines) - lines / 2
     error = 1.96 * np.sqrt(table.actual * (1 - table.actual) / table.draws)
     ax.errorbar(
         table.actual, y, xerr=error, fmt="o", markersize=3, linewidth=0.8, label="simulated"
     )
     ax.plot(table.claimed, y, "k|", markersize=8, label="as its documentation says")
-    twice = table.what.duplicated(keep=False)
-    ax.set_yticks(y, table.what.mask(twice, table.what + ", n = " + table.n.astype(str)))
+    ax.set_yticks(y, label)
+    ax.margins(y=0.5 / lines.sum())
     ax.invert_yaxis()
     ax.set_xlabel(
         "share of the simulations in which an interval\nholds the truth, or a test rejects "
@@ -54,16 +79,29 @@ def drawn(table: pd.DataFrame) -> plt.Figure:
     return fig
 
 
-def main() -> None:
-    """Simulate all, write the table, draw the figures."""
+def merged(tables: Sequence[pd.DataFrame], file: Path) -> pd.DataFrame:
+    """Put new rows in the place of those of the same module in the file, by module."""
+    new = pd.concat(tables)
+    if file.exists():
+        old = pd.read_csv(file, keep_default_na=False)
+        new = pd.concat([old[~old.module.isin(new.module)], new])
+    return new.sort_values("module", kind="stable").reset_index(drop=True)
+
+
+def main(modules: Sequence[str]) -> None:
+    """Simulate, write the table, draw the figures."""
     with ProcessPoolExecutor() as pool:
-        tables = [*pool.map(simulated, STUDIES)]
+        tables = [*pool.map(simulated, modules)]
     out = notebook.Output("calibration", paths.DEFAULT_RUN)
-    print(out.write(pd.concat(tables), "coverage").to_string(index=False))
+    file = out.figures / "coverage.csv"
+    table = merged(tables, file)
+    table.to_csv(file, index=False, float_format="%.6g", lineterminator="\n")
+    print(out.write(table, "coverage").to_string(index=False))
     figures.use_style()
-    for study, table in zip(STUDIES, tables, strict=True):
-        out.save(drawn(table), f"coverage_{study}")
+    for (module, study), rows in table.groupby(["module", "study"], sort=False):
+        name = module if module == study else f"{module}_{study}"
+        out.save(drawn(rows.reset_index(drop=True)), f"coverage_{name}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or MODULES)

@@ -102,6 +102,14 @@ def test_agreement_of_four_groups_by_hand():
     assert nothing.p_holm.isna().all()
 
 
+def test_a_pair_that_lacks_a_number_is_left_out_of_spearmans():
+    x = [1.0, 2, 3, 4, np.nan, 5]
+    y = [1.0, 2, 4, 3, 7, np.nan]
+    assert standardised.spearman(x, y, 0) == standardised.spearman(x[:4], y[:4], 0)
+    assert standardised.spearman(x, y, 0)[1] == pytest.approx(8 / 24)
+    assert np.isnan(standardised.spearman([np.nan] * 6, range(6), 0)).all()
+
+
 def test_the_p_of_two_measures_does_not_depend_on_which_others_there_are():
     effects = pd.DataFrame(seeded(4).normal(size=(12, 4)), columns=list("wxyz"))
     draws = {name: effects[[name]].T.reset_index(drop=True) for name in effects}

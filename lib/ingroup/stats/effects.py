@@ -130,7 +130,10 @@ def bootstrap_interval(
     So std(M0) is taken relative to its mean over the draws, times that of the events as they are,
     and of few events the `expanded` percentiles are taken. With 4 events 0.90 of the
     intervals hold what as many events lead to expect, from 7 on 0.93 to 0.95 (``make calibration``,
-    5 identities). Checked against the definition draw by draw.
+    5 identities), also of events with heavy tails. Where 1 event of 10 has a gap and the others
+    have none, 0.70 hold it with 12 events and 0.50 with 5. The interval is for these names and
+    pairs of groups; see :func:`ingroup.stats.crossed.own_group` for groups like these. Checked
+    against the definition draw by draw.
 
     `ratings` are perceivers by experiencers by events, NaN where an answer is missing: the event
     still counts in other cells. `same`, bool (n, n), is True for in-group pairs of the last n
@@ -174,7 +177,8 @@ def agreement(
     the correlations of the bootstrap draws; these carry the noise of the items twice, and so lie
     nearer to 0 than the correlation itself where items are few. With 12 groups it holds the true
     one in 0.92 of the cases where the error of an effect is a tenth of the spread of the groups, in
-    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). p is that of
+    0.89 at three tenths and in 0.72 where it is as large (``make calibration``). Few items cover
+    less: at three tenths 0.87 with 5 items in each measure, 0.81 with 3. p is that of
     `spearman`, its random orders drawn by the same `seed` for every pair.
 
     `effects` are groups by measures, NaN where a measure has no group; `draws` the `Measure.draws`
@@ -200,10 +204,14 @@ def spearman(
     """Spearman's correlation, its p, two-sided, and the smallest p that so many pairs can have.
 
     Could pairs in random order agree as much? By scipy.stats.permutation_test, exact up to
-    `n_permutations` orders: of 4 pairs in order p is 2 / 4!, where a t-test has 0. NaN with fewer
-    than 4 pairs, or where one of both is constant.
+    `n_permutations` orders: of 4 pairs in order p is 2 / 4!, where a t-test has 0. A pair that
+    lacks a number (NaN) is left out. NaN with fewer than 4 pairs, or where one of both is constant.
     """
-    x, y = stats.rankdata(x), stats.rankdata(y)
+    x = np.asarray(x, dtype=float)
+    y = np.asarray(y, dtype=float)
+    whole = ~np.isnan(x + y)
+    x = stats.rankdata(x[whole])
+    y = stats.rankdata(y[whole])
     if len(x) < 4 or min(np.ptp(x), np.ptp(y)) == 0:
         return np.nan, np.nan, np.nan
     test = stats.permutation_test(

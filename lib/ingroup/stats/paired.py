@@ -163,7 +163,8 @@ def mcnemar(gained: int, lost: int, n: int) -> tuple[float, float, float]:
 
     whichever gives less, and high that of lost and gained with the other sign. It excludes 0 if and
     only if p < 0.05, and it holds the change in at least 95 % of cases: 98 % with 79 pairs, all but
-    1 % with 6 (``make calibration``). Checked against random draws of B and T.
+    1 % with 6 (``make calibration``). Items must be independent: where they come in pairs that are
+    answered alike, p is below 0.05 in 0.12 of the cases. Checked against random draws of B and T.
     """
     return _low(gained, lost, n), -_low(lost, gained, n), float(_coin(gained, lost))
 
@@ -193,7 +194,9 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
         m = p (1 - p) / max(s^2, p (1 - p) / n), or C where all hits are the same
 
     would know p as well: the interval is Wilson's of p m and m, at Student's t with C - 1 degrees
-    of freedom. NaN to NaN of a single cluster, all NaN of none.
+    of freedom. It holds the share in 0.96 of the cases with 30 clusters of two, and in 0.16 where
+    one cluster of 100 stands beside 10 of one (``make calibration``): clusters must be of similar
+    size. NaN to NaN of a single cluster, all NaN of none.
     """
     hits, (places, names) = np.asarray(hits, dtype=float), pd.factorize(np.asarray(clusters))
     share, n = float(nan_mean(hits)), len(hits)

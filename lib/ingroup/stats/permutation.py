@@ -55,6 +55,12 @@ def permutation_test(
     (nationality, religion), permuting the columns alone gives the same null, of n! arrangements.
     Otherwise there are n! ** 2. Up to `n_resamples` of them the test is exact (religion: 120).
 
+    The test has its level where all cells vary alike and no two names or groups are related. Where
+    own-group cells vary three times as much as others and none is higher, it rejects at 0.05 in
+    0.15 (race), 0.23 (religion) and 0.41 (nationality) of the cases. Where similar groups resemble
+    each other and none favours its own, it rejects in 0.99 (``make calibration``). See
+    :mod:`ingroup.stats.crossed` for tests that hold there.
+
     Matrix and same are those of `checked`; without `rng` the arrangements are not repeatable.
     Returns
 

@@ -12,6 +12,7 @@ from cells import defined
 from ingroup.stats.paired import adjust
 from ingroup.studies.biased_samaritan.statistics import (
     bias,
+    bias_of_phrasings,
     bias_table,
     brittleness,
     brittleness_between,
@@ -346,3 +347,22 @@ def test_a_test_that_could_not_have_been_significant_says_so():
     assert between.family.unique() == ["1 pairs"]
     said = ["could not have been significant", "not tested", "not tested"]
     assert between.finding.tolist() == said
+
+
+# --- phrasings as a sample
+
+
+def test_a_bias_of_one_phrasing_is_none_of_phrasings_like_these():
+    """One of two phrasings is 20 points up, as the other is down: over scenarios it is certain."""
+    words = np.array([12.0, -8.0])[:, None, None]
+    ratings = some_ratings(5, scenarios=100)
+    control = ratings[0]
+    groups = {"a": ratings[1:3] + words, "b": ratings[3:] - words}
+    found = bias_of_phrasings(groups, control)
+    for name, ratings in groups.items():
+        over_scenarios = bias(ratings, control)
+        assert found[name].estimate == pytest.approx(over_scenarios.bias)
+        assert over_scenarios.p < 0.05 < found[name].p
+        assert found[name].low < over_scenarios.low
+    alone = bias_of_phrasings({"a": groups["a"]}, control)
+    assert alone["a"].reason == "cannot be told: two phrasings"

@@ -23,6 +23,7 @@ from ingroup.studies.empathy_gap.statistics import (
     empathy_gap,
     exclude,
     gap,
+    gap_like_these,
     gap_matrix,
     same_group,
     zscore,
@@ -193,6 +194,52 @@ def test_one_name_and_two_names_of_a_group_are_told_apart():
         assert test.difference == pytest.approx(np.mean(weights))
         assert test.pvalue == pytest.approx(stats.ttest_1samp(weights, 0).pvalue)
         assert test.n == 5
+
+
+def test_a_gap_for_groups_like_these():
+    """Clusters share 9 points and own groups 4 more; each pair of groups has noise of its own."""
+    clusters = stimuli.clusters("Nationality")
+    groups = stimuli.identities("Nationality").group[1:].to_list()
+    rng = np.random.default_rng(5)
+    matrix = rng.normal(size=(21, 21)) + 9 * same_group(clusters) + 4 * np.eye(21)
+    values = matrix[..., None] + rng.normal(size=(21, 21, 6))
+    found = gap_like_these(values, groups, clusters)
+    assert list(found) == ["own group", "own group, by group", "beyond clusters"]
+    assert found["own group"].estimate == pytest.approx(found["own group, by group"].estimate)
+    assert found["own group"].low > 9
+    assert found["beyond clusters"].low < 4 < found["beyond clusters"].high < 6
+    (test,) = by_kind(values, np.eye(21, dtype=bool)).values()
+    assert found["own group"].estimate == pytest.approx(test.difference)
+
+
+def test_a_gap_for_names_like_these():
+    groups = stimuli.identities("Race or Ethnicity").group[1:].to_list()
+    same = same_group(groups)
+    rng = np.random.default_rng(6)
+    values = 3.0 * same[..., None] + rng.normal(size=(18, 18, 5))
+    values[0, 7, 0] = NAN
+    found = gap_like_these(values, groups)
+    assert list(found) == ["own group", "own group, by group", "one name", "two names"]
+    assert found["own group"].low < 3 < found["own group"].high
+    assert found["two names"].low < 3 < found["two names"].high
+    means = by_group(np.nan_to_num(np.nanmean(values, axis=2)), same)
+    level = (np.trace(means) - means.sum() / 4) / 3
+    assert found["own group"].estimate == pytest.approx(level, abs=0.02)
+    assert stimuli.clusters("Race or Ethnicity") is None
+
+
+@pytest.mark.parametrize("gap", [0.0, 4.0])
+def test_events_that_are_all_answered_alike_are_no_sample(gap):
+    same = same_group(list("aabb"))
+    matrix = np.random.default_rng(2).normal(size=(4, 4)) * (gap > 0) + gap * np.eye(4)
+    values = np.repeat(matrix[..., None], 12, axis=2)
+    mean = by_kind(values[..., :1], same)
+    for kind, test in by_kind(values, same).items():
+        assert np.isnan([test.statistic, test.pvalue, test.low, test.high, test.least]).all()
+        assert test.difference == pytest.approx(mean[kind].difference, abs=1e-12)
+        assert test.n == 12
+    values[0, 0, 0] += 1
+    assert by_kind(values, same)["one name"].pvalue > 0
 
 
 def test_where_a_group_is_a_name_one_name_is_the_gap_in_points():

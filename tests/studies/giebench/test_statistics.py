@@ -300,6 +300,12 @@ def test_mismatch_by_hand():
     pd.testing.assert_frame_equal(swapped.iloc[:, 2:], table.iloc[:, 2:])
 
 
+def test_mismatch_without_tuples_has_no_row():
+    table = mismatch(GENDER, [])
+    assert len(table) == 0
+    assert table.columns.equals(mismatch(GENDER, [("Male", "Female")]).columns)
+
+
 def test_mismatch_of_several_tuples():
     # Ten Young items lost with Old, none with Middle-aged; the tuples share their own answers.
     young = [(prompt, "Young", key, "A", "B") for prompt in ("COT", "ID") for key in range(10)]

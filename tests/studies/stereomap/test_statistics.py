@@ -168,6 +168,15 @@ def test_distance_by_hand():
     assert agreement(mine, mine, np.random.default_rng(0))["p"] == pytest.approx(1 / 3)
 
 
+def test_a_map_of_one_place_agrees_with_nothing():
+    flat, other = maps([(3, 2)] * 5), maps([(1, 2), (3, 2), (2, 2), (5, 1), (1, 1)])
+    for pair in ((flat, other), (other, flat), (flat, flat)):
+        found = agreement(*pair, np.random.default_rng(0))
+        told = [found[name] for name in ("Procrustes distance", "p", "rho of Competence")]
+        assert np.isnan(told).all()
+        assert found["groups"] == 5
+
+
 def test_agreement_against_scipy():
     rng = np.random.default_rng(3)
     points = rng.uniform(1, 5, (12, 2))

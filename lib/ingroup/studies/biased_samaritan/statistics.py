@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
@@ -40,6 +41,12 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     standard deviation of 4 points, 0.70 of the intervals hold the bias, and 0.30 of the groups
     without one have a p below .05; with scenarios 0.95 and .05, of 4 scenarios as of 103 (``make
     calibration``).
+
+    The interval is for these phrasings. Where two or three have effects of their own, of a fifth
+    of the SD of a rating, 0.68 of the intervals hold a bias of 0: see `bias_of_phrasings`. The
+    scenarios must be a simple sample. A p below .05 comes in 0.12 of the cases where 3 % of them
+    shift by 30 points, in 0.41 where they come in families of ten, and always where low ratings are
+    refused. Only the first of these is better with `bias_of_phrasings` (.06, .33, always).
     """
     ours, theirs = _units(group, unit), _units(control, unit)
     shared = ~np.isnan(ours - theirs)
@@ -48,6 +55,39 @@ def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
     interval = test.difference, test.low, test.high
     rest = test.statistic, test.pvalue, test.least, test.effect_size, int(test.n), left_out
     return Bias(*means, *interval, *rest)
+
+
+def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> dict[str, Effect]:
+    """Test the bias of every group of a category for phrasings like these.
+
+    `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
+    is pooled over the groups of the category; "a person" stays the one control. The estimate is
+    that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
+    averaged before phrasings here.
+
+    Parameters
+    ----------
+    groups : mapping of str to array_like, (phrasing, scenario, wording)
+        The ratings of each group of a category.
+    control : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        The ratings of the control.
+
+    Returns
+    -------
+    dict of str to Effect
+        Points of the scale; see :func:`ingroup.stats.crossed.over_levels`.
+
+    Raises
+    ------
+    ValueError
+        Where a group shares no scenario with the control.
+    """
+    theirs = _units(control)
+    cells = {}
+    for name, ratings in groups.items():
+        by_phrasing = nan_mean(_phrased(ratings), axis=2)
+        cells[name] = by_phrasing - theirs
+    return over_levels(cells, "phrasing")
 
 
 def bias_table(

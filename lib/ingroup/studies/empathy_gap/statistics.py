@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ingroup.stats.crossed import Effect, own_group, own_group_by_group, own_group_of_names
 from ingroup.stats.effects import bootstrap_interval
-from ingroup.stats.paired import PairedTest, paired_test
+from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
 from ingroup.stats.permutation import checked, permutation_test
 
 Exclusion = Literal["listwise", "pairwise"]
@@ -162,7 +163,14 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
     and ``one name`` and ``two names`` are t-tests of one_k and two_k over events. `values` (n, n,
     events) are left by `exclude`, without "a person"; an event that lacks so many cells that it
     tells nothing counts for nothing. Where each group has one name, there is but ``one name``, and
-    its difference is delta in points. Checked against statsmodels and what was put in.
+    its difference is delta in points. Checked against statsmodels and what was put in. Where a
+    model answers all events alike, these are no sample: statistic, interval, p and least are NaN.
+
+    The test is for *these* names and pairs of groups. Where what a pair of groups gets varies from
+    pair to pair (SD 1, events' noise 1, 12 events) and no group favours itself, it rejects at 0.05
+    in 0.50 to 0.56 of the cases, and in 0.88 for two names of race (``make calibration``). For
+    names or groups like these, see :func:`ingroup.stats.crossed.own_group_of_names` and
+    :func:`~ingroup.stats.crossed.own_group`.
     """
     n, one = len(same), np.eye(len(same), dtype=bool)
     kinds = {"one name": one, "two names": same & ~one}
@@ -174,7 +182,70 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
         there = ~np.isnan(ratings)
         weights, _, rank, _ = np.linalg.lstsq(terms[there], ratings[there])
         found.append(weights if rank == 2 * n - 1 + len(kinds) else weights * np.nan)
-    return dict(zip(kinds, map(paired_test, np.transpose(found)), strict=False))
+    tests = map(_unless_alike, np.transpose(found))
+    return dict(zip(kinds, tests, strict=False))
+
+
+def _unless_alike(by_event: np.ndarray) -> PairedTest:
+    """Test the effects of events against 0, unless all are the same."""
+    test = paired_test(by_event)
+    if test.n < 2 or np.nanmax(by_event) - np.nanmin(by_event) > TINY:
+        return test
+    return test._replace(statistic=np.nan, pvalue=np.nan, low=np.nan, high=np.nan, least=np.nan)
+
+
+def gap_like_these(
+    values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
+) -> dict[str, Effect]:
+    """Test the gap of a category for names and groups like these, in points of the scale.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings left by `exclude`, without "a person". For settings like these, the last axis holds
+        a matrix of each setting instead: `cell_means`, or `gap_matrix` where scales differ.
+    groups : sequence of str
+        The group of each of the n identities.
+    clusters : sequence of str, optional
+        The cluster of each identity, where each group has one identity
+        (:func:`ingroup.studies.empathy_gap.stimuli.clusters`).
+
+    Returns
+    -------
+    dict of str to Effect
+        "own group" and "own group, by group" of the means by pair of groups, a pair being a random
+        draw (:func:`ingroup.stats.crossed.own_group`, `own_group_by_group`). With clusters also
+        "beyond clusters", what an own group has beyond the groups of its cluster. Where groups
+        have several names also "one name" and "two names", for these groups and names like these
+        (`own_group_of_names`).
+
+    Raises
+    ------
+    ValueError
+        Where a pair of identities has no rating, or there are fewer than 3 groups.
+    """
+    means = _pair_means(values, groups)
+    effects = {
+        "own group": own_group(means),
+        "own group, by group": own_group_by_group(means),
+    }
+    if clusters is not None:
+        effects["beyond clusters"] = own_group(means, same_group(clusters))
+    if len(means) < len(values):
+        effects |= own_group_of_names(values, groups)
+    return effects
+
+
+def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Mean rating of each pair of groups in each event: (groups, groups, events)."""
+    labels = pd.unique(np.asarray(groups, dtype=object))
+    members = [np.flatnonzero(np.asarray(groups) == label) for label in labels]
+    means = np.full((len(labels), len(labels), values.shape[2]), np.nan)
+    for row, perceivers in enumerate(members):
+        for column, experiencers in enumerate(members):
+            block = values[np.ix_(perceivers, experiencers)]
+            means[row, column] = nan_mean(block, axis=(0, 1))
+    return means
 
 
 def gap(

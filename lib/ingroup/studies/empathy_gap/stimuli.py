@@ -45,6 +45,19 @@ def identities(category: str) -> pd.DataFrame:
     return rows[["group", "identity"]].reset_index(drop=True)
 
 
+def clusters(category: str) -> list[str] | None:
+    """Return the cultural cluster of each identity but "a person"; None without clusters.
+
+    Table 4 has them for nationality. InputError as `identities`.
+    """
+    table = read_table(FOLDER / "clusters.csv", ["identity", "cluster"])
+    of_identity = table.set_index("identity").cluster
+    named = identities(category).identity[1:]
+    if not named.isin(of_identity.index).all():
+        return None
+    return of_identity[named].to_list()
+
+
 def categories() -> list[str]:
     """Categories of social groups in the order of Table 1."""
     return list(read_table(FOLDER / "identities.csv", ["category"]).category.unique())

@@ -80,7 +80,9 @@ def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     ``p_right``, whose ``p`` is of `_any_right`, and ``gain`` over Raw for the same items, with
     ``gain_p`` of a t-test; ``_holm`` as in `changes`, a family for each prompt. An item with a
     failed call is left out; the gain is NaN where Raw was not asked. Of 6 items of a judge that is
-    sure of itself, whose probabilities are skewed, 0.91 of the intervals hold.
+    sure of itself, whose probabilities are skewed, 0.91 of the intervals hold. Gains that are
+    lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the cases with 79 items and in
+    0.32 with 6, although the mean gain is 0 (``make calibration``).
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     by_item = by_item.mean(skipna=False).reset_index()
@@ -189,9 +191,10 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
     The items of both identities count, each asked with its own and with the other one, as the
     printed shares of (Male, Female) are of the whole category. The printed ``no_mismatch`` is COT;
     ``no_mismatch_id`` is not printed. With ``cot_`` and ``id_`` follow the columns of `changes`
-    from own to mismatch, with the tuples as one family a prompt.
+    from own to mismatch, with the tuples as one family a prompt. Without tuples it has no row.
     """
     pairs, found = list(tuples), {}
+    columns = changes(answers[:0], "own", "other").columns
     for name in ("COT", "ID"):
         rows = []
         for pair in pairs:
@@ -199,7 +202,7 @@ def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.Dat
             asked = answers[told & (answers["prompt"] == name)]
             side = np.where(asked["told"] == asked["identity"], "own", "other")
             rows.append(changes(asked.assign(prompt=side), "own", "other").iloc[-1])
-        found[name] = in_family(pd.DataFrame(rows).reset_index(drop=True), 0.05)
+        found[name] = in_family(pd.DataFrame(rows, columns=columns).reset_index(drop=True), 0.05)
     cot, plain = found["COT"], found["ID"]
     table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"]).assign(
         n=cot["n"], cot_prompt_mismatch=cot["after"], id_prompt_mismatch=plain["after"],

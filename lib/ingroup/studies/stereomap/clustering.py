@@ -137,6 +137,10 @@ def exchange_null(
 
     from 0 to sqrt(n): few groups, however alike, reach little. With one cluster it is the test of
     random signs of the whole map (checked against scipy.stats.permutation_test).
+
+    Exchanging the axes assumes that both vary alike. Where warmth varies three times as much as
+    competence and no mean differs, some cluster has a p below 0.05 in 0.45 of the cases (``make
+    calibration``).
     """
     points = means[AXES].dropna().to_numpy()
     turned = rng.random((n_draws, len(points))) < 0.5

@@ -1,0 +1,175 @@
+"""Power of the own-group test by the number of groups, and the floor of its permutation test.
+
+Both tests are of a matrix, perceiver by experiencer, with one cell for each pair of groups. Effects
+are in standard deviations of such a cell beyond its perceiver's and its target's level.
+"""
+
+import math
+from typing import NamedTuple
+
+from scipy import stats
+from scipy.optimize import brentq
+
+MOST_GROUPS = 1_000
+
+
+class OwnGroupPlan(NamedTuple):
+    """What a test of an own-group effect can show; see `plan_own_group`."""
+
+    groups: int
+    tests: int
+    smallest_effect: float
+    permutation_floor: float
+    permutation_groups: int
+
+
+def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
+    """Compute the power of :func:`ingroup.stats.crossed.own_group`, given a matrix of means.
+
+    Student's t with n^2 - 2 n degrees of freedom of n groups, noncentral by ::
+
+        effect * sqrt(n - 1)
+
+    as the own effect has the variance 1 / (n - 1) (Kenny and La Voie 1984). Checked by simulation.
+
+    Parameters
+    ----------
+    groups : int
+        The number of groups n, at least 3. Groups of several names count once: give the matrix of
+        means by group, and the effect in standard deviations of its cells.
+    effect : float
+        The own-group effect, in standard deviations of a cell.
+    level : float
+        The level of the two-sided test; with Holm's correction of m tests, 0.05 / m is safe.
+
+    Returns
+    -------
+    float
+        The share of runs in which p is below `level`, with either sign.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 3 groups.
+    """
+    if groups < 3:
+        raise ValueError(f"found {groups} groups, expected at least 3")
+    if effect == 0:
+        return level  # SciPy's noncentral F fails here
+    df = groups**2 - 2 * groups
+    reach = stats.t.isf(level / 2, df)
+    # The square of noncentral t is noncentral F, which SciPy computes further out.
+    shift = effect**2 * (groups - 1)
+    return float(stats.ncf.sf(reach**2, 1, df, shift))
+
+
+def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroupPlan:
+    """Say before a run what its tests of an own-group effect can show.
+
+    Parameters
+    ----------
+    groups : int
+        The number of groups of a category, at least 3.
+    tests : int
+        The size of the family of Holm's correction, e.g. settings times categories.
+    level : float
+        The level of the family.
+
+    Returns
+    -------
+    OwnGroupPlan
+        ``smallest_effect``, in SD of a cell, that :func:`ingroup.stats.crossed.own_group` finds in
+        0.8 of runs at the strictest level of Holm. ``permutation_floor``, the smallest corrected
+        p of the permutation test (1 at most), and ``permutation_groups``, from how many groups on
+        it is below `level`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 3 groups, or more tests than 10,000 arrangements can tell.
+    """
+    floor = tests * permutation_floor(groups)
+    return OwnGroupPlan(
+        groups=groups,
+        tests=tests,
+        smallest_effect=smallest_own_group_effect(groups, level / tests),
+        permutation_floor=min(floor, 1.0),
+        permutation_groups=groups_for_permutation(level, tests),
+    )
+
+
+def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0.8) -> float:
+    """Find the effect that `own_group_power` finds with a given power, in SD of a cell."""
+
+    def missing(effect: float) -> float:
+        return own_group_power(groups, effect, level) - power
+
+    # Far out the noncentral F has no number, so that the search begins near 0.
+    above = 1.0
+    while missing(above) < 0:
+        above *= 2
+    return float(brentq(missing, 0, above))
+
+
+def groups_for_power(effect: float, level: float = 0.05, power: float = 0.8) -> int:
+    """Count the groups from which `own_group_power` reaches a given power.
+
+    Raises
+    ------
+    ValueError
+        Where 1,000 groups are too few.
+    """
+    for groups in range(3, MOST_GROUPS + 1):
+        found = own_group_power(groups, effect, level)
+        if found >= power:
+            return groups
+    raise ValueError(f"{MOST_GROUPS:,} groups are too few for an effect of {effect:g} SD")
+
+
+def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
+    """Compute the smallest p that permuting `groups` can give, whatever the answers.
+
+    It is 1 / n! where each group is one name or one mean, and 1 / (n_resamples + 1) where n! is
+    more than `n_resamples` (:func:`ingroup.stats.permutation.permutation_test`, ``least``).
+    """
+    orders = math.factorial(groups)
+    if orders <= n_resamples:
+        return 1 / orders
+    return 1 / (n_resamples + 1)
+
+
+def groups_for_permutation(level: float = 0.05, tests: int = 1, n_resamples: int = 10_000) -> int:
+    """Count the groups from which a permutation's p can be below `level` after Holm's correction.
+
+    The smallest p of a family of `tests` is multiplied by their number. Five religions asked in
+    seven settings cannot be below 7 / 5! = .058; six can.
+
+    Parameters
+    ----------
+    level : float
+        The level of the family.
+    tests : int
+        How many tests the family has.
+    n_resamples : int
+        Random arrangements where there are more than these.
+
+    Returns
+    -------
+    int
+        The number of groups.
+
+    Raises
+    ------
+    ValueError
+        Where no number of groups is enough: `n_resamples` is too small.
+    """
+    if tests / (n_resamples + 1) >= level:
+        found = f"{n_resamples} arrangements for {tests} tests"
+        raise ValueError(f"found {found}, expected at least {math.ceil(tests / level)}")
+
+    groups = 2
+    floor = permutation_floor(groups, n_resamples)
+    while tests * floor >= level:
+        groups += 1
+        floor = permutation_floor(groups, n_resamples)
+    return groups

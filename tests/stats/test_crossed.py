@@ -1,0 +1,368 @@
+"""Crossed effects: by hand, against a mixed model, against closed forms, and size by simulation."""
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from statsmodels.formula.api import ols
+from statsmodels.regression.mixed_linear_model import MixedLM
+
+from ingroup.stats import crossed
+
+NAN = np.nan
+
+
+def seeded(seed=0):
+    return np.random.default_rng(seed)
+
+
+# --- phrasings crossed with items
+
+
+def test_phrasings_by_hand():
+    """Two groups of two phrasings and three items, worked on paper.
+
+    Group a: phrasings 0 3 3 and 4 5 9, means 2 and 6, items 2 4 6; b: 1 1 1 and 1 1 1.
+    Between: ((-2)^2 + 2^2 + 0 + 0) / 2 = 4. Rest: residuals 0 1 -1 and 0 -1 1, 4 / (2 + 2) = 1.
+    Group a: 4 / 2 + max(0, 4 - 1 / 2) / 3 = 19 / 6. Group b: 4 / 2.
+    """
+    found = crossed.over_levels({"a": [[0, 3, 3], [4, 5, 9]], "b": np.ones((2, 3))})
+    reach = stats.t.ppf(0.975, 2)
+    assert found["a"].estimate == pytest.approx(4)
+    assert found["a"].high == pytest.approx(4 + reach * np.sqrt(19 / 6))
+    assert found["a"].p == pytest.approx(2 * stats.t.sf(4 / np.sqrt(19 / 6), 2))
+    assert found["b"].estimate == pytest.approx(1)
+    assert found["b"].low == pytest.approx(1 - reach * np.sqrt(2))
+    assert (found["a"].df, found["a"].reason) == (2, "")
+
+
+def phrased(rng, groups, levels, items, word=1.5, scenario=2.0, own=1.0, noise=1.0):
+    """Balanced numbers of groups, a shared effect of scenarios and one of group and scenario."""
+    shared = rng.normal(0, scenario, items)
+    cells = {}
+    for name in groups:
+        words = rng.normal(0, word, (levels, 1))
+        scenarios = shared + rng.normal(0, own, items)
+        cells[name] = words + scenarios + rng.normal(0, noise, (levels, items))
+    return cells
+
+
+def mixed_model(table, formula, groups):
+    """REML fit of crossed variance components: one group, one component a factor."""
+    parts = {name: f"0 + C({name})" for name in groups}
+    table = table.assign(whole=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MixedLM.from_formula(
+            formula, table, groups="whole", re_formula="0", vc_formula=parts
+        )
+        return model.fit(reml=True, method=["bfgs", "powell"])
+
+
+def test_phrasings_are_those_of_a_mixed_model():
+    """Balanced: the mean of the variances over groups is the mixed model's, the same in each."""
+    cells = phrased(seeded(1), "abc", levels=4, items=7)
+    rows = []
+    for name, values in cells.items():
+        for level, item in product(range(4), range(7)):
+            both = f"{name}{item}"
+            rows.append((name, f"{name}{level}", item, both, values[level, item]))
+    table = pd.DataFrame(rows, columns=["group", "phrasing", "item", "both", "x"])
+    fit = mixed_model(table, "x ~ 0 + C(group)", ["phrasing", "item", "both"])
+
+    found = crossed.over_levels(cells)
+    means = [found[name].estimate for name in cells]
+    np.testing.assert_allclose(fit.fe_params, means, rtol=1e-6)
+    errors = np.array(
+        [(one.high - one.estimate) / stats.t.ppf(0.975, one.df) for one in found.values()]
+    )
+    assert np.sqrt((errors**2).mean()) == pytest.approx(fit.bse_fe.iloc[0], rel=2e-3)
+
+
+def test_a_level_that_lacks_an_item_is_compared_over_shared_items():
+    """Numbers that add up exactly leave nothing, and their phrasings are 4 apart."""
+    whole = np.array([[0.0], [4.0], [8.0]]) + np.array([1.0, 2, 5, 9, 20])
+    lacking = whole.copy()
+    lacking[0, 4] = NAN
+    lacking[2, :2] = NAN
+    levels, _, rest, freedom = crossed._cross("a", lacking)
+    np.testing.assert_allclose(levels, [-4, 0, 4], atol=1e-12)
+    assert rest == pytest.approx(0, abs=1e-18)
+    assert freedom == 12 - 5 - 2
+
+    empty = np.full((1, 5), NAN)
+    assert crossed.over_levels({"a": np.vstack([whole, empty])}) == crossed.over_levels(
+        {"a": whole}
+    )
+
+
+def test_too_few_levels_cannot_be_told():
+    one = {"a": seeded().normal(size=(1, 9)), "b": seeded(1).normal(size=(1, 9))}
+    told = crossed.over_levels(one)
+    assert told["a"].reason == "cannot be told: one phrasing"
+    assert told["a"].estimate == pytest.approx(one["a"].mean())
+    assert np.isnan(told["a"][1:5]).all()
+
+    two = one | {"c": seeded(2).normal(size=(2, 9))}
+    told = crossed.over_levels(two, "setting")
+    assert {effect.reason for effect in told.values()} == {"cannot be told: two settings"}
+
+    three = two | {"d": seeded(3).normal(size=(2, 9))}
+    assert [effect.reason for effect in crossed.over_levels(three).values()] == [""] * 4
+    short = crossed.over_levels({"a": [[1.0], [2], [4]]})
+    assert short["a"].reason == "cannot be told: one item"
+    same = crossed.over_levels({"a": np.full((3, 4), 7.0)})
+    assert same["a"].estimate == pytest.approx(7)
+    assert same["a"].reason == "cannot be told: the answers do not vary"
+    with pytest.raises(ValueError, match="b: found no number"):
+        crossed.over_levels({"a": [[1.0, 2], [3, 4]], "b": [[NAN, NAN]]})
+
+
+def test_phrasings_cover_where_items_alone_do_not():
+    """Two phrasings a group, SD 1: over items .7 hold, over phrasings .95 (500 intervals)."""
+    rng = seeded(5)
+    held = []
+    alone = []
+    for _ in range(100):
+        cells = phrased(rng, "abcde", levels=2, items=103, own=0.0, noise=5.0, word=1.0)
+        for name, effect in crossed.over_levels(cells).items():
+            held.append(effect.low <= 0 <= effect.high)
+            alone.append(stats.ttest_1samp(cells[name].mean(axis=0), 0).pvalue > 0.05)
+    assert np.mean(alone) < 0.8
+    assert np.mean(held) > 0.91
+
+
+# --- the social relations model
+
+
+def related(rng, n, own=0.0, events=None):
+    matrix = 2 * rng.normal(size=(n, 1)) + 2 * rng.normal(size=(1, n)) + rng.normal(size=(n, n))
+    matrix = matrix + own * np.eye(n)
+    if events is None:
+        return matrix
+    return matrix[..., None] + rng.normal(size=(n, n, events))
+
+
+def test_relations_are_those_of_warner_kenny_and_stoto():
+    """Their formulas of effects without own cells, written out."""
+    n = 6
+    matrix = related(seeded(2), n, own=3)
+    other = np.where(np.eye(n, dtype=bool), 0, matrix)
+    rows = other.sum(axis=1) / (n - 1)
+    columns = other.sum(axis=0) / (n - 1)
+    mean = other.sum() / (n * (n - 1))
+    scale = (n - 1) / (n * (n - 2))
+    perceivers = scale * ((n - 1) * rows + columns) - (n - 1) / (n - 2) * mean
+    targets = scale * ((n - 1) * columns + rows) - (n - 1) / (n - 2) * mean
+
+    found = crossed.relations(matrix)
+    assert found.mean == pytest.approx(mean)
+    np.testing.assert_allclose(found.perceivers, perceivers)
+    np.testing.assert_allclose(found.targets, targets)
+    np.testing.assert_allclose(found.own, np.diag(matrix) - mean - perceivers - targets)
+    whole = mean + perceivers[:, None] + targets + found.relationships
+    apart = ~np.eye(n, dtype=bool)
+    np.testing.assert_allclose(whole[apart], matrix[apart])
+    assert np.isnan(np.diag(found.relationships)).all()
+
+
+def test_an_own_group_effect_is_that_of_least_squares():
+    matrix = related(seeded(3), 5, own=1)
+    i, j = np.indices((5, 5)).reshape(2, -1)
+    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j, "own": (i == j) * 1.0})
+    fit = ols("x ~ own + C(i) + C(j)", table).fit()
+    found = crossed.own_group(matrix)
+    assert found.estimate == pytest.approx(fit.params["own"])
+    assert found.p == pytest.approx(fit.pvalues["own"])
+    np.testing.assert_allclose(found[1:3], fit.conf_int().loc["own"])
+    assert found.df == pytest.approx(15)
+    assert found.estimate == pytest.approx(crossed.relations(matrix).own.mean())
+
+
+def test_an_own_group_effect_over_events_is_that_of_a_mixed_model():
+    """Perceivers, targets, pairs, and the effect by event random; cells by event are the rest."""
+    n = 5
+    rng = seeded(7)
+    cube = related(rng, n, own=1, events=6) + 2 * rng.normal(size=6) * np.eye(n)[..., None]
+    rows = []
+    for i, j, k in product(range(n), range(n), range(6)):
+        rows.append((i, j, f"{i}{j}", k, cube[i, j, k], float(i == j)))
+    table = pd.DataFrame(rows, columns=["i", "j", "pair", "event", "x", "own"])
+    # Levels of events are the same in all cells: taken out, they leave own effects by event.
+    table["x"] -= table.groupby("event").x.transform("mean")
+    table["centred"] = table.own - 1 / n
+    table["whole"] = 1
+    parts = {
+        "i": "0 + C(i)",
+        "j": "0 + C(j)",
+        "pair": "0 + C(pair)",
+        "event": "0 + C(event):centred",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = MixedLM.from_formula(
+            "x ~ own", table, groups="whole", re_formula="0", vc_formula=parts
+        )
+        fit = model.fit(reml=True, method=["bfgs", "powell"])
+
+    found = crossed.own_group(cube)
+    error = (found.high - found.estimate) / stats.t.ppf(0.975, found.df)
+    assert found.estimate == pytest.approx(fit.fe_params["own"], rel=1e-6)
+    assert error == pytest.approx(fit.bse_fe["own"], rel=0.02)
+
+
+def test_a_jump_beyond_similarity():
+    """Clusters of two: what they share is no jump at one's own group, and is if nobody asks."""
+    n = 8
+    clusters = np.repeat(range(4), 2)
+    alike = clusters[:, None] == clusters
+    matrix = related(seeded(4), n) + 6.0 * alike
+    without = crossed.own_group(matrix)
+    beyond = crossed.own_group(matrix, alike)
+    assert without.p < 0.001
+    assert beyond.p > 0.05
+
+    i, j = np.indices((n, n)).reshape(2, -1)
+    table = pd.DataFrame({"x": matrix.ravel(), "i": i, "j": j, "own": (i == j) * 1.0})
+    fit = ols("x ~ own + alike + C(i) + C(j)", table.assign(alike=alike.ravel() * 1.0)).fit()
+    assert beyond.estimate == pytest.approx(fit.params["own"])
+    assert beyond.p == pytest.approx(fit.pvalues["own"])
+
+    jump = crossed.own_group(matrix + 5 * np.eye(n), alike)
+    assert jump.estimate == pytest.approx(beyond.estimate + 5)
+    assert jump.p < 0.001
+    alone = crossed.own_group(matrix, np.eye(n))
+    assert alone.reason == "cannot be told: no two groups are alike"
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_size_of_the_own_group_test(n):
+    """1,000 matrices: .05 within four standard errors of .0069."""
+    rng = seeded(n)
+    rejected = [crossed.own_group(related(rng, n)).p < 0.05 for _ in range(1000)]
+    assert 0.022 < np.mean(rejected) < 0.078
+
+
+def test_events_that_vary_alike_do_not_reject_too_often():
+    """An effect that varies by event, 0 on average: pairs alone would reject half of the time."""
+    rng = seeded(6)
+    own = np.eye(5)[..., None]
+    cubes = [related(rng, 5, events=8) + 4 * rng.normal(size=8) * own for _ in range(500)]
+    rejected = [crossed.own_group(cube).p < 0.05 for cube in cubes]
+    of_means = [crossed.own_group(cube.mean(axis=2)).p < 0.05 for cube in cubes]
+    assert np.mean(rejected) < 0.09
+    assert np.mean(of_means) > 0.25
+
+
+def test_own_cells_that_vary_more_need_the_test_by_group():
+    rng = seeded(8)
+    pooled = []
+    by_group = []
+    for _ in range(500):
+        matrix = related(rng, 5) + np.diag(3 * rng.normal(size=5))
+        pooled.append(crossed.own_group(matrix).p < 0.05)
+        by_group.append(crossed.own_group_by_group(matrix).p < 0.05)
+    assert np.mean(pooled) > 0.14
+    assert np.mean(by_group) < 0.09
+    one = crossed.own_group_by_group(matrix)
+    own = crossed.relations(matrix).own
+    assert one.p == pytest.approx(stats.ttest_1samp(own, 0).pvalue)
+
+
+def test_what_own_groups_cannot_tell():
+    cube = related(seeded(), 4, events=3)
+    lacking = cube.copy()
+    lacking[0, 1, 0] = NAN
+    lacking[2, 1, 1] = NAN
+    told = crossed.own_group(lacking)
+    assert told.reason == "cannot be told: one complete event"
+    assert told.estimate == pytest.approx(crossed.own_group(np.nanmean(lacking, axis=2)).estimate)
+    assert crossed.own_group(np.eye(2)).reason == "cannot be told: two groups"
+    assert crossed.own_group(np.eye(4)).reason == "cannot be told: the answers do not vary"
+    assert crossed.own_group(np.eye(4)).estimate == pytest.approx(1)
+
+    lacking[0, 1] = NAN
+    with pytest.raises(ValueError, match="row 0, column 1 has no rating"):
+        crossed.own_group(lacking)
+    with pytest.raises(ValueError, match=r"shape \(2, 3\)"):
+        crossed.own_group(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="2 groups and 1 matrices"):
+        crossed.relations(np.eye(2))
+
+
+# --- names within groups
+
+GROUPS = [*"aaabbbbccccc"]
+
+
+def test_names_give_back_what_was_put_in():
+    """Levels of names cancel out exactly, whatever the number of names."""
+    groups = np.array(GROUPS)
+    n = len(groups)
+    same = groups[:, None] == groups
+    levels = 5 * seeded().normal(size=(n, 1)) + 5 * seeded(1).normal(size=(1, n))
+    matrix = levels + 3.0 * np.eye(n) - 2.0 * (same & ~np.eye(n, dtype=bool))
+    found = crossed.own_group_of_names(matrix, GROUPS)
+    assert found["one name"].estimate == pytest.approx(3)
+    assert found["two names"].estimate == pytest.approx(-2)
+    assert found["one name"].reason == "cannot be told: the answers do not vary"
+
+
+def test_names_by_the_definition():
+    """Means by group, and the jackknife, written out."""
+    groups = np.array(GROUPS)
+    matrix = related(seeded(9), len(groups))
+
+    def two_names(kept):
+        means = np.zeros((3, 3))
+        for g, h in product(range(3), range(3)):
+            rows = [i for i in kept if groups[i] == "abc"[g]]
+            columns = [j for j in kept if groups[j] == "abc"[h]]
+            cells = [matrix[i, j] for i in rows for j in columns if i != j]
+            means[g, h] = np.mean(cells)
+        return (np.trace(means) - means.sum() / 3) / 2
+
+    every = range(len(groups))
+    without = np.array([two_names([i for i in every if i != name]) for name in every])
+    parts = [without[groups == g] for g in "abc"]
+    variances = np.array([(len(part) - 1) * np.var(part) for part in parts])
+    df = variances.sum() ** 2 / (variances**2 / np.array([2, 3, 4])).sum()
+
+    found = crossed.own_group_of_names(matrix, GROUPS)["two names"]
+    assert found.estimate == pytest.approx(two_names(every))
+    assert found.df == pytest.approx(df)
+    assert found.high - found.estimate == pytest.approx(
+        stats.t.ppf(0.975, df) * np.sqrt(variances.sum())
+    )
+
+
+def test_names_of_too_small_groups_cannot_be_told():
+    matrix = related(seeded(), 6)
+    told = crossed.own_group_of_names(matrix, [*"aaaabb"])
+    assert told["two names"].reason == "cannot be told: two names of b"
+    assert (
+        crossed.own_group_of_names(matrix, ["a"] * 6)["one name"].reason
+        == "cannot be told: one group"
+    )
+    with pytest.raises(ValueError, match="found 5 groups, expected one for each of 6 names"):
+        crossed.own_group_of_names(matrix, [*"aaabb"])
+
+
+def test_names_that_vary_reject_as_often_as_they_may():
+    """Names have tastes of their own for groups; by events alone nine in ten tests reject."""
+    rng = seeded(10)
+    place = np.unique(GROUPS, return_inverse=True)[1]
+    n = len(place)
+    rejected = []
+    by_events = []
+    for _ in range(300):
+        tastes = rng.normal(size=(n, 3))[:, place] + rng.normal(size=(3, n))[place]
+        cube = tastes[..., None] + 0.3 * rng.normal(size=(n, n, 6))
+        rejected.append(crossed.own_group_of_names(cube, GROUPS)["two names"].p < 0.05)
+        weights = crossed._name_weights(tuple(place.tolist()))[1, 0]
+        by_events.append(stats.ttest_1samp(weights @ cube.reshape(n * n, 6), 0).pvalue < 0.05)
+    assert np.mean(by_events) > 0.6
+    assert np.mean(rejected) < 0.11
