@@ -6,6 +6,7 @@ with what is there. make calls this (ingroup.commands.cli). To add an input, add
 
 import os
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -105,8 +106,9 @@ def executed(notebook: str) -> Path:
     return FOLDER / "notebooks" / f"{notebook}.ipynb"
 
 
+@cache
 def is_unchanged(notebook: str) -> bool:
-    """Compare what a notebook wrote, and what it read outside of git; say what changed."""
+    """Compare what a notebook wrote, and what it read outside of git; say once what changed."""
     edited = digests.edited(executed(notebook))
     changed = digests.changed(executed(notebook))
     names = [*edited, *changed]

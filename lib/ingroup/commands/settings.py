@@ -243,8 +243,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         if not re.fullmatch(r"[\w./~+@:-]*", value):
             raise Refused(f"{name} is a path without blanks and signs of a shell, not {value!r}")
 
-    check_run(goals, environment)
     check_figure(goals, environment)
+    check_run(goals, environment)
     if {"plan", "ask", "view"} & set(goals):
         chosen_studies(environment.get("STUDY", ""))
     if "ask" in goals and not environment.get("STUDY"):
