@@ -25,7 +25,7 @@ export PYTHONPATH := $(CURDIR)/lib
 
 override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
 export FOREIGN GOALS PYTHON PY VENV
-unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when first used, and kept
+unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE  # foreign kernels; compiled modules are kept
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
   check-recordings bench bench-scale calibration calibrant lint clean
 .NOTPARALLEL:  # the program runs two notebooks at a time

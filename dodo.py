@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
 from doit.reporter import ZeroReporter
 from doit.task import Task
 from doit.tools import config_changed
@@ -47,6 +48,16 @@ REPORT = ["lib/ingroup/commands/*.py", "lib/ingroup/commands/templates/**/*"]
 # Notebooks that take longest, and so begin.
 LONG = ("10_", "40_")
 
+
+class Reporter(ZeroReporter):
+    """A notebook says itself why it failed; what fails before one is said here."""
+
+    def add_failure(self, task: Task, fail_info: BaseFail) -> None:
+        """Print why a task could not start."""
+        if not isinstance(fail_info, TaskFailed | UnmetDependency):
+            print(f"{task.name}: {fail_info.get_msg()}", file=sys.stderr)
+
+
 GOALS = os.environ.get("GOALS", "").split()
 IS_ALL = not GOALS or "all" in GOALS
 PROFILE = os.environ.get("PROFILE") or "demo"
@@ -58,7 +69,7 @@ FOLDER = settings.run_folder(RUN)
 DOIT_CONFIG = {
     "dep_file": str(settings.BUILD / "digests" / f"{RUN}.json"),
     "check_file_uptodate": decide.Content,
-    "reporter": ZeroReporter,
+    "reporter": Reporter,
 }
 
 
@@ -164,7 +175,9 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
 
     outputs = [executed(notebook), executed(notebook).with_suffix(".txt")]
     outputs.append(digests.record(executed(notebook)))
-    config = {**PARAMETERS, "PROFILE": PROFILE, "torch": version("torch")}
+    config = {"PROFILE": PROFILE, "torch": version("torch")}
+    for name in set(PARAMETERS) - settings.OF_WORKERS:
+        config[name] = PARAMETERS[name]
     uptodate = [config_changed(config), (is_unchanged, [notebook]), (is_own_copy, [notebook])]
     if environments.engines(VALUES) & environments.ASKED_AGAIN:
         uptodate.append(False)
@@ -181,7 +194,7 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
 def task_notebook():
     """Execute the notebooks that are out of date."""
     how = ["--profile", PROFILE, *(["--shared"] if IS_ALL else [])]
-    for name in PARAMETERS:
+    for name in sorted(PARAMETERS):
         how += ["--set", name]
     others = [*chosen(), *made_again()]
     for notebook in chosen():

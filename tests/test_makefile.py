@@ -15,7 +15,6 @@ from ingroup import paths
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LAST = ["00_map", "60_synthesis"]  # read all studies
-STUDIES = ["empathy_gap", "biased_samaritan", "giebench", "stereomap"]
 MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
 
 
@@ -76,13 +75,13 @@ def test_compiled_modules_run_nothing(done):
     assert all_again(done) == []
 
 
-@pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize(
-    "file",
+    ("study", "file"),
     [
-        "lib/ingroup/studies/{}/design.py",
-        "data/stimuli/{}/prompts.yaml",
-        "data/recordings/calibrant/{}/some/part-00000.parquet",
+        ("empathy_gap", "lib/ingroup/studies/{}/design.py"),
+        ("biased_samaritan", "data/stimuli/{}/prompts.yaml"),
+        ("giebench", "lib/ingroup/studies/{}/answers.py"),
+        ("stereomap", "data/recordings/calibrant/{}/some/part-00000.parquet"),
     ],
 )
 def test_a_study_s_change_runs_its_notebooks(done, study, file):
@@ -96,8 +95,8 @@ def test_a_study_s_change_runs_its_notebooks(done, study, file):
 
 
 def test_a_deleted_recording_runs_its_study(done):
-    (recorded,) = done.glob("data/recordings/calibrant/giebench/**/manifest.json")
-    recorded.unlink()
+    recorded = sorted(done.glob("data/recordings/calibrant/giebench/**/manifest.json"))
+    recorded[0].unlink()
     assert {"30_giebench", "32_giebench_beyond"} < set(all_again(done))
     assert all_again(done) == []
 
@@ -305,35 +304,46 @@ PARAMETERS = ["MODELS", "ENGINE", "CORPUS", "ENGINE_WORKERS", "RAY_ADDRESS", "RE
 COMMANDS = ["STUDY", "RATE", "SAMPLES", "BUNDLE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX"]
 FIGURE = ["ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"]
 PROGRAMS = ["PYTHON", "PY", "READY", "VENV", "FOREIGN", "PYTHONPATH", "SINGLE", "NUMBERS"]
-RUNS = ["$(shell touch {0})", "$(touch {0})", "`touch {0}`", "';touch {0};'", '";touch {0};"',
-        "x; touch {0}", "$(eval $(shell touch {0}))", "${{shell touch {0}}}", "$$(touch {0})",
-        "x\ntouch {0}"]  # fmt: skip
+# In each, {0} is a file that must not come to be.
+EXPANDED = "$(shell touch {0})${{shell touch {0}}}$(eval $(shell touch {0}))"
+IN_A_SHELL = "$(touch {0})`touch {0}`;touch {0};';touch {0};'\";touch {0};\"\ntouch {0}\n"
+
+
+def refuses_to_run(root, pwned, name, *arguments, **outside):
+    """Call make, which may fail, with hostile values of a variable where a user can set it."""
+    expanded = EXPANDED.format(pwned)
+    in_a_shell = IN_A_SHELL.format(pwned)
+    typed = in_a_shell.replace("$", "$$")
+    for value in (expanded, typed):
+        clone.make(root, "-k", *arguments, f"{name}={value}", check=False, **outside)
+        assert not pwned.exists(), value
+    for value in (expanded, in_a_shell):
+        clone.make(root, "-k", *arguments, check=False, **outside, **{name: value})
+        assert not pwned.exists(), value
 
 
 @pytest.mark.parametrize("name", [*PARAMETERS, *COMMANDS, *FIGURE, *PROGRAMS])
 def test_no_value_is_run(finished, tmp_path, name):
-    """From the command line and from the environment, by the targets that read most."""
-    pwned = tmp_path / "PWNED"
-    command = ["make", "-C", str(finished), "-n", "-k", "figures", "plan", "data", "10", "help"]
-    outside = clone.environment()
-    for value in RUNS:
-        hostile = value.format(pwned)
-        subprocess.run([*command, f"{name}={hostile}"], env=outside, capture_output=True)
-        assert not pwned.exists(), value
-        subprocess.run(command, env=outside | {name: hostile}, capture_output=True)
-        assert not pwned.exists(), value
+    """Make itself reads the targets, and expands their lines."""
+    goals = ["figures", "plan", "data", "lint", "10", "help"]
+    refuses_to_run(finished, tmp_path / "PWNED", name, "-n", *goals)
 
 
-@pytest.mark.parametrize("name", ["ONLY", "MODELS", "STUDY", "RATE", "PY", "CORPUS"])
+@pytest.mark.parametrize("name", ["ONLY", "MODELS", "STUDY", "RATE", "RUN", "PYTHON", "CORPUS"])
 def test_no_value_is_run_by_what_make_calls(finished, tmp_path, name):
+    refuses_to_run(finished, tmp_path / "PWNED", name, "figures", "10", "runs")
+
+
+@pytest.mark.parametrize("name", ["PY", "READY", "VENV"])
+def test_no_name_of_a_program_is_run_in_a_shell(finished, tmp_path, name):
+    """Where they would be used: in a line of a target that reads no parameter, too."""
     pwned = tmp_path / "PWNED"
-    programs = [] if name == "PY" else [f"PY={sys.executable}"]
-    command = ["make", "-C", str(finished), "-k", "figures", "10", "runs", "READY=", *programs]
-    for value in RUNS:
-        hostile = value.format(pwned)
-        outside = clone.environment() | {name: hostile}
-        subprocess.run([*command, f"{name}={hostile}"], env=outside, capture_output=True)
-        assert not pwned.exists(), value
+    for value in (IN_A_SHELL.format(pwned).replace("$", "$$"), f"x;touch {pwned};#"):
+        for goal in ("lint", "runs", ".venv/.ready"):
+            command = ["make", "-C", str(finished), goal, f"{name}={value}"]
+            subprocess.run(command, env=clone.environment(), capture_output=True)
+            assert not pwned.exists(), (goal, value)
+    assert not [*finished.glob(".venv*")]
 
 
 HOSTILE = [

@@ -78,7 +78,7 @@ def environment(**more):
     """The environment of a shell, without what pytest's make has set."""
     ours = ("MAKE", "MFLAGS", "INGROUP_", "PYTHONPATH", "GOALS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return kept | {"PYTHON": sys.executable} | more
+    return {**kept, "PYTHON": sys.executable, **more}
 
 
 def make(root, *arguments, check=True, **more):

@@ -6,7 +6,6 @@ The targets read what is set on the command line from :mod:`ingroup.commands.set
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ingroup.commands import processes, settings
@@ -18,7 +17,7 @@ KEPT = {"BACKEND": {"kept": "ingroup.commands.decide:Kept"}, "GLOBAL": {"backend
 def parameter_options(values: dict[str, str]) -> list[str]:
     """Write what is set as the options of a command: names alone, no value."""
     options = ["--profile", os.environ.get("PROFILE") or "demo"]
-    for name in settings.parameters(values):
+    for name in sorted(settings.parameters(values)):
         options += ["--set", name]
     return options
 
@@ -153,30 +152,36 @@ def view(values: dict[str, str]) -> None:
     become("view", *options)
 
 
-def check_values(targets: Sequence[str], values: dict[str, str]) -> None:
-    """Refuse a wrong value before a large environment is made."""
-    from ingroup.commands.parameters import command_line, parameters_of
+def prepare(target: str, values: dict[str, str]) -> None:
+    """Check the values, then go on in the environment that a run needs: it may be large."""
+    from ingroup.commands import environments
 
-    is_shared = "all" in targets
+    if not settings.parameters(values):
+        return
+
+    from ingroup.commands.parameters import command_line, parameters_of
+    from ingroup.tables import InputError
+
     options = command_line("").parse_args(parameter_options(values))
-    options.shared = is_shared
-    study = os.environ.get("STUDY", "")
-    for notebook in settings.asked_notebooks(targets, study):
-        if not is_shared or notebook in settings.first_notebooks():
-            parameters_of(notebook, options)
+    options.shared = target == "all"
+    names = settings.asked_notebooks([target], os.environ.get("STUDY", ""))
+    if options.shared:
+        names = settings.first_notebooks()
+    try:
+        for name in names:
+            parameters_of(name, options)
+        environments.prepare(values)
+    except InputError as error:
+        raise settings.Refused(str(error)) from error
 
 
 def call(target: str) -> int:
     """Do what a target says; return the exit status."""
-    from ingroup.commands import environments
-
     values = settings.given()
-    settings.check([target] if target != "bench-gpu" else [])
+    settings.check([target])
     run = settings.run_name()
     if target in ("all", "ask", "bench-gpu") or target.isdigit():
-        if settings.parameters(values):
-            check_values([target], values)
-        environments.prepare(values)
+        prepare(target, values)
 
     if target == "all" or target.isdigit():
         return run_target(target, values)

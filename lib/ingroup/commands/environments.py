@@ -15,24 +15,40 @@ WITH_OWN_CLIENT = ("anthropic", "google", "mistral")
 ASKED_AGAIN = {"inspect", "replay"}
 
 
-def engines(values: Mapping[str, str]) -> set[str]:
-    """Return the engines that a command line names or implies."""
-    from ingroup import models  # a run that sets no model does not wait for it
+def models_of(values: Mapping[str, str]) -> list[str]:
+    """List the models that a command line names, each as it was typed."""
+    entries = values.get("MODELS", "").split(";")
+    return [entry for entry in entries if entry.strip()]
 
-    engine = models.FORMER.get(values.get("ENGINE", ""), values.get("ENGINE", ""))
-    found = {engine} if engine else set()
-    for entry in values.get("MODELS", "").split(";"):
-        if entry.strip():
-            found.add(models.split(entry, engine)[1])
-    return found
+
+def engines(values: Mapping[str, str]) -> set[str]:
+    """Return the engines that a command line names or implies; InputError for an unknown one."""
+    if not {"MODELS", "ENGINE"} & set(values):
+        return set()
+
+    from ingroup import models  # seconds, which only those wait who set a model
+
+    engine = values.get("ENGINE", "")
+    engine = models.FORMER.get(engine, engine)
+    used = {engine} - {""}
+    for entry in models_of(values):
+        _, its_engine = models.split(entry, engine)
+        used.add(its_engine)
+    return used
 
 
 def providers(values: Mapping[str, str]) -> set[str]:
     """Return the providers of the models that a command line names."""
+    if "MODELS" not in values:
+        return set()
+
     from ingroup import models
 
-    names = [models.split(entry)[0] for entry in values.get("MODELS", "").split(";") if entry]
-    return {models.provider(name) for name in names}
+    used = set()
+    for entry in models_of(values):
+        name, _ = models.split(entry)
+        used.add(models.provider(name))
+    return used
 
 
 def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, list[str]]:
@@ -52,9 +68,6 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
     tuple
         The environment's folder, and the files by which make knows its parts.
     """
-    if not {"MODELS", "ENGINE", "ENGINE_WORKERS", "RAY_ADDRESS"} & set(values):
-        return folder, []
-
     parts = []
     if "vllm" in engines(values):
         if has_gpu:
@@ -64,21 +77,33 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
             parts.append(".ready")
     if values.get("ENGINE_WORKERS") or values.get("RAY_ADDRESS"):
         parts.append(".ray")
-    if providers(values) & set(WITH_OWN_CLIENT):
+    if not providers(values).isdisjoint(WITH_OWN_CLIENT):
         parts.append(".providers")
     return folder, [f"{folder}/{part}" for part in parts]
 
 
 def prepare(values: Mapping[str, str]) -> None:
-    """Let make make what a run needs, and go on in that environment."""
+    """Let make make what a run needs, and go on in that environment.
+
+    Raises
+    ------
+    Refused
+        If make failed, and has said why.
+    """
+    if "PY" in values:  # an environment of conda, or of the user's own
+        return
+
     folder = os.environ.get("VENV", ".venv")
     chosen, parts = needed(values, folder, shutil.which("nvidia-smi") is not None)
-    missing = [part for part in parts if not Path(part).exists()]
-    if parts and (missing or "PY" not in values):  # an environment of conda is not make's
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-        command = [os.environ.get("MAKE", "make"), "--silent", *parts, f"VENV={folder}"]
-        subprocess.run(command, env=environment, cwd=settings.ROOT, check=True)
+    if not parts:
+        return
 
-    python = Path(chosen) / "bin" / "python"
-    if chosen != folder and Path(sys.prefix) != python.absolute().parents[1]:
+    ours = ("MAKE", "MFLAGS", "GOALS")
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    command = ["make", "--silent", *parts, f"VENV={folder}"]
+    if subprocess.run(command, env=outside, cwd=settings.ROOT).returncode != 0:
+        raise settings.Refused(f"make {' '.join(parts)} failed, so nothing was run")
+
+    python = settings.ROOT / chosen / "bin" / "python"
+    if Path(sys.prefix) != python.parents[1]:
         os.execv(python, [str(python), "-m", "ingroup.commands.cli", *sys.argv[1:]])
