@@ -194,7 +194,7 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
 def task_notebook():
     """Execute the notebooks that are out of date."""
     how = ["--profile", PROFILE, *(["--shared"] if IS_ALL else [])]
-    for name in sorted(PARAMETERS):
+    for name in PARAMETERS:
         how += ["--set", name]
     others = [*chosen(), *made_again()]
     for notebook in chosen():

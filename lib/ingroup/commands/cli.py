@@ -17,7 +17,7 @@ KEPT = {"BACKEND": {"kept": "ingroup.commands.decide:Kept"}, "GLOBAL": {"backend
 def parameter_options(values: dict[str, str]) -> list[str]:
     """Write what is set as the options of a command: names alone, no value."""
     options = ["--profile", os.environ.get("PROFILE") or "demo"]
-    for name in sorted(settings.parameters(values)):
+    for name in settings.parameters(values):
         options += ["--set", name]
     return options
 
@@ -54,27 +54,24 @@ def summary(number: str) -> str:
     return "".join(file.read_text("utf8") for file in files).rstrip("\n")
 
 
-def places(with_report: bool) -> str:
-    """Say where the figures and tables of a run are, and its report."""
-    run = settings.run_name()
-    folder = os.path.relpath(settings.run_folder(run))
-    figures = "figures/" if run == settings.DEFAULT_RUN else f"{folder}/figures/"
-    if with_report:
-        where = f"{folder}/report/index.html   figures: {figures}   tables: {folder}/tables/"
-        return f"Report: {where}"
-    if run == settings.DEFAULT_RUN:
-        return ""
-    return f"Figures: {figures}   tables: {folder}/tables/"
-
-
 def run_target(target: str, values: dict[str, str]) -> int:
     """Run all notebooks, or those of a number, and print how their numbers came out."""
     status = run_notebooks(values)
-    if status == 0 and target == "all":
-        print(f"\n{summary('')}\n{places(True)}")
-    elif status == 0:
-        print("\n".join(filter(None, [summary(f"{target}_"), places(False)])))
-    return status
+    if status != 0:
+        return status
+
+    run = settings.run_name()
+    folder = os.path.relpath(settings.run_folder(run))
+    is_default = run == settings.DEFAULT_RUN
+    figures = "figures/" if is_default else f"{folder}/figures/"
+    places = f"{figures}   tables: {folder}/tables/"
+    if target == "all":
+        print(f"\n{summary('')}\nReport: {folder}/report/index.html   figures: {places}")
+    else:
+        print(summary(f"{target}_"))
+        if not is_default:
+            print(f"Figures: {places}")
+    return 0
 
 
 def make_again(run: str) -> bool:

@@ -59,7 +59,9 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, list[str | int]]]:
     """Take the :func:`state` of the files that each pattern names."""
     taken = {}
     for pattern in sorted(set(patterns)):
-        taken[pattern] = {name: state(ROOT / name) for name in files_of(pattern)}
+        taken[pattern] = {}
+        for name in files_of(pattern):
+            taken[pattern][name] = state(ROOT / name)
     return taken
 
 
@@ -70,8 +72,12 @@ def record(executed: Path) -> Path:
 
 def write(executed: Path, written: Iterable[Path], watched: dict[str, dict]) -> None:
     """Record the files that a notebook wrote, and the :func:`states` of what else it read."""
-    digests = {name_of(file): digest(file) for file in sorted(written) if file.is_file()}
-    text = json.dumps({"wrote": digests, "read": watched}, indent=1)
+    wrote = {}
+    for file in sorted(written):
+        if file.is_file():
+            wrote[name_of(file)] = digest(file)
+
+    text = json.dumps({"wrote": wrote, "read": watched}, indent=1)
     record(executed).write_text(f"{text}\n", "utf8")
 
 
@@ -86,8 +92,11 @@ def read(executed: Path) -> dict[str, dict]:
 
 def edited(executed: Path) -> list[str]:
     """List tables and figures that changed, or went, after the notebook had written them."""
-    wrote = read(executed)["wrote"]
-    return [name for name, before in wrote.items() if digest(ROOT / name) != before]
+    found = []
+    for name, before in read(executed)["wrote"].items():
+        if digest(ROOT / name) != before:
+            found.append(name)
+    return found
 
 
 def changed(executed: Path) -> list[str]:
@@ -96,5 +105,7 @@ def changed(executed: Path) -> list[str]:
     for pattern, before in read(executed)["read"].items():
         now = set(files_of(pattern))
         found += sorted(now.symmetric_difference(before))
-        found += [name for name in before if name in now and is_changed(ROOT / name, before[name])]
+        for name in sorted(now.intersection(before)):
+            if is_changed(ROOT / name, before[name]):
+                found.append(name)
     return found

@@ -18,7 +18,7 @@ ASKED_AGAIN = {"inspect", "replay"}
 def models_of(values: Mapping[str, str]) -> list[str]:
     """List the models that a command line names, each as it was typed."""
     entries = values.get("MODELS", "").split(";")
-    return [entry for entry in entries if entry.strip()]
+    return list(filter(str.strip, entries))
 
 
 def engines(values: Mapping[str, str]) -> set[str]:

@@ -67,7 +67,8 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
     if "ONLY" in values:
         others = others | {"MODELS"}  # which models one figure shows
-    return {name: value for name, value in values.items() if name not in others}
+    names = set(values) - others
+    return {name: values[name] for name in sorted(names)}
 
 
 def is_folder_name(name: str) -> bool:
@@ -85,7 +86,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
         return environment["RUN"]
 
     changes = []
-    for name, value in sorted(parameters(given(environment)).items()):
+    for name, value in parameters(given(environment)).items():
         if name not in OF_WORKERS:
             escaped = value.replace("+", "++")
             changes.append(f"{name}-{escaped}")
@@ -111,10 +112,12 @@ def run_folder(run: str) -> Path:
 
 def runs() -> list[str]:
     """List the runs that are there to be read, the default run first."""
-    names = sorted({file.parents[1].name for file in BUILD.glob("runs/*/notebooks/*.txt")})
-    if any(BUILD.glob("notebooks/*.txt")):
-        names.insert(0, DEFAULT_RUN)
-    return names
+    names = set()
+    for file in BUILD.glob("runs/*/notebooks/*.txt"):
+        names.add(file.parents[1].name)
+
+    has_default = any(BUILD.glob("notebooks/*.txt"))
+    return [DEFAULT_RUN, *sorted(names)] if has_default else sorted(names)
 
 
 def notebooks() -> list[str]:
@@ -138,10 +141,10 @@ def chosen_studies(study: str) -> list[str]:
     first = first_notebooks()
     if not study:
         return first
-    chosen = [name for name in first if study in (name[:2], name[3:], name)]
-    if not chosen:
-        raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number")
-    return chosen
+    for name in first:
+        if study in (name[:2], name[3:], name):
+            return [name]
+    raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number")
 
 
 def known_parameters(names: Collection[str]) -> set[str]:
@@ -149,9 +152,11 @@ def known_parameters(names: Collection[str]) -> set[str]:
     known = set()
     for name in names:
         file = ROOT / "notebooks" / f"{name}.ipynb"
-        for cell in json.loads(file.read_text("utf8"))["cells"]:
+        notebook = json.loads(file.read_text("utf8"))
+        for cell in notebook["cells"]:
             if "parameters" in cell["metadata"].get("tags", []):
-                known.update(re.findall(r"^([A-Z_0-9]+) = ", "".join(cell["source"]), re.MULTILINE))
+                source = "".join(cell["source"])
+                known.update(re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE))
     return known - {"RUN"}
 
 
@@ -195,11 +200,13 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
         raise Refused("the default run has no other parameters: leave RUN out, or give another")
 
     readers = READERS | {"view"} if "RUN" in values else READERS
-    if goals and readers.issuperset(goals) and run not in runs():
+    reads = bool(goals) and readers.issuperset(goals)
+    if reads and run not in runs():
         there_are = " ".join(runs()) or "none, make all first"
+        goal = " ".join(goals)
         raise Refused(
             f"there is no run {run} to read, there are: {there_are}. "
-            f"Name one, make {' '.join(goals)} RUN=<name>"
+            f"Name one, make {goal} RUN=<name>"
         )
 
 
@@ -214,8 +221,11 @@ def check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None
     folders = (ROOT / "figures", run_folder(run_name(environment)) / "figures")
     for figure in values.get("ONLY", "").split():
         study, _, name = figure.partition("/")
-        is_plain = is_folder_name(study) and is_folder_name(name)
-        if not is_plain or not any((folder / f"{figure}.pdf").is_file() for folder in folders):
+        is_there = False
+        if is_folder_name(study) and is_folder_name(name):
+            files = [folder / f"{figure}.pdf" for folder in folders]
+            is_there = files[0].is_file() or files[1].is_file()
+        if not is_there:
             raise Refused(
                 f"there is no figure {figure}: ONLY is as a file below figures/ is called, "
                 "without its ending"
