@@ -110,8 +110,12 @@ def draw_figures(run: str, values: dict[str, str]) -> int:
         if not figures or any(study in file.stem for study in studies):
             command = [sys.executable, "-m", "ingroup.commands.run", file.stem, "--run", run]
             commands.append([*command, "--redraw"])
-    with ThreadPoolExecutor(TWO) as pool:
-        return int(not all(pool.map(processes.start, commands)))
+    pool = ThreadPoolExecutor(TWO)
+    try:
+        drawn = list(pool.map(processes.start, commands))
+    finally:  # after a signal no further one is drawn
+        pool.shutdown(wait=False, cancel_futures=True)
+    return 0 if all(drawn) else 1
 
 
 def show_runs() -> int:
