@@ -1,284 +1,401 @@
-"""What make runs again, and in which order: a study's change runs that study, not the others."""
+"""What make runs again, by content, and that no value of a user is run."""
 
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
+import clone
 from ingroup import paths
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LAST = ["00_map", "60_synthesis"]  # read all studies
+MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    """The project's files, empty, in which everything has just run."""
-    root = tmp_path_factory.mktemp("made")
-    data = (f"data/{name}" for name in ("stimuli", "published", "sample", "models"))
-    for folder in ("lib", "notebooks", *data):
-        for file in (paths.ROOT / folder).rglob("*"):
-            if file.is_file() and "__pycache__" not in file.parts:
-                place = root / file.relative_to(paths.ROOT)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.touch()
-    shutil.copy(paths.ROOT / "Makefile", root)
-    for name in ("pyproject.toml", "requirements.lock"):
-        (root / name).touch()
-    for file in root.rglob("*"):
-        os.utime(file, (1000, 1000))
-    made = [f"build/notebooks/{name}.{kind}" for name in NAMES for kind in ("ipynb", "txt")]
-    for name in (".venv/.ready", *made, "build/report/index.html"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).touch()
-        os.utime(root / name, (2000, 2000))
+def finished(tmp_path_factory):
+    """A copy of the project in which everything has just run."""
+    root = clone.with_stubs(tmp_path_factory.mktemp("finished"))
+    store = root / "build" / "responses" / "m@stored"
+    store.mkdir(parents=True)
+    (store / "part-0").write_text("an answer")
+    said = clone.make(root, "all")
+    assert sorted(clone.names(root)) == sorted([*NAMES, "report"]), said.stderr
     return root
 
 
-def make(root, *arguments, check=True):
-    command = ["make", "-C", str(root), *arguments]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    return subprocess.run(command, capture_output=True, text=True, check=check, env=environment)
+@pytest.fixture
+def done(finished, tmp_path):
+    """That copy, for one test."""
+    root = shutil.copytree(finished, tmp_path / "done", copy_function=shutil.copy2)
+    clone.ran(root)
+    return root
 
 
-def runs(root, *arguments):
-    """The notebooks that make would run, in order."""
-    return re.findall(r"ingroup\.commands\.run (\S+)", make(root, "-n", *arguments).stdout)
+def all_again(root, **more):
+    """The notebooks that `make all` runs."""
+    clone.ran(root)
+    clone.make(root, "all", **more)
+    return sorted(set(clone.names(root)) - {"report"})
 
 
-def test_where_nothing_changed_nothing_runs(done):
-    assert runs(done, "all") == []
+def append(file):
+    """Change a file, and leave its time."""
+    before = file.stat()
+    with file.open("a", encoding="utf8") as stream:
+        stream.write(" ")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def test_all_ends_with_what_the_run_showed(done):
-    *_, last = (line for line in make(done, "-n", "all").stdout.splitlines() if "make" not in line)
-    assert last.startswith('echo; cat build/notebooks/*.txt; echo "Report: build/report/index.html')
+# ---- what is out of date
 
 
-@pytest.mark.parametrize("study", ["empathy_gap", "biased_samaritan", "giebench", "stereomap"])
-def test_a_study_s_change_runs_that_study_and_what_reads_its_answers(done, study):
+def test_a_second_time_nothing_runs(done):
+    said = clone.make(done, "all")
+    assert clone.ran(done) == []
+    *_, last = said.stdout.splitlines()
+    assert last.startswith("Report: build/report/index.html   figures: figures/")
+    assert "60_synthesis: ran" in said.stdout
+
+
+def test_touched_files_run_nothing(done):
+    for file in done.rglob("*"):
+        os.utime(file)
+    assert all_again(done) == []
+
+
+def test_compiled_modules_run_nothing(done):
+    for folder in ("lib/ingroup", "lib/ingroup/studies/giebench", "lib/ingroup/stats"):
+        (done / folder / "__pycache__").mkdir(exist_ok=True)
+        (done / folder / "__pycache__" / "some.pyc").write_text("compiled")
+    assert all_again(done) == []
+
+
+@pytest.mark.parametrize(
+    ("study", "file"),
+    [
+        ("empathy_gap", "lib/ingroup/studies/{}/design.py"),
+        ("biased_samaritan", "data/stimuli/{}/prompts.yaml"),
+        ("giebench", "lib/ingroup/studies/{}/answers.py"),
+        ("stereomap", "data/recordings/calibrant/{}/some/part-00000.parquet"),
+    ],
+)
+def test_a_study_s_change_runs_its_notebooks(done, study, file):
+    """A shard far below the recordings, too. Its tables are the same, so what reads them rests."""
+    changed = done / file.format(study)
+    changed.parent.mkdir(parents=True, exist_ok=True)
+    changed.touch()
+    append(changed)
     own = [name for name in NAMES if study in name and "audit" not in name]
-    assert own
-    for file in (f"lib/ingroup/studies/{study}/design.py", f"data/stimuli/{study}/prompts.yaml"):
-        assert sorted(runs(done, "all", "-W", file)) == sorted([*LAST, *own])
+    assert set(all_again(done)) == {*own, *LAST}
 
 
-def test_a_value_with_commas_names_a_run_like_any_other(done):
-    assert runs(done, "10", "SETTINGS=P0,S0,T0", "RUN_READY=") == ["10_empathy_gap"]
+def test_a_deleted_recording_runs_its_study(done):
+    recorded = sorted(done.glob("data/recordings/calibrant/giebench/**/manifest.json"))
+    recorded[0].unlink()
+    assert {"30_giebench", "32_giebench_beyond"} < set(all_again(done))
+    assert all_again(done) == []
 
 
-def test_a_change_in_what_all_share_runs_every_study(done):
-    for file in ("lib/ingroup/inference/store.py", "lib/ingroup/parsing.py"):
-        assert set(runs(done, "all", "-W", file)) >= {n for n in NAMES if re.match("[1-4]", n)}
+@pytest.mark.parametrize(
+    "file",
+    ["lib/ingroup/parsing.py", "lib/ingroup/inference/store.py", "lib/ingroup/stats/paired.py"],
+)
+def test_what_all_share_runs_all(done, file):
+    append(done / file)
+    assert all_again(done) == NAMES
 
 
-def test_a_printed_table_runs_its_study_and_its_audit(done):
-    found = runs(done, "all", "-W", "data/published/giebench/table08_category_identities.csv")
-    assert {"30_giebench", "50_audit", "00_map"} <= set(found)
-    assert not {"10_empathy_gap", "20_biased_samaritan", "40_stereomap"} & set(found)
+@pytest.mark.parametrize("file", ["data/glossary.csv", "data/corpora.yaml", "requirements.lock"])
+def test_shared_data_and_versions_run_all(done, file):
+    append(done / file)
+    assert all_again(done) == NAMES
 
 
-def test_in_a_run_of_all_what_reads_answers_follows_and_the_map_is_last(done):
-    order = runs(done, "all", "-B", "-o", ".venv/.ready", "-j1")
-    assert sorted(order) == NAMES
+def test_a_deleted_module_runs_what_read_it(done):
+    (done / "lib/ingroup/studies/giebench/lens.py").unlink()
+    assert "30_giebench" in all_again(done)
+
+
+@pytest.mark.parametrize("change", [append, os.remove])
+def test_a_printed_table_runs_its_study_and_its_audit(done, change):
+    change(done / "data/published/giebench/table08_category_identities.csv")
+    again = set(all_again(done))
+    assert {"30_giebench", "53_audit_giebench"} <= again
+    assert (
+        not {"10_empathy_gap", "20_biased_samaritan", "40_stereomap", "51_audit_empathy_gap"}
+        & again
+    )
+
+
+@pytest.mark.parametrize("change", [append, os.remove])
+def test_a_table_changed_by_hand_is_said_and_made_again(done, change):
+    table = done / "build/tables/some/53_audit_giebench.csv"
+    change(table)
+    said = clone.make(done, "all")
+    assert "53_audit_giebench" in clone.names(done)
+    sentence = (
+        f"53_audit_giebench runs again: {table.relative_to(done)} changed after it was written"
+    )
+    assert said.stderr.count(sentence) == 1
+    assert table.read_text() == "1"
+    assert all_again(done) == []
+
+
+@pytest.mark.parametrize("goal", ["report", "figures", "50"])
+def test_what_reads_a_table_changed_by_hand_makes_it_first(done, goal):
+    append(done / "build/tables/some/53_audit_giebench.csv")
+    said = clone.make(done, goal)
+    first, *others = clone.ran(done)
+    assert first == "53_audit_giebench default again"
+    assert others or goal == "50"
+    assert "53_audit_giebench runs again" in said.stderr
+
+
+@pytest.mark.parametrize("kind", [".ipynb", ".txt", ".json"])
+def test_a_deleted_result_is_made_again(done, kind):
+    (done / "build" / "notebooks" / f"31_giebench_construction{kind}").unlink()
+    assert "31_giebench_construction" in all_again(done)
+
+
+def test_an_executed_copy_changed_by_hand_is_made_again(done):
+    append(done / "build" / "notebooks" / "31_giebench_construction.ipynb")
+    assert "31_giebench_construction" in all_again(done)
+
+
+def test_further_changed_and_deleted_answers_run_what_read_them(done):
+    store = done / "build" / "responses" / "m@stored"
+    (store / "part-1").write_text("another answer")
+    assert "10_empathy_gap" in all_again(done)
+    append(store / "part-0")
+    assert "10_empathy_gap" in all_again(done)
+    (store / "part-1").unlink()
+    assert "10_empathy_gap" in all_again(done)
+    assert all_again(done) == []
+
+
+def test_what_reads_an_unchanged_table_rests(done):
+    """A notebook that comes out as before runs none of those that read it, except the map."""
+    append(done / "notebooks" / "53_audit_giebench.ipynb")
+    assert all_again(done) == ["00_map", "53_audit_giebench"]
+    append(done / "notebooks" / "53_audit_giebench.ipynb")
+    assert all_again(done, TABLE="2") == ["00_map", "50_audit", "53_audit_giebench"]
+
+
+def test_an_input_that_changes_during_a_run_counts_as_not_read(done):
+    """The digests are those of the moment when a notebook began."""
+    module = done / "lib/ingroup/studies/giebench/lens.py"
+    stub = done / "lib/ingroup/commands/run.py"
+    edits = f"""
+if options.notebook == "30_giebench" and not Path("edited").exists():
+    Path("edited").touch()
+    with open({str(module)!r}, "a") as stream:
+        stream.write("# an edit")
+"""
+    stub.write_text(stub.read_text() + edits)
+    assert all_again(done) == NAMES
+    assert "30_giebench" in all_again(done)
+    assert all_again(done) == []
+
+
+def test_the_order_of_a_run_of_all(done):
+    shutil.rmtree(done / "build")
+    clone.make(done, "all")
+    order = clone.names(done)
+    assert sorted(order) == sorted([*NAMES, "report"])
     for name in NAMES:
-        before = [other for other in NAMES if re.fullmatch(rf"{name[0]}0_.*", other)]
-        if name[0] in "1234" and name not in before:
-            assert order.index(before[0]) < order.index(name)
+        first = [other for other in NAMES if re.fullmatch(rf"{name[0]}0_.*", other)]
+        if name[0] in "1234" and name not in first:
+            assert order.index(first[0]) < order.index(name)
         if re.match("[1-4]0_", name):
             assert order.index(name) < order.index("60_synthesis")
-    assert order[-1] == "00_map"
+    assert order[-2:] == ["00_map", "report"]
 
 
-def test_alone_the_synthesis_takes_what_is_there(done):
-    assert runs(done, "60", "-W", "notebooks/60_synthesis.ipynb") == ["60_synthesis"]
-    assert runs(done, "00") == ["00_map"]
+def test_what_failed_runs_again_and_what_is_done_does_not(done):
+    shutil.rmtree(done / "build")
+    failed = clone.make(done, "all", check=False, FAILS="40_stereomap")
+    assert failed.returncode == 2
+    before = clone.names(done)
+    assert "40_stereomap" in before
+    assert "60_synthesis" not in before
+    again = all_again(done)
+    assert "40_stereomap" in again
+    assert not set(again) & (set(before) - {"40_stereomap"})
+
+
+def test_a_killed_run_goes_on_where_it_was(done):
+    """Killed outright, so that no program can save anything at its end."""
+    shutil.rmtree(done / "build")
+    stub = done / "lib/ingroup/commands/run.py"
+    waits = """
+if options.notebook == "60_synthesis" and Path("wait").exists():
+    import time
+    time.sleep(600)
+"""
+    stub.write_text(stub.read_text() + waits)
+    (done / "wait").touch()
+    command = ["make", "-C", str(done), "all", f"PY={sys.executable}", "READY="]
+    killed = subprocess.Popen(command, env=clone.environment(), start_new_session=True)
+    copy = done / "build" / "notebooks" / "60_synthesis.ipynb"
+    while not copy.exists():
+        assert killed.poll() is None
+        time.sleep(0.1)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    before = clone.names(done)
+    (done / "wait").unlink()
+    kept = {"10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"}
+    assert kept < set(before)
+    assert not kept & set(all_again(done))
+
+
+def test_alone_a_notebook_takes_what_is_there(done):
+    append(done / "lib/ingroup/parsing.py")
+    clone.make(done, "60")
+    assert clone.names(done) == ["60_synthesis"]
+    clone.make(done, "11")
+    assert clone.names(done) == ["10_empathy_gap", "11_empathy_gap_beyond"]
+    clone.make(done, "11")
+    assert clone.names(done) == []
+
+
+def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
+    given = ["10", "N_EVENTS=24", "SETTINGS=P0,S0,T0"]
+    said = clone.make(done, *given).stdout
+    (line,) = clone.ran(done)
+    name = "N_EVENTS-24+SETTINGS-P0,S0,T0"
+    assert line == f"10_empathy_gap {name} N_EVENTS='24' SETTINGS='P0,S0,T0'"
+    assert f"tables: build/runs/{name}/tables/" in said
+    clone.make(done, *given)
+    assert clone.ran(done) == []
+    clone.make(done, "10", "N_EVENTS=24", f"RUN={name}")  # other parameters under its name
+    assert clone.names(done) == ["10_empathy_gap"]
+
+
+@pytest.mark.parametrize(
+    "given", [["MODELS=openai/gpt-4o-mini"], ["MODELS=some@replay", "RECORDINGS=requirements.lock"]]
+)
+def test_servers_and_recordings_are_asked_again(done, given):
+    for _ in range(2):
+        clone.make(done, "10", *given, "RUN=mine")
+        assert clone.names(done) == ["10_empathy_gap"]
+
+
+def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
+    clone.make(done, "figures")
+    assert sorted(clone.names(done)) == NAMES
+    (done / "figures" / "giebench").mkdir(parents=True)
+    (done / "figures" / "giebench" / "figure1.pdf").touch()
+    given = ["figures", "OUT=my folder", "WIDTH=3", "MODELS=a;b"]
+    clone.make(done, *given, "ONLY=giebench/figure1")
+    lines = clone.ran(done)
+    assert "30_giebench default redraw" in lines
+    assert all("giebench" in line and line.endswith(" default redraw") for line in lines)
+    said = clone.make(done, *given, "ONLY=giebench/figure99", check=False).stderr
+    assert "there is no figure giebench/figure99: ONLY is as a file below figures/" in said
+
+
+# ---- no value is run
+
+PARAMETERS = ["MODELS", "ENGINE", "CORPUS", "ENGINE_WORKERS", "RAY_ADDRESS", "RECORDINGS", "GOALS"]
+COMMANDS = ["STUDY", "RATE", "SAMPLES", "BUNDLE", "RUN", "PROFILE", "DATA_MIRROR", "TORCH_INDEX"]
+FIGURE = ["ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"]
+PROGRAMS = ["PYTHON", "PY", "READY", "VENV", "FOREIGN", "PYTHONPATH", "SINGLE", "NUMBERS"]
+# In each, {0} is a file that must not come to be.
+EXPANDED = "$(shell touch {0})${{shell touch {0}}}$(eval $(shell touch {0}))"
+IN_A_SHELL = "$(touch {0})`touch {0}`;touch {0};';touch {0};'\";touch {0};\"\ntouch {0}\n"
+
+
+def refuses_to_run(root, pwned, name, *arguments, **outside):
+    """Call make, which may fail, with hostile values of a variable where a user can set it."""
+    expanded = EXPANDED.format(pwned)
+    in_a_shell = IN_A_SHELL.format(pwned)
+    typed = in_a_shell.replace("$", "$$")
+    for value in (expanded, typed):
+        clone.make(root, "-k", *arguments, f"{name}={value}", check=False, **outside)
+        assert not pwned.exists(), value
+    for value in (expanded, in_a_shell):
+        clone.make(root, "-k", *arguments, check=False, **outside, **{name: value})
+        assert not pwned.exists(), value
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS, *COMMANDS, *FIGURE, *PROGRAMS])
+def test_no_value_is_run(finished, tmp_path, name):
+    """Make itself reads the targets, and expands their lines."""
+    goals = ["figures", "plan", "data", "lint", "10", "help"]
+    refuses_to_run(finished, tmp_path / "PWNED", name, "-n", *goals)
+
+
+@pytest.mark.parametrize("name", ["ONLY", "MODELS", "STUDY", "RATE", "RUN", "PYTHON", "CORPUS"])
+def test_no_value_is_run_by_what_make_calls(done, tmp_path, name):
+    refuses_to_run(done, tmp_path / "PWNED", name, "figures", "10", "runs")
+
+
+@pytest.mark.parametrize("name", ["PY", "READY", "VENV"])
+def test_no_name_of_a_program_is_run_in_a_shell(finished, tmp_path, name):
+    """Where they would be used: in a line of a target that reads no parameter, too."""
+    pwned = tmp_path / "PWNED"
+    for value in (IN_A_SHELL.format(pwned).replace("$", "$$"), f"x;touch {pwned};#"):
+        for goal in ("lint", "runs", ".venv/.ready"):
+            command = ["make", "-C", str(finished), goal, f"{name}={value}"]
+            subprocess.run(command, env=clone.environment(), capture_output=True)
+            assert not pwned.exists(), (goal, value)
+    assert not [*finished.glob(".venv*")]
 
 
 HOSTILE = [
     "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
     "$$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
+    "x -- A=1", "tab\there", "\\", "x" * 300,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_parameter_arrives_exactly_as_it_was_given(done, tmp_path, value):
-    """In place of Python stands a program that writes down what it gets."""
-    stub = tmp_path / "stub"
-    stub.write_text(
-        f"#!{sys.executable}\nimport os, sys\nassert sys.argv[-2:] == ['--set', 'CORPUS']\n"
-        f"open({str(tmp_path / 'got')!r}, 'w').write(os.environ['CORPUS'])\n"
-    )
-    stub.chmod(0o755)
-    make(done, "-s", "10", f"RUN_PY={stub}", "RUN_READY=", "RUN=x", f"CORPUS={value}", check=False)
-    assert (tmp_path / "got").read_text() == value.replace("$$", "$")
-    assert not [*done.rglob("PWNED"), *tmp_path.rglob("PWNED")]
-
-
-def named(root, *given):
-    """The name that a run of the first notebook gets."""
-    always = "-n", "-W", "notebooks/10_empathy_gap.ipynb", "10", "RUN_READY="
-    return re.search("--run '(.*?)'", make(root, *always, *given).stdout)[1]
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ([], "default"),
-        (["ENGINE_WORKERS=8", "RAY_ADDRESS=here:6379"], "default"),
-        (["N_EVENTS=24"], "N_EVENTS-24"),
-        (["PROFILE=full", "SETTINGS=P0,S0,T0"], "full+SETTINGS-P0,S0,T0"),
-        (["N_EVENTS=24", "RUN=mine"], "mine"),
-    ],
-)
-def test_a_run_is_named_by_what_it_changes(done, given, name):
-    assert named(done, *given) == name
-
-
-MANY = "MODELS=meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
-
-
-@pytest.mark.parametrize("value", [*HOSTILE, "\u00e9", "..", "../x.csv", "+", "x" * 300])
-def test_a_name_is_short_and_one_of_a_folder(done, value):
-    """One that lacks a sign of a value, or is cut, ends in a checksum."""
-    for given in (["CORPUS=" + value], [MANY, "CORPUS=" + value, "N_EVENTS=24"]):
-        name = named(done, *given)
-        assert paths.run_folder(name).parent == paths.BUILD / "runs"
-        assert len(name) <= 60
+def test_a_parameter_arrives_exactly_as_it_was_given(done):
+    for value in HOSTILE:
+        clone.make(done, "10", "RUN=x", f"RAY_ADDRESS={value}")
+        shutil.rmtree(done / "build" / "runs")  # who computes changes no result
+        typed = value.replace("$$", "$")
+        (line,) = clone.ran(done)
+        assert line == f"10_empathy_gap x RAY_ADDRESS={typed!r}"
     assert not [*done.rglob("PWNED")]
 
 
-def test_two_runs_never_have_one_folder(done):
-    """Values that differ in a sign that no folder has, in their end, or in where one begins."""
-    long = "x" * 80
-    runs = [
-        ["CORPUS=a b"], ["CORPUS=a-b"], ["CORPUS=a/b"], ["CORPUS=a:b"], ["CORPUS=ab"],
-        ["CORPUS=a'b"], ["CORPUS=a+b"], ["CORPUS=a;b"], ["CORPUS=a++b"], ["CORPUS=a@b"],
-        ["CORPUS=a", "SEED=1"], ["CORPUS=a+SEED-1"], ["CORPUS=a_SEED-1"], ["CORPUS=a SEED-1"],
-        [f"CORPUS={long}1"], [f"CORPUS={long}2"], [f"CORPUS={long}"], ["CORPUS=a..b"],
-        ["CORPUS=a.b"], ["PROFILE=full", "CORPUS=a"], ["CORPUS=a"],
-    ]  # fmt: skip
-    names = [named(done, *given) for given in runs]
-    assert len(set(names)) == len(runs)
+def test_another_clone_s_package_does_not_run(done, tmp_path):
+    other = tmp_path / "other" / "ingroup"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise SystemExit('the other clone ran')")
+    said = clone.make(done, "60", PYTHONPATH=str(other.parent))
+    assert said.stderr.count("PYTHONPATH is not used: make runs ") == 1
+    assert f"{done}/lib" in said.stderr
 
 
-def test_one_figure_is_drawn_by_the_notebooks_of_its_study(done):
-    """All of them, where no figure is named."""
-    assert set(runs(done, "figures")) == set(NAMES)
-    (done / "figures" / "giebench").mkdir(parents=True)
-    (done / "figures" / "giebench" / "figure1.pdf").touch()
-    given = ["figures", "OUT=my folder", "WIDTH=3", "MODELS=a;b"]  # with ONLY no other run's
-    said = make(done, "-n", *given, "ONLY=giebench/figure1").stdout
-    drawn = re.findall(r"-m ingroup.commands.run (\S+) --redraw", said)
-    assert "30_giebench" in drawn
-    assert all("giebench" in name for name in drawn)
-    assert set(re.findall("--run '(.*?)'", said)) == {"default"}
-    said = make(done, *given, "ONLY=giebench/figure99", check=False).stderr
-    assert "there is no figure giebench/figure99: ONLY is as a file below figures/" in said
+# ---- the file itself
 
 
-@pytest.mark.parametrize("goal", ["60", "00", "report", "figures"])
-def test_a_run_that_is_not_there_is_not_read(done, goal):
-    (done / "build" / "runs" / "mine" / "notebooks").mkdir(parents=True, exist_ok=True)
-    (done / "build" / "runs" / "mine" / "notebooks" / "10_empathy_gap.txt").touch()
-    refused = make(done, goal, "RUN=typo", check=False)
-    assert refused.returncode == 2
-    assert "there is no run typo to read, there are: default mine." in refused.stderr
-    assert not (done / "build" / "runs" / "typo").exists()
-    assert make(done, "-n", goal, "RUN=mine").returncode == 0
+def test_the_makefile_is_short_and_plain():
+    lines = MAKEFILE.splitlines()
+    assert len(lines) <= 100
+    assert [line for line in lines if len(line) > 100] == []
+    functions = (
+        r"\$\((?:if|foreach|shell|call|eval|filter|filter-out|patsubst|subst|wildcard|or|and) "
+    )
+    for line in lines:
+        assert not re.search(rf"{functions}[^)]*{functions}", line), line
+    assert "$(if" not in MAKEFILE
+    assert "awk" not in MAKEFILE
 
 
-@pytest.fixture
-def fresh(tmp_path):
-    """A clone in which nothing was made."""
-    for name in ("notebooks", "locks", "lib"):
-        shutil.copytree(paths.ROOT / name, tmp_path / name)
-    for name in ("Makefile", "pyproject.toml", "requirements.lock", "data/models/models.csv"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(paths.ROOT / name, tmp_path / name)
-    return tmp_path
-
-
-def test_what_ran_and_of_one_study_what_it_takes(fresh, done):
-    assert "no run is there yet: make all\n" in make(fresh, "runs").stdout
-    assert "--shared" not in make(done, "-n", "plan", "STUDY=10").stdout
-    assert "--shared" in make(done, "-n", "plan", "A=1").stdout
-
-
-@pytest.mark.parametrize("goal", ["10", "all", "plan"])
-def test_a_wrong_name_makes_no_environment(fresh, goal):
-    said = []
-    for name in ("N_EVNTS", "XYZ"):
-        refused = make(fresh, goal, "ENGINE=vllm", f"{name}=3", check=False)
-        assert refused.returncode == 2
-        said += [line for line in refused.stderr.splitlines() if not line.startswith("make")]
-    near, line = said
-    assert near == "N_EVNTS is no parameter here; did you mean N_EVENTS?"
-    assert line.startswith("XYZ is no parameter here; there are ")
-    known = line.split()
-    assert {"N_EVENTS", "MODELS"} <= set(known)
-    assert ("CROSSING" in known) == (goal != "10")  # of another notebook
-    assert not [*fresh.glob(".venv*")]
-
-
-@pytest.mark.parametrize(
-    ("given", "sentence"),
-    [
-        (["10", "MODELS=$(shell touch PWNED)"], "MODELS holds a dollar sign"),
-        (["10", "RUN=../.."], "RUN is the name of a folder"),
-        (["10", "RUN=a b"], "RUN is the name of a folder"),
-        (["10", "PROFILE=/etc/passwd"], "PROFILE is the name of a folder or file"),
-        (["10", "OPENAI_API_KEY=sk-1"], "a key belongs in the environment"),
-        (["10", "A';touch=1"], "a parameter's name has letters, digits and _"),
-        (["plan", "STUDY=77"], "there is no study 77: give one of 10_empathy_gap"),
-        (["ask", "STUDY=77", "MODELS=calibrant"], "there is no study 77: give one of 10_empathy"),
-        (["ask", "MODELS=calibrant"], "give a study: make ask STUDY=10 MODELS=..."),
-        (["view", "SAMPLES=many"], "SAMPLES is a whole number, 0 for all, not many"),
-    ],
-)
-def test_what_is_refused_makes_no_environment(fresh, given, sentence):
-    """What make cannot pass on, and a wrong study or number."""
-    refused = make(fresh, *given, check=False)
-    assert refused.returncode == 2
-    assert sentence in refused.stderr
-    assert not [*fresh.glob(".venv*"), *fresh.rglob("PWNED")]
-
-
-@pytest.mark.parametrize(
-    ("models", "adds"),
-    [
-        ("meta-llama/Llama-3.1-8B-Instruct", True),
-        ("calibrant;Qwen-2-7B", True),
-        ("qwen-2-7b@openai;calibrant", False),
-        ("gpt-4o-mini", False),
-        ("openai/gpt-4o-mini", False),
-    ],
-)
-def test_the_engine_that_the_registry_names_is_there(fresh, models, adds):
-    for given in ([f"MODELS={models}"], [f"MODELS={models}", "ENGINE=transformers"]):
-        added = "vllm" in make(fresh, "-n", "10", "RUN=x", *given).stdout
-        assert added == (adds and len(given) == 1)
-
-
-def test_values_are_checked_before_a_large_environment_is_made(fresh):
-    said = make(fresh, "-n", "10", "ENGINE=vllm", "N_EVENTS=3").stdout
-    checked, made = said.index("run 10_empathy_gap --check"), said.index("locks/vllm")
-    assert said.index("touch .venv/.ready") < checked < made
-
-
-@pytest.mark.parametrize(
-    ("models", "adds"),
-    [
-        ("anthropic/some", True),
-        ("calibrant;google/some", True),
-        ("mistral/some", True),
-        ("openai/some", False),
-        ("mistralai/some", False),
-    ],
-)
-def test_clients_of_providers_are_added_where_a_name_needs_them(fresh, models, adds):
-    said = make(fresh, "-n", "10", "RUN=x", f"MODELS={models}").stdout
-    assert ("locks/providers.lock" in said) == adds
+def test_help_lists_every_target(finished):
+    said = clone.make(finished, "help").stdout
+    listed = set(re.findall(r"^  make (\S+)  ", said, re.MULTILINE))
+    assert {name[:2] for name in NAMES} < listed
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)) - {"check"}
+    assert targets < listed
+    assert not [line for line in said.splitlines() if line.startswith("#")]

@@ -1,5 +1,6 @@
 """A wrong parameter starts nothing, and only a whole notebook is kept."""
 
+import hashlib
 import io
 import json
 import logging
@@ -7,12 +8,13 @@ import os
 import re
 import signal
 import socket
+import sys
 
 import nbformat
 import pytest
 
 from ingroup import paths
-from ingroup.commands import parameters, run
+from ingroup.commands import digests, parameters, run
 from ingroup.commands.parameters import calls_of
 from ingroup.inference import Reply, kept, make_engine, open_store
 from ingroup.inference.engine import EngineError
@@ -73,9 +75,10 @@ def test_an_executed_notebook_is_moved_into_place_and_stays_when_it_fails_later(
     assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
     told = (mine / "notebooks" / "tiny.txt").read_text()
     assert re.fullmatch(r"tiny: \d+ s, BY=3\n", told)
-    there = sorted(mine.rglob("*"))
+    there = {*mine.rglob("*")}
     assert run.main(["tiny", "--run", "mine", "--set", "BY=0"]) == 1
-    assert sorted(mine.rglob("*")) == there
+    # What it wrote is no longer known to be its own, so the next make runs it.
+    assert there - {*mine.rglob("*")} == {mine / "notebooks" / "tiny.json"}
 
 
 def test_a_failing_notebook_leaves_no_result(tiny, capsys):
@@ -165,7 +168,81 @@ def test_a_dead_server_is_said_at_once():
         make_engine("inspect", "somebody", base_url=f"http://127.0.0.1:{port}/v1")
 
 
-def test_checking_runs_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(run, "execute", None)
-    assert run.main([NOTEBOOK, "--check"]) == 0
-    assert run.main([NOTEBOOK, "--check", "--set", "ENGINE=gpt"]) == 2
+def test_again_runs_with_the_parameters_of_the_last_run(tiny):
+    assert run.main(["tiny", "--run", "mine", "--set", "BY=3"]) == 0
+    assert run.main(["tiny", "--run", "mine", "--again"]) == 0
+    told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
+    assert told.endswith(", BY=3\n")
+
+
+def test_a_run_records_what_it_wrote_and_no_other_file(tiny, tmp_path):
+    """By whichever function; a file that goes again, and one elsewhere, are not its results."""
+    table = tiny.parent / "tables" / "some" / "table.csv"
+    table.parent.mkdir(parents=True)
+    gone = table.with_name("gone.csv")
+    code = [
+        "import pandas as pd, pathlib",
+        f"pd.DataFrame([BY]).to_csv({str(table)!r})",
+        f"pathlib.Path({str(gone)!r}).write_text('x')",
+        f"pathlib.Path({str(gone)!r}).unlink()",
+        f"pathlib.Path({str(tmp_path / 'elsewhere')!r}).write_text('x')",
+        f"open({str(tiny.parent / 'profile')!r}, 'w').close()",
+    ]
+    write(tmp_path / "tiny.ipynb", "\n".join(code))
+    assert run.main(["tiny"]) == 0
+    wrote = digests.read(tiny / "tiny.ipynb")["wrote"]
+    assert wrote == {str(table): hashlib.sha256(table.read_bytes()).hexdigest()}
+
+
+def test_no_other_environment_s_kernel_runs(tiny, tmp_path, monkeypatch):
+    """A kernelspec called python3 that comes first, and another clone's package."""
+    kernels = tmp_path / "jupyter" / "kernels" / "python3"
+    kernels.mkdir(parents=True)
+    spec = {"argv": ["/bin/false"], "display_name": "foreign", "language": "python"}
+    (kernels / "kernel.json").write_text(json.dumps(spec))
+    other = tmp_path / "other" / "ingroup"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise SystemExit('the other clone ran')")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    monkeypatch.setenv("PYTHONPATH", str(other.parent))
+
+    code = "import sys, ingroup\nprint(sys.executable, ingroup.__file__)"
+    write(tmp_path / "tiny.ipynb", code)
+    assert run.main(["tiny"]) == 0
+    cells = json.loads((tiny / "tiny.ipynb").read_text())["cells"]
+    said = "".join(cells[-1]["outputs"][0]["text"]).split()
+    assert said == [sys.executable, str(paths.ROOT / "lib" / "ingroup" / "__init__.py")]
+
+
+def test_files_of_the_user_are_watched_by_content(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(digests, "ROOT", tmp_path)
+    (tmp_path / "my model").mkdir()
+    for name in ("my.tsv", "my model/model.safetensors", "a.csv", "odd[1].csv"):
+        (tmp_path / name).write_text("1")
+    parameters = {
+        "CORPUS": "my.tsv", "MODELS": ["my model@transformers", "calibrant"], "N": 3,
+        "SHEETS": ["a.csv", "missing.csv"], "QUESTIONS": "odd[1].csv", "FOLDER": "..",
+        "X": "x" * 999,
+    }  # fmt: skip
+    patterns = run.given_files(parameters)
+    assert patterns == {"my.tsv", "my model/**", "a.csv", "odd[[]1].csv"}
+    names = [name for files in digests.states(patterns).values() for name in files]
+    assert sorted(names) == ["a.csv", "my model/model.safetensors", "my.tsv", "odd[1].csv"]
+
+
+def test_answers_that_are_not_there_yet_are_watched(tmp_path, monkeypatch):
+    """For `@stored` those of any engine: more of them change what the notebook would show."""
+    monkeypatch.setattr(paths, "RESPONSES", tmp_path)
+    asked = {"MODELS": "my/model@stored", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    patterns = run.answer_files(NOTEBOOK, parameters.merged(NOTEBOOK, "demo", asked))
+    before = digests.states(patterns)
+    assert not any(before.values())
+    (pattern,) = (one for one in patterns if "P0,S0,T0" in one)
+    assert pattern.startswith(str(tmp_path / "empathy_gap"))
+    place = tmp_path / "/".join(pattern.split("/")[-5:-1]).replace("@*", "@vllm")
+    place.mkdir(parents=True)
+    (place / "part-00000.parquet").write_text("answers")
+    assert digests.states(patterns) != before
+    assert run.answer_files("53_audit_giebench", {"FOLDER": ""}) == set()

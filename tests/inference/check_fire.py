@@ -558,7 +558,7 @@ def tree(folder):
     unneeded = shutil.ignore_patterns("raw", "__pycache__")
     for name in ("lib", "data", "figures", "notebooks"):
         shutil.copytree(paths.ROOT / name, folder / name, ignore=unneeded)
-    for name in ("Makefile", "pyproject.toml"):
+    for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock"):
         shutil.copy(paths.ROOT / name, folder)
     return folder
 
@@ -566,16 +566,16 @@ def tree(folder):
 def make(folder):
     """A small run of the first study, with its own copy of everything."""
     small = ["N_EVENTS=2", "SETTINGS=P0,S0,T0", "N_RESAMPLES=50", "RUN=fire"]
-    python = [f"RUN_PY={sys.executable}", "RUN_READY="]
+    python = [f"PY={sys.executable}", "READY="]
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "INGROUP_"))}
     return subprocess.Popen(
         ["make", "-C", str(folder), "10", *small, *python],
-        env=environment | {"PYTHONPATH": str(folder / "lib")},
+        env=environment | {"PYTHON": sys.executable},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
 
 
-VICTIMS = ["", "ingroup.commands.run", "", "ipykernel_launcher"]  # what stands in its command
+VICTIMS = ["", "ingroup.commands.run", "", "ingroup.commands.kernel"]  # what stands in its command
 
 
 def written(folder):
@@ -607,12 +607,12 @@ def test_a_killed_make_or_kernel_goes_on_where_it_was(tmp_path):
             if victim in " ".join(process.cmdline()):
                 process.kill()
         said, _ = child.communicate()
-        assert (child.returncode == 0) == (victim == "ipykernel_launcher"), said
+        assert (child.returncode == 0) == (victim == "ingroup.commands.kernel"), said
         for process in family:
             if process.is_running():
                 process.kill()
         there = [*(folder / "build").rglob("10_empathy_gap.ipynb")]
-        assert len(there) == (victim == "ipykernel_launcher")
+        assert len(there) == (victim == "ingroup.commands.kernel")
     here, there = (
         {
             file.relative_to(root): content(file)

@@ -1,7 +1,8 @@
 """Run a notebook with papermill: check its parameters first, keep its result only if whole.
 
-With ``--redraw`` its figures alone, from the tables of its last run, byte for byte; with ``--ask``
-what it would ask is asked and stored without it; with ``--check`` nothing is run.
+With ``--redraw`` only its figures are drawn, from the tables of its last run, byte for byte. With
+``--again`` it runs with the parameters of its last run. With ``--ask`` its prompts are asked and
+stored without it.
 """
 
 import io
@@ -12,11 +13,15 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ingroup import models, paths
+from ingroup.commands import digests, kernel
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
@@ -24,6 +29,7 @@ from ingroup.inference.cost import budget_of, money
 from ingroup.tables import InputError
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
+# The name only says which language it is: ingroup.commands.kernel starts it.
 KERNEL = {"kernel_name": "python3", "cwd": str(paths.ROOT), "progress_bar": False}
 KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"], "start_timeout": 600}
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
@@ -54,6 +60,48 @@ class Progress(io.TextIOBase):
             self.line(cell.source.split("\n")[0].removeprefix("## "))
 
 
+def given_files(parameters: Mapping[str, Any]) -> set[str]:
+    """Return a pattern for each file or folder of the user's own that the parameters name."""
+    texts = []
+    for value in parameters.values():
+        texts += value if isinstance(value, list) else [value]
+
+    patterns = set()
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            continue
+        name, _, engine = text.rpartition("@")
+        place = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
+        pattern = escape(digests.name_of(Path(place)))
+        if os.path.isfile(place):
+            patterns.add(pattern)
+        elif os.path.isdir(place) and not paths.ROOT.is_relative_to(os.path.abspath(place)):
+            patterns.add(f"{pattern}/**")
+    return patterns
+
+
+def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
+    """Return patterns for the stored answers that a notebook reads, recorded ones left out."""
+    try:
+        calls = calls_of(notebook, parameters)
+    except (ImportError, KeyError):  # it asks nothing, or not what a study's design says
+        return set()
+
+    patterns = set()
+    for call in calls:
+        place = escape(digests.name_of((call.root or paths.RESPONSES) / call.address))
+        if call.engine == models.STORED:
+            place = place.replace(f"@{models.STORED}/", "@*/")
+        patterns.add(f"{place}/*")
+    return patterns
+
+
+def results(files: Iterable[Path], run: str) -> list[Path]:
+    """Keep the tables and figures of a run among some files."""
+    folders = (paths.run_folder(run) / "tables", paths.figure_folder(run))
+    return [file for file in files if any(file.is_relative_to(folder) for folder in folders)]
+
+
 def execute(
     notebook: str, parameters: dict[str, Any], progress: Progress, redraw: bool = False
 ) -> Path | None:
@@ -61,7 +109,8 @@ def execute(
 
     To `redraw` its figures only its cells with one of the tags `DRAWING` run, and no copy is kept.
     Where a cell fails or the kernel dies it says so, and returns None: what does not come to its
-    end leaves no copy, and of a run that is new no folder.
+    end leaves no copy, and of a run that is new no folder. Beside the copy it records what the
+    notebook wrote and read (:mod:`ingroup.commands.digests`).
     """
     import nbformat  # with papermill seconds, for which a wrong parameter does not wait
     import papermill
@@ -75,8 +124,14 @@ def execute(
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     if redraw:
         book.cells = [cell for cell in book.cells if DRAWING & {*cell.metadata.get("tags", ())}]
+    else:  # its tables are no longer those of the last run
+        digests.record(target).unlink(missing_ok=True)
     asked = book, str(unfinished), parameters
+    given = digests.states(given_files(parameters))
+    notes_folder = TemporaryDirectory()
+    notes = Path(notes_folder.name) / "notes"
     told = {"stderr_file": progress, "on_cell_start": progress.step, **KERNEL}
+    told["kernel_manager_class"] = kernel.manager(notes)
     try:
         try:
             whole = papermill.execute_notebook(*asked, **told)
@@ -88,7 +143,11 @@ def execute(
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
         if not redraw:
             nbformat.write(whole, unfinished)
+            answers = digests.states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
+            digests.write(
+                target, results(kernel.written(notes), parameters["RUN"]), given | answers
+            )
         return target
     except PapermillExecutionError as error:
         sentence = error.ename in ("InputError", "EngineError", "StoreError")  # else its traceback
@@ -99,6 +158,7 @@ def execute(
         why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
         progress.line(f"{why} (a smaller BATCH_SIZE needs less)")
     finally:
+        notes_folder.cleanup()
         unfinished.unlink(missing_ok=True)
         if new and not any(target.parent.iterdir()):  # no other notebook of the run is there
             shutil.rmtree(folder)
@@ -147,9 +207,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line; 0 when it was done, 2 for a wrong parameter, 1 when a cell failed."""
     parser = command_line(__doc__)
     parser.add_argument("notebook")
-    parser.add_argument("--check", action="store_true", help="check the parameters, run nothing")
     parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
     parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
+    parser.add_argument("--again", action="store_true", help="with its last run's parameters")
     options, started = parser.parse_args(arguments), time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's, a scheduler's
         signal.signal(number, _stop)
@@ -157,7 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     place = f"[{sum(name <= notebook for name in names)}/{len(names)}] " if options.shared else ""
     progress, parameters = Progress(f"{place}{notebook}", alone=not options.shared), {}
     try:
-        if options.redraw:
+        if options.redraw or options.again:
             from ingroup.notebook import ran  # seconds
 
             if not (parameters := ran(notebook, options.run)):
@@ -165,8 +225,6 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             parameters = parameters_of(notebook, options)
             budget_of(parameters)  # a limit without prices starts nothing
-        if options.check:
-            return 0
         # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.
         if not (options.ask or options.redraw or any(paths.RESPONSES.glob("*/*/*@inspect"))):
             named = models.asked(parameters) if "RATING" in parameters else ()

@@ -1,0 +1,225 @@
+"""What each notebook reads, and which one comes first; doit runs what is out of date.
+
+What a notebook reads is compared by content with what it read in its last run, and what it wrote
+with what is there. make calls this (ingroup.commands.cli). To add an input, add it to a list below.
+"""
+
+import os
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from doit.exceptions import BaseFail, TaskFailed, UnmetDependency
+from doit.reporter import ZeroReporter
+from doit.task import Task
+from doit.tools import config_changed
+
+from ingroup.commands import decide, digests, environments, processes, settings
+
+# Patterns of files that every notebook reads.
+SHARED = [
+    "requirements.lock",
+    "lib/ingroup/*.*",
+    "lib/ingroup/inference/*.py",
+    "lib/ingroup/stats/*.py",
+    "lib/ingroup/commands/run.py",
+    "lib/ingroup/commands/kernel.py",
+    "lib/ingroup/commands/parameters.py",
+    "data/*.*",
+    "data/sample/*",
+    "data/stimuli/*.*",
+    "data/published/*.*",
+    "data/recordings/*.yaml",
+    "data/models/*.*",
+    "data/models/*/*.*",
+    "notebooks/profiles/{profile}.yaml",
+]
+# Patterns of files that the notebooks of a study read; an audit reads its printed tables alone.
+PRINTED = ["data/published/{study}/**/*"]
+OF_A_STUDY = [
+    *PRINTED,
+    "lib/ingroup/studies/{study}/*.*",
+    "data/stimuli/{study}/**/*",
+    "data/recordings/*/{study}/**/*",
+]
+# What the pages of the report are made with.
+REPORT = ["lib/ingroup/commands/*.py", "lib/ingroup/commands/templates/**/*"]
+# Notebooks that take longest, and so begin.
+LONG = ("10_", "40_")
+
+
+class Reporter(ZeroReporter):
+    """A notebook says itself why it failed; what fails before one is said here."""
+
+    def add_failure(self, task: Task, fail_info: BaseFail) -> None:
+        """Print why a task could not start."""
+        if not isinstance(fail_info, TaskFailed | UnmetDependency):
+            print(f"{task.name}: {fail_info.get_msg()}", file=sys.stderr)
+
+
+GOALS = os.environ.get("GOALS", "").split()
+IS_ALL = not GOALS or "all" in GOALS
+PROFILE = os.environ.get("PROFILE") or "demo"
+VALUES = settings.given()
+PARAMETERS = settings.parameters(VALUES)
+RUN = settings.run_name()
+FOLDER = settings.run_folder(RUN)
+
+DOIT_CONFIG = {
+    "dep_file": str(settings.BUILD / "digests" / f"{RUN}.json"),
+    "check_file_uptodate": decide.Content,
+    "reporter": Reporter,
+}
+
+
+def files(patterns: list[str], **words: str) -> list[str]:
+    """List the files that patterns name; compiled modules are not among them."""
+    names = set()
+    for pattern in patterns:
+        for file in settings.ROOT.glob(pattern.format(**words)):
+            if file.is_file() and "__pycache__" not in file.parts:
+                names.add(digests.name_of(file))
+    return sorted(names)
+
+
+def studies_of(notebook: str) -> list[str]:
+    """List the study in a notebook's name; all studies where it names none."""
+    studies = settings.study_names()
+    return [study for study in studies if study in notebook] or studies
+
+
+def sources(notebook: str) -> list[str]:
+    """List the files in git that a notebook reads."""
+    names = [f"notebooks/{notebook}.ipynb", *files(SHARED, profile=PROFILE)]
+    for study in studies_of(notebook):
+        names += files(PRINTED if "audit" in notebook else OF_A_STUDY, study=study)
+    return names
+
+
+def earlier(notebook: str) -> list[str]:
+    """List the notebooks whose tables or answers a notebook reads: each comes before it."""
+    others = [name for name in settings.notebooks() if name != notebook]
+    first = [name for name in settings.first_notebooks() if name != notebook]
+    if notebook == "00_map":
+        return others
+    if notebook == "50_audit":
+        return [name for name in others if "audit" in name]
+    if notebook == "60_synthesis":
+        return first
+    return [
+        name for name in first if name[3:] == studies_of(notebook)[0] and "audit" not in notebook
+    ]
+
+
+def executed(notebook: str) -> Path:
+    """Return where the executed copy of a notebook goes."""
+    return FOLDER / "notebooks" / f"{notebook}.ipynb"
+
+
+@cache
+def is_unchanged(notebook: str) -> bool:
+    """Compare what a notebook wrote, and what it read outside of git; say once what changed."""
+    edited = digests.edited(executed(notebook))
+    changed = digests.changed(executed(notebook))
+    names = [*edited, *changed]
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        when = "written" if edited else "read"
+        print(
+            f"{notebook} runs again: {names[0]}{more} changed after it was {when}", file=sys.stderr
+        )
+    return not names
+
+
+def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
+    """Compare the executed copy with the one that the notebook's last run left."""
+    copy = executed(notebook)
+    task.value_savers.append(lambda: {"copy": digests.digest(copy)})
+    return values.get("copy") == digests.digest(copy)
+
+
+def chosen() -> list[str]:
+    """List the notebooks that the goals name, and the paper's before one that goes beyond it."""
+    names = settings.notebooks()
+    if not IS_ALL:
+        names = [name for name in names if name[:2] in GOALS]
+        for name in list(names):
+            names += earlier(name) if "beyond" in name else []
+    return sorted(set(names), key=lambda name: (not name.startswith(LONG), name == "00_map", name))
+
+
+def made_again() -> list[str]:
+    """List notebooks that the chosen ones read, and whose tables somebody changed by hand."""
+    readable = {other for name in chosen() for other in earlier(name)} - set(chosen())
+    there = [name for name in sorted(readable) if digests.record(executed(name)).exists()]
+    return [name for name in there if not is_unchanged(name)]
+
+
+def run_notebook(notebook: str, inputs: list[str], how: list[str]) -> bool:
+    """Execute a notebook; its inputs are those that it had when it began."""
+    decide.take(inputs)
+    command = [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", RUN, *how]
+    return processes.start(command)
+
+
+def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
+    """Describe to doit what a notebook reads, what it writes, and when it is out of date."""
+    inputs = sources(notebook)
+    for other in earlier(notebook):
+        record = digests.record(executed(other))
+        if other in others or record.exists():
+            inputs.append(digests.name_of(record))
+            if notebook == "00_map":  # it says when each ran
+                inputs.append(digests.name_of(executed(other)))
+
+    outputs = [executed(notebook), executed(notebook).with_suffix(".txt")]
+    outputs.append(digests.record(executed(notebook)))
+    config = {"PROFILE": PROFILE, "torch": version("torch")}
+    for name in set(PARAMETERS) - settings.OF_WORKERS:
+        config[name] = PARAMETERS[name]
+    uptodate = [config_changed(config), (is_unchanged, [notebook]), (is_own_copy, [notebook])]
+    if environments.engines(VALUES) & environments.ASKED_AGAIN:
+        uptodate.append(False)
+    return {
+        "name": notebook,
+        "actions": [(run_notebook, [notebook, inputs, how])],
+        "file_dep": inputs,
+        "targets": [digests.name_of(file) for file in outputs],
+        "uptodate": uptodate,
+        "io": {"capture": False},
+    }
+
+
+def task_notebook():
+    """Execute the notebooks that are out of date."""
+    how = ["--profile", PROFILE, *(["--shared"] if IS_ALL else [])]
+    for name in PARAMETERS:
+        how += ["--set", name]
+    others = [*chosen(), *made_again()]
+    for notebook in chosen():
+        yield notebook_task(notebook, others, how)
+
+
+def task_again():
+    """Execute notebooks as they ran before, whose tables somebody changed by hand."""
+    for notebook in made_again():
+        yield notebook_task(notebook, [], ["--again"])
+
+
+def task_report():
+    """Write the report, when it or something that it shows changed."""
+    if not IS_ALL:
+        return
+    inputs = files(REPORT)
+    for notebook in chosen():
+        inputs += map(digests.name_of, (executed(notebook), digests.record(executed(notebook))))
+    yield {
+        "name": "pages",
+        "actions": [
+            (processes.start, [[sys.executable, "-m", "ingroup.commands.report", "--run", RUN]])
+        ],
+        "file_dep": inputs,
+        "targets": [digests.name_of(FOLDER / "report" / "index.html")],
+        "io": {"capture": False},
+    }

@@ -1,0 +1,62 @@
+"""How doit compares files, and how it keeps what it knows."""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from doit.dependency import DatabaseException, FileChangedChecker, JsonDB
+
+from ingroup.commands import digests
+
+
+@cache
+def digest(name: str) -> str:
+    """Return the digest of a file, as it was when it was first asked for."""
+    return digests.digest(digests.ROOT / name)
+
+
+def take(names: Iterable[str]) -> None:
+    """Take the digests of what a notebook is about to read, before somebody edits it."""
+    for name in names:
+        digest(name)
+
+
+class Content(FileChangedChecker):
+    """Two files are the same where their contents are; times and sizes do not count."""
+
+    def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:
+        """Compare a file with its state in the last run."""
+        return digest(file_path) != state
+
+    def get_state(self, dep: str, current_state: str | None) -> str:
+        """Return the state that is kept for the next run."""
+        return digest(dep)
+
+
+class Kept(JsonDB):
+    """A file that is written whole after every task, so that a killed run goes on where it was."""
+
+    def __init__(self, name: str, *arguments: Any, **options: Any):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            super().__init__(name, *arguments, **options)
+        except (DatabaseException, UnicodeDecodeError):
+            self._db = {}
+        if not isinstance(self._db, dict):
+            self._db = {}
+
+    def dump(self) -> None:
+        """Replace the file."""
+        unfinished = f"{self.name}.unfinished"
+        Path(unfinished).write_text(self.codec.encode(self._db), "utf8")
+        os.replace(unfinished, self.name)
+
+    def set(self, task_id: str, dependency: str, value: Any) -> None:
+        """Keep a value; with the last one of a task the file is written."""
+        super().set(task_id, dependency, value)
+        if dependency == "deps:":
+            with contextlib.suppress(OSError):  # a full disk: the end of the run says so
+                self.dump()

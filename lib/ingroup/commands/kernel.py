@@ -1,0 +1,64 @@
+"""The kernel of a notebook: this Python, with this project's lib, and notes of what it writes.
+
+Jupyter would take the first kernelspec called python3, which may be another environment's. A run
+knows its own tables and figures by the notes, whichever function wrote them.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+NOTES = "INGROUP_NOTES"  # names the file of notes; nothing is noted without it
+LIBRARY = Path(__file__).resolve().parents[2]
+
+
+def manager(notes: Path) -> type:
+    """Return the class of kernel managers with which papermill starts such a kernel."""
+    from jupyter_client import AsyncKernelManager  # a wrong parameter does not wait for it
+    from jupyter_client.kernelspec import KernelSpec
+
+    command = [sys.executable, "-m", "ingroup.commands.kernel", "-f", "{connection_file}"]
+    variables = {"PYTHONPATH": str(LIBRARY), NOTES: str(notes)}
+
+    class OwnKernel(AsyncKernelManager):
+        @property
+        def kernel_spec(self) -> KernelSpec:
+            return KernelSpec(
+                argv=command, env=variables, display_name="Ingroup", language="python"
+            )
+
+    return OwnKernel
+
+
+def written(notes: Path) -> set[Path]:
+    """Return the files that are noted and still there."""
+    names = notes.read_bytes().decode("utf8", "surrogateescape").split("\n")
+    return {Path(name) for name in names if name and Path(name).is_file()}
+
+
+def take_notes(notes: str) -> None:
+    """Append the name of each file that Python opens for writing to the file of notes."""
+    stream = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    writing = os.O_WRONLY | os.O_RDWR
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open":
+            return
+        path, _, flags = arguments
+        if isinstance(path, str) and flags & writing:
+            line = f"{os.path.abspath(path)}\n"
+            os.write(stream, line.encode("utf8", "surrogateescape"))
+
+    sys.addaudithook(note)
+
+
+if __name__ == "__main__":
+    if Path(sys.path[0]) == Path.cwd():  # python -m puts it before the library
+        del sys.path[0]
+    if NOTES in os.environ:
+        take_notes(os.environ[NOTES])
+
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()

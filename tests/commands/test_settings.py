@@ -1,0 +1,150 @@
+"""What is set on make's command line: exact values, names of runs, one sentence for a mistake."""
+
+import subprocess
+import sys
+
+import pytest
+
+from ingroup import paths
+from ingroup.commands import settings
+
+HOSTILE = [
+    "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
+    "$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
+    " -- A=1", "tab\there", "\\", "\u00e9", "..", "../x.csv", "+", "x" * 300, "",
+]  # fmt: skip
+MANY = "meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
+
+
+def typed(flags="", **values):
+    """The environment that make gives to a program, with these values on its command line."""
+    words = []
+    for name, value in values.items():
+        quoted = value.replace("\\", "\\\\").replace(" ", "\\ ").replace("\t", "\\\t")
+        quoted = quoted.replace("$", "$$")
+        words.append(f"{name}={quoted}")
+    return {"MAKEFLAGS": f"{flags} -- {' '.join(words)}", **values}
+
+
+@pytest.mark.parametrize("flags", ["", "n", " -j2 --jobserver-auth=3,4", "s"])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_values_are_read_as_they_were_typed(value, flags):
+    asked = {"CORPUS": value, "N_EVENTS": "24"}
+    assert settings.given(typed(flags, **asked)) == asked
+
+
+def test_without_a_command_line_nothing_is_set():
+    assert settings.given({"CORPUS": "x", "MAKEFLAGS": "n"}) == {}
+    assert settings.given({}) == {}
+
+
+def test_other_assignments_of_make_name_the_same_variable():
+    environment = {"MAKEFLAGS": " -- A:=1 B?=2 C+=3", "A": "1", "B": "2", "C": "3"}
+    assert settings.given(environment) == {"A": "1", "B": "2", "C": "3"}
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ({}, "default"),
+        ({"ENGINE_WORKERS": "8", "RAY_ADDRESS": "here:6379"}, "default"),
+        ({"N_EVENTS": "24"}, "N_EVENTS-24"),
+        ({"PROFILE": "full", "SETTINGS": "P0,S0,T0"}, "full+SETTINGS-P0,S0,T0"),
+        ({"N_EVENTS": "24", "CATEGORIES": "Religion"}, "CATEGORIES-Religion+N_EVENTS-24"),
+        ({"N_EVENTS": "24", "RUN": "mine"}, "mine"),
+        ({"PROFILE": "default"}, "default-37a8eec1ce"),
+    ],
+)
+def test_a_run_is_named_by_what_it_changes(values, name):
+    assert settings.run_name(typed(**values)) == name
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_name_is_short_and_one_of_a_folder(value):
+    for values in ({"CORPUS": value}, {"MODELS": MANY, "CORPUS": value, "N_EVENTS": "24"}):
+        name = settings.run_name(typed(**values))
+        assert paths.run_folder(name).parent == paths.BUILD / "runs"
+        assert len(name) <= 60
+
+
+def test_two_runs_never_have_one_folder():
+    """Values that differ in a sign that no folder has, in their end, or in where one begins."""
+    long = "x" * 80
+    corpora = [
+        "a b", "a-b", "a/b", "a:b", "ab", "a'b", "a+b", "a;b", "a++b", "a@b", "a+SEED-1",
+        "a_SEED-1", "a SEED-1", f"{long}1", f"{long}2", long, "a..b", "a.b", "a",
+    ]  # fmt: skip
+    names = [settings.run_name(typed(CORPUS=corpus)) for corpus in corpora]
+    names.append(settings.run_name(typed(CORPUS="a", SEED="1")))
+    names.append(settings.run_name(typed(CORPUS="a", PROFILE="full")))
+    assert len(set(names)) == len(corpora) + 2
+
+
+@pytest.mark.parametrize(
+    ("goal", "values", "sentence"),
+    [
+        ("10", {"RUN": "../.."}, "RUN is the name of a folder"),
+        ("10", {"RUN": "a b"}, "RUN is the name of a folder"),
+        ("10", {"PROFILE": "/etc/passwd"}, "PROFILE is the name of a folder or file"),
+        ("10", {"OPENAI_API_KEY": "sk-1"}, "a key belongs in the environment"),
+        ("10", {"A';touch": "1"}, "a parameter's name has letters, digits and _"),
+        ("10", {"RUN": "default", "N_EVENTS": "3"}, "the default run has no other parameters"),
+        ("10", {"N_EVNTS": "3"}, "N_EVNTS is no parameter here; did you mean N_EVENTS?"),
+        ("10", {"GOALS": "20"}, "GOALS is no parameter here; there are "),
+        ("10", {"CROSSING": "totals"}, "CROSSING is no parameter here"),
+        ("all", {"XYZ": "3"}, "XYZ is no parameter here; there are "),
+        ("plan", {"STUDY": "77"}, "there is no study 77: give one of 10_empathy_gap"),
+        ("ask", {"STUDY": "77", "MODELS": "calibrant"}, "there is no study 77: give one of 10_em"),
+        ("ask", {"MODELS": "calibrant"}, "give a study: make ask STUDY=10 MODELS=..."),
+        ("view", {"SAMPLES": "many"}, "SAMPLES is a whole number, 0 for all, not many"),
+        ("60", {"RUN": "typo"}, "there is no run typo to read, there are: "),
+        ("report", {"RUN": "typo"}, "there is no run typo to read, there are: "),
+        ("figures", {"WIDTH": "3"}, "WIDTH: these are of make figures ONLY=<study>/<name>"),
+        ("10", {"ONLY": "giebench/figure1"}, "ONLY: these are of make figures ONLY=<study>"),
+        ("figures", {"ONLY": "../x"}, "there is no "),
+        ("10", {"PY": "x;touch PWNED"}, "PY is a path without blanks and signs of a shell"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
+    with pytest.raises(settings.Refused) as refused:
+        settings.check([goal], typed(**values))
+    assert str(refused.value).startswith(sentence)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("goal", "values"),
+    [
+        ("all", {"CROSSING": "totals", "N_EVENTS": "24"}),
+        ("20", {"CROSSING": "totals"}),
+        ("plan", {"STUDY": "empathy_gap", "RATE": "3", "N_EVENTS": "24"}),
+        ("view", {"STUDY": "10", "SAMPLES": "0"}),
+        ("10", {"ENGINE_WORKERS": "8"}),
+        ("data", {"DATA_MIRROR": "some folder"}),
+    ],
+)
+def test_what_can_work_is_not_refused(goal, values):
+    settings.check([goal], typed(**values))
+
+
+def test_a_run_that_is_there_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "BUILD", tmp_path)
+    for folder in ("notebooks", "runs/mine/notebooks", "runs/empty/notebooks"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("notebooks", "runs/mine/notebooks"):
+        (tmp_path / folder / "10_empathy_gap.txt").touch()
+    assert settings.runs() == ["default", "mine"]
+    settings.check(["60"], typed(RUN="mine"))
+    with pytest.raises(settings.Refused, match=r"run typo to read, there are: default mine\."):
+        settings.check(["60", "figures"], typed(RUN="typo"))
+
+
+def test_it_runs_without_the_project_s_packages(tmp_path):
+    """Any Python of this version can refuse a parameter before there is an environment."""
+    file = paths.ROOT / "lib" / "ingroup" / "commands" / "settings.py"
+    environment = typed(N_EVNTS="3") | {"GOALS": "10", "PATH": "/usr/bin:/bin"}
+    said = subprocess.run(
+        [sys.executable, "-I", "-S", file], env=environment, capture_output=True, text=True
+    )
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
