@@ -124,11 +124,7 @@ def is_unchanged(notebook: str) -> bool:
     changed = digests.changed(executed(notebook))
     names = [*edited, *changed]
     if names:
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        when = "written" if edited else "read"
-        print(
-            f"{notebook} runs again: {names[0]}{more} changed after it was {when}", file=sys.stderr
-        )
+        digests.say_changed(notebook, names, "written" if edited else "read")
     return not names
 
 
@@ -193,9 +189,9 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
 
 def task_notebook():
     """Execute the notebooks that are out of date."""
-    how = ["--profile", PROFILE, *(["--shared"] if IS_ALL else [])]
-    for name in PARAMETERS:
-        how += ["--set", name]
+    how = settings.command_options(VALUES)
+    if IS_ALL:
+        how.append("--shared")
     others = [*chosen(), *made_again()]
     for notebook in chosen():
         yield notebook_task(notebook, others, how)

@@ -123,8 +123,7 @@ def own_cells_vary_more(rng: np.random.Generator) -> Iterator[dict]:
 
 def similar_groups(rng: np.random.Generator) -> Iterator[dict]:
     """Similar groups resemble each other, and no group has a jump at its own beyond it."""
-    table = pd.read_csv(stimuli.FOLDER / "clusters.csv").set_index("identity").cluster
-    cluster = table.reindex(PEOPLE["Nationality"].identity).to_numpy()
+    cluster = np.array(stimuli.clusters("Nationality"))
     clusters = (cluster[:, None] == cluster).astype(float)
     line = np.arange(len(cluster))
     near = np.exp(-np.abs(np.subtract.outer(line, line)))

@@ -86,8 +86,8 @@ def took(
     """What calls took, and their sum (``usage.csv``); which gave no answer (``failed.csv``).
 
     Prices are per million tokens; each reply of a server counts at the share of them at which it
-    was bought. No answer have calls that failed, replies that a filter declined, and replies that
-    ended before their answer; a larger ``MAX_TOKENS`` asks the last again.
+    was bought. Three kinds gave no answer: calls that failed, replies that a filter declined, and
+    replies that ended before their answer. A larger ``MAX_TOKENS`` asks the last again.
     """
     used = []
     failed = []

@@ -54,11 +54,12 @@ Path("build/report/index.html").write_text("pages")
 """
 
 
-def copy(root):
-    """Copy what make needs and notebooks read, large recordings and weights left out."""
-    unneeded = shutil.ignore_patterns(
-        "raw", "__pycache__", "*.parquet", "*.safetensors", "*.npz", "tokenizer.json"
-    )
+LARGE = ("*.parquet", "*.safetensors", "*.npz", "tokenizer.json")  # recordings and weights
+
+
+def copy(root, left_out=LARGE):
+    """Copy what make needs and notebooks read, files of some patterns left out."""
+    unneeded = shutil.ignore_patterns("raw", "__pycache__", *left_out)
     for name in ("lib", "notebooks", "data", "locks"):
         shutil.copytree(paths.ROOT / name, root / name, ignore=unneeded)
     for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock"):

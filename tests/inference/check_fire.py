@@ -26,6 +26,7 @@ import pandas as pd
 import psutil
 import pytest
 
+import clone
 import toy
 from fake_openai import JSON, FakeOpenAI, completion, fault, ok, text_of
 from fault_proxy import FaultProxy
@@ -555,11 +556,8 @@ def test_a_killed_run_costs_no_call_that_was_answered(tmp_path):
 
 def tree(folder):
     """The project, without what was built; the environment is this one."""
-    unneeded = shutil.ignore_patterns("raw", "__pycache__")
-    for name in ("lib", "data", "figures", "notebooks"):
-        shutil.copytree(paths.ROOT / name, folder / name, ignore=unneeded)
-    for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock"):
-        shutil.copy(paths.ROOT / name, folder)
+    clone.copy(folder, left_out=())
+    shutil.copytree(paths.ROOT / "figures", folder / "figures")
     return folder
 
 

@@ -14,14 +14,6 @@ TWO = 2  # notebooks at a time; a model of your own may fill the machine alone
 KEPT = {"BACKEND": {"kept": "ingroup.commands.decide:Kept"}, "GLOBAL": {"backend": "kept"}}
 
 
-def parameter_options(values: dict[str, str]) -> list[str]:
-    """Write what is set as the options of a command: names alone, no value."""
-    options = ["--profile", os.environ.get("PROFILE") or "demo"]
-    for name in settings.parameters(values):
-        options += ["--set", name]
-    return options
-
-
 def become(module: str, *options: str) -> None:
     """Run a module of the commands in place of this program."""
     os.execv(sys.executable, [sys.executable, "-m", f"ingroup.commands.{module}", *options])
@@ -83,11 +75,7 @@ def make_again(run: str) -> bool:
         edited = digests.edited(copy)
         if not edited:
             continue
-        more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
-        print(
-            f"{text.stem} runs again: {edited[0]}{more} changed after it was written",
-            file=sys.stderr,
-        )
+        digests.say_changed(text.stem, edited, "written")
         command = [sys.executable, "-m", "ingroup.commands.run", text.stem, "--run", run, "--again"]
         if not processes.start(command):
             return False
@@ -134,7 +122,7 @@ def show_runs() -> int:
 def plan(values: dict[str, str]) -> None:
     """Become the program that plans a run."""
     study = os.environ.get("STUDY", "")
-    options = [*settings.chosen_studies(study), *parameter_options(values)]
+    options = [*settings.chosen_studies(study), *settings.command_options(values)]
     if os.environ.get("RATE"):
         options += ["--rate", os.environ["RATE"]]
     if not study:
@@ -146,7 +134,7 @@ def view(values: dict[str, str]) -> None:
     """Become the viewer of stored replies."""
     study = os.environ.get("STUDY", "")
     options = settings.chosen_studies(study) if study else []
-    options = [*options, *parameter_options(values), "--run", settings.run_name()]
+    options = [*options, *settings.command_options(values), "--run", settings.run_name()]
     for name in ("SAMPLES", "BUNDLE"):
         if os.environ.get(name):
             options += [f"--{name.lower()}", os.environ[name]]
@@ -163,7 +151,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     from ingroup.commands.parameters import command_line, parameters_of
     from ingroup.tables import InputError
 
-    options = command_line("").parse_args(parameter_options(values))
+    options = command_line("").parse_args(settings.command_options(values))
     options.shared = target == "all"
     names = settings.asked_notebooks([target], os.environ.get("STUDY", ""))
     if options.shared:
@@ -200,7 +188,7 @@ def call(target: str) -> int:
         view(values)
     if target == "ask":
         (study,) = settings.chosen_studies(os.environ["STUDY"])
-        become("run", study, "--ask", *parameter_options(values))
+        become("run", study, "--ask", *settings.command_options(values))
     if target == "bench-gpu":
         os.execv(sys.executable, [sys.executable, "bench/gpu.py"])
     raise settings.Refused(f"there is no target {target}: make help lists them")

@@ -6,6 +6,7 @@ wrote, and of answers, weights and files of the user's own. Other notebooks depe
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -97,6 +98,12 @@ def edited(executed: Path) -> list[str]:
         if digest(ROOT / name) != before:
             found.append(name)
     return found
+
+
+def say_changed(notebook: str, names: list[str], when: str) -> None:
+    """Say on standard error that a notebook runs again, as files changed after they were `when`."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    print(f"{notebook} runs again: {names[0]}{more} changed after it was {when}", file=sys.stderr)
 
 
 def changed(executed: Path) -> list[str]:

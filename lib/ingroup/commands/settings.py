@@ -71,6 +71,14 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     return {name: values[name] for name in sorted(names)}
 
 
+def command_options(values: Mapping[str, str]) -> list[str]:
+    """Write what is set as the options of a command: names alone, no value."""
+    options = ["--profile", os.environ.get("PROFILE") or "demo"]
+    for name in parameters(values):
+        options += ["--set", name]
+    return options
+
+
 def is_folder_name(name: str) -> bool:
     """Tell whether a name can be that of a folder below build/runs."""
     return ".." not in name and bool(re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]*", name))
