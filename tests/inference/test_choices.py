@@ -1,5 +1,7 @@
 """Answers over choices: a tree of tokens, and what is read from the stored probabilities."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,50 +10,70 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from ingroup.inference import Reply, Store
-from ingroup.inference.choices import Place, Tree, agreement, expected, probabilities
-from slow import defined
+from ingroup.inference.choices import Endings, Place, Tree, agreement, expected, probabilities
+from slow import defined, greedy
 
-END = 9
+END, NEWLINE = 9, 8
+ENDINGS = Endings((END,), (NEWLINE,))
 
 
 def test_probabilities_by_hand():
     """Answers 1, 10 and 2, digit by digit: behind 1 comes a 0 or the end of the reply."""
-    tree = Tree([(1,), (1, 0), (2,)], [END])
-    assert tree.places == [Place((), (1, 2), 0), Place((1,), (0, END), 1)]
-    # Of 1 and 2 the model gives 0.3 and 0.1, behind 1 it gives 0.2 to 0 and 0.05 to the end.
-    logits = [np.log([[0.3, 0.1]]), np.log([[0.2, 0.05]])]
-    assert tree.probabilities(logits) == pytest.approx(np.array([[0.15, 0.6, 0.25]]))
-    shifted = [logits[0] + 7, logits[1] - 3]  # a constant for each prompt tells nothing
-    assert tree.probabilities(shifted) == pytest.approx(tree.probabilities(logits))
+    tree = Tree([(1,), (1, 0), (2,)])
+    assert tree.places == [Place((), (1, 2), False), Place((1,), (0,), True)]
+    assert [place.asked(ENDINGS) for place in tree.places] == [[1, 2], [0, END, NEWLINE]]
+
+    # Of 1 and 2 the model gives 0.3 and 0.1; behind 1 it gives 0.2 to 0, 0.05 to the end of the
+    # turn, 0.15 to a newline, and so 0.6 to something else.
+    steps = [np.log([[0.3, 0.1]]), np.log([[0.2, 0.05, 0.15]])]
+    assert tree.probabilities(steps) == pytest.approx(np.array([[0.15, 0.6, 0.25]]))
+    assert tree.probabilities(steps, "newline") == pytest.approx(np.array([[0.375, 0.375, 0.25]]))
+    assert tree.probabilities(steps, "any") == pytest.approx(np.array([[0.6, 0.15, 0.25]]))
+
+
+def test_the_greedy_answer_need_not_be_the_most_probable():
+    """1 is the likelier digit, but what follows it is shared by 1 and 10."""
+    tree = Tree([(1,), (1, 0), (2,)])
+    steps = [np.log([[0.5, 0.4]]), np.log([[0.3, 0.28, 0.01]])]
+    assert tree.probabilities(steps)[0].argmax() == 2
+    assert tree.greedy(steps).tolist() == [1]
+    assert tree.greedy(steps, "any").tolist() == [0]
 
 
 def test_several_end_tokens_are_one_way_to_end():
-    tree = Tree([(1,), (1, 0)], [8, END, END])
-    assert tree.places[1] == Place((1,), (0, 8, END), 2)
-    found = tree.probabilities([np.log([[0.5]]), np.log([[0.3, 0.2, 0.1]])])
-    assert found == pytest.approx(np.array([[0.5, 0.5]]))
+    tree = Tree([(1,), (1, 0)])
+    endings = Endings((7, END), (8,))
+    assert tree.places[1].asked(endings) == [0, 7, END, 8]
+    told = tree.places[1].told(np.log([[0.3, 0.2, 0.1, 0.25]]), endings)
+    assert np.exp(told) == pytest.approx(np.array([[0.3, 0.3, 0.25]]))
+    assert tree.probabilities([np.log([[0.5]]), told]) == pytest.approx(np.array([[0.5, 0.5]]))
+
+
+def test_a_model_without_a_newline_ends_with_its_turn_alone():
+    tree = Tree([(1,), (1, 0)])
+    told = tree.places[1].told(np.log([[0.3, 0.1]]), Endings((END,), ()))
+    steps = [np.log([[0.5]]), told]
+    assert np.isfinite(told).all()
+    assert tree.probabilities(steps, "newline") == pytest.approx(tree.probabilities(steps))
 
 
 def test_a_way_without_another_is_no_choice():
     """[[A]] and [[B]]: only in one place is there anything to choose."""
-    tree = Tree([(5, 1, 6), (5, 2, 6)], [END])
-    assert tree.places == [Place((), (5,), 0), Place((5,), (1, 2), 0)]
+    tree = Tree([(5, 1, 6), (5, 2, 6)])
+    assert tree.places == [Place((), (5,), False), Place((5,), (1, 2), False)]
     found = tree.probabilities([np.array([[-9.0], [-1.0]]), np.log([[0.1, 0.3], [0.2, 0.2]])])
     assert found == pytest.approx(np.array([[0.25, 0.75], [0.5, 0.5]]))
 
 
-@pytest.mark.parametrize(
-    ("spelt", "ends", "reason"),
-    [
-        ([(1, 2), (1, 2)], [END], "tokens of its own"),
-        ([(1,), ()], [END], "tokens of its own"),
-        ([(1, 2), (1,)], [], "no token that ends a reply"),
-    ],
-)
-def test_answers_that_cannot_be_told_apart_are_refused(spelt, ends, reason):
-    with pytest.raises(ValueError, match=reason):
-        Tree(spelt, ends)
-    assert len(Tree([(1, 2), (3,)], ()).places) == 1  # no answer begins another: no end is needed
+@pytest.mark.parametrize("spelt", [[(1, 2), (1, 2)], [(1,), ()]])
+def test_answers_that_cannot_be_told_apart_are_refused(spelt):
+    with pytest.raises(ValueError, match="tokens of its own"):
+        Tree(spelt)
+
+
+def test_an_end_is_needed_where_one_answer_begins_another():
+    assert Tree([(1, 2), (1,)]).needs_an_end
+    assert not Tree([(1, 2), (3,)]).needs_an_end
 
 
 answers = st.lists(
@@ -69,15 +91,25 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
     rows = [{}, {}]
 
     def model(row, path):
-        return rows[row].setdefault(path, log_softmax(rng.normal(scale=3, size=7)))
+        return rows[row].setdefault(path, log_softmax(rng.normal(scale=3, size=9)))
 
-    tree = Tree(spelt, ends)
-    logits = [np.stack([model(r, p.path)[list(p.tokens)] for r in (0, 1)]) for p in tree.places]
-    found = tree.probabilities(logits)
-    for row in (0, 1):
-        wanted = defined(lambda path, row=row: model(row, path), spelt, ends)
-        assert found[row] == pytest.approx(wanted, abs=1e-12)
-    assert found.sum(axis=1) == pytest.approx([1, 1])
+    tree = Tree(spelt)
+    endings = Endings(tuple(dict.fromkeys(ends)), (7, 8))
+    steps = []
+    for place in tree.places:
+        asked = [model(row, place.path)[place.asked(endings)] for row in (0, 1)]
+        steps.append(place.told(np.stack(asked), endings))
+    stored = np.hstack(steps)
+
+    for ending in ("turn", "newline", "any"):
+        found = tree.probabilities(tree.split(stored), ending)
+        taken = tree.greedy(tree.split(stored), ending)
+        for row in (0, 1):
+            logits = partial(model, row)
+            wanted = defined(logits, spelt, ends, (7, 8), ending)
+            assert found[row] == pytest.approx(wanted, abs=1e-12)
+            assert taken[row] == greedy(logits, spelt, ends, (7, 8), ending)
+        assert found.sum(axis=1) == pytest.approx([1, 1])
 
 
 def kept(folder, replies):

@@ -171,8 +171,32 @@ def test_probabilities_are_stored_where_the_sampling_has_choices(tmp_path):
     assert column[0] == pytest.approx(given, rel=5e-4, abs=3e-8)  # three digits
     assert (len(column[1]), len(asked.mass[1]), asked.mass[0][0]) == (0, 0, 0.25)
     plain = filled(tmp_path / "b", manifest, replies)
-    scored = {"probabilities", "mass"}
+    scored = {"probabilities", "mass", "steps"}
     assert plain.read().columns.tolist() == [n for n in SCHEMA.names if n not in scored]
+
+
+def test_steps_are_stored_where_the_manifest_says_which_is_which(tmp_path):
+    steps = (-0.5, -12.25, -3.0)
+    scored = Reply("7", "stop", probabilities=(0.9, 0.1), mass=(0.25,), steps=steps)
+    manifest = {"trials": 2, "shard_size": 2, "sampling_choices": ["7", "70"]}
+    spelling = {"spelling": {"": [[5], [5, 6]]}}
+    found = filled(tmp_path / "a", manifest | spelling, [scored, Reply(None, "failed")]).read()
+    assert [list(one) for one in found.steps] == [list(steps), []]
+    older = filled(tmp_path / "b", manifest, [scored, scored]).read()
+    assert "steps" not in older.columns
+
+
+def test_a_store_from_before_steps_were_kept_goes_on_without_them(plan, tmp_path):
+    scale = Sampling(choices=("1", "2"))
+    told = Reply("1", "stop", probabilities=(0.5, 0.5), mass=(1,), steps=(-1.0, -1.0))
+    run(plan, tmp_path / "old", Toy(lambda *_: told), sampling=scale)
+    (tmp_path / "old" / "part-00000.parquet").unlink()
+    spelling = Toy(lambda *_: told)
+    spelling.spelling = lambda sampling: {"": [[5], [6]]}
+    again = run(plan, tmp_path / "old", spelling, sampling=scale)
+    assert "steps" not in again.columns
+    anew = run(plan, tmp_path / "new", spelling, sampling=scale)
+    assert anew.steps.map(list).tolist() == [[-1.0, -1.0]] * len(plan)
 
 
 def test_another_scale_or_other_leads_are_another_manifest(plan, tmp_path):
@@ -190,7 +214,8 @@ def test_another_scale_or_other_leads_are_another_manifest(plan, tmp_path):
 
 
 def test_the_journal_gives_back_what_it_was_given(tmp_path):
-    reply = Reply("7", "stop", 9, 4, 2, probabilities=(0.5, 0.5), mass=(0.25,))
+    scored = {"probabilities": (0.5, 0.5), "mass": (0.25,), "steps": (-0.5, -0.7)}
+    reply = Reply("7", "stop", 9, 4, 2, **scored)
     file = tmp_path / "journal.jsonl"
     Journal(file, "a").add(3, reply)
     with file.open("ab") as stream:

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM
 import slow
 from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
+from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine
 from ingroup.inference.weights import Weights
@@ -104,6 +105,29 @@ def test_over_choices_as_a_forward_pass_a_choice_says(sampling, engine, chats, m
         assert found[4].prompt_tokens == len(wanted)
     (short,) = engine.complete([[5]], sampling)
     assert sum(short.probabilities) == pytest.approx(len(sampling.leads))
+
+
+@pytest.mark.parametrize("ending", ["turn", "newline", "any"])
+def test_stored_steps_give_the_answers_under_every_rule_of_where_they_end(
+    ending, engine, chats, model
+):
+    """Digit by digit, as most models spell: the calibrant's tokens 1 and 10 are told apart here."""
+    sampling = Sampling(choices=("yes", "yesno", "yesnono", "[[A]]"))
+    (spelt,) = engine.spelling(sampling).values()
+    spelt = [tuple(answer) for answer in spelt]
+    tree = Tree(spelt)
+    assert tree.needs_an_end
+    newlines = engine._endings.newline
+    assert [engine.tokenizer.decode([token]).strip("\n") for token in newlines] == [""]
+
+    for chat, reply in zip(chats[:3], engine.answer(chats[:3], sampling), strict=True):
+        (ids,) = engine.prompter.batch([chat])
+        known = slow.known(model, ids, spelt)
+        wanted = slow.defined(known.get, spelt, engine._end_tokens, newlines, ending)
+        steps = tree.split(np.array([reply.steps]))
+        assert tree.probabilities(steps, ending)[0] == pytest.approx(wanted, abs=1e-4)
+        taken = slow.greedy(known.get, spelt, engine._end_tokens, newlines, ending)
+        assert tree.greedy(steps, ending).tolist() == [taken]
 
 
 def test_the_most_probable_answer_is_the_constrained_greedy_one_and_here_the_free_one(

@@ -4,13 +4,17 @@ At every place the probabilities of the tokens that continue an admissible answe
 renormalised: what grammar-constrained decoding at temperature 1 would draw from.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax
+
+Ending = Literal["turn", "newline", "any"]
+LEAST = 1e-12  # of what is left of 1, which rounding can make 0
+LOWEST = -100.0  # log-probability of an ending for which a model has no token
 
 
 def probabilities(
@@ -59,63 +63,165 @@ def agreement(
     }
 
 
+class Endings(NamedTuple):
+    """Tokens that may stand behind a whole answer."""
+
+    turn: tuple[int, ...]  # the end of the reply
+    newline: tuple[int, ...]  # nothing but newlines
+
+
 class Place(NamedTuple):
-    """A beginning of answers that goes on in several ways."""
+    """A beginning of answers behind which there is a choice."""
 
     path: tuple[int, ...]  # its tokens; none where an answer begins
-    tokens: tuple[int, ...]  # that may come next
-    ends: int  # how many of these, the last, end the reply; 0 where none of the answers ends here
+    tokens: tuple[int, ...]  # those that go on with an admissible answer
+    is_answer: bool  # whether the beginning is a whole answer itself, which may end here
 
-    def ways(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Log-probabilities of the ways on, the end as one of them, from those of the tokens.
+    @property
+    def steps(self) -> int:
+        """How many steps are told here: one a token, the end of the turn, a newline."""
+        return len(self.tokens) + 2 * self.is_answer
 
-        Of shape (prompts, tokens), up to a constant for each prompt.
-        """
-        ways, end = np.split(logits.astype(float), [len(self.tokens) - self.ends], axis=1)
-        if self.ends:
-            ways = np.hstack([ways, logsumexp(end, axis=1, keepdims=True)])
-        return log_softmax(ways, axis=1)
+    def asked(self, endings: Endings) -> list[int]:
+        """The tokens whose probability an engine looks up here."""
+        ends = [*endings.turn, *endings.newline] if self.is_answer else []
+        return [*self.tokens, *ends]
+
+    def told(
+        self, log_probabilities: NDArray[np.floating], endings: Endings
+    ) -> NDArray[np.float64]:
+        """The steps from here, (prompts, steps), of what was `asked`, (prompts, tokens)."""
+        logs = log_probabilities.astype(float)
+        if not self.is_answer:
+            return logs
+        first_newline = len(self.tokens) + len(endings.turn)
+        on, turn, newline = np.split(logs, [len(self.tokens), first_newline], axis=1)
+        return np.hstack([on, _together(turn), _together(newline)])
+
+    def ways(self, steps: NDArray[np.float64], ending: Ending) -> NDArray[np.float64]:
+        """Log-probabilities of the ways on from here, the end as the last; each row sums to 1."""
+        if not self.is_answer:
+            return log_softmax(steps, axis=1)
+        on, turn, newline = np.split(steps, [len(self.tokens), len(self.tokens) + 1], axis=1)
+        if ending == "turn":
+            end = turn
+        elif ending == "newline":
+            end = np.logaddexp(turn, newline)
+        else:
+            rest = 1 - np.exp(on).sum(axis=1, keepdims=True)
+            end = np.log(np.maximum(rest, LEAST))
+        return log_softmax(np.hstack([on, end]), axis=1)
+
+
+def _together(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log-probability of any one of some tokens, (prompts, 1); `LOWEST` where there is none."""
+    together = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
+    return np.maximum(together, LOWEST)
 
 
 class Tree:
     """Admissible answers as a tree of tokens.
 
-    ``spelt`` are the token ids of each answer, as the model's own tokenizer spells it; ``ends`` the
-    tokens that end a reply. ``places`` are where it has to be looked, the beginning first: a model
-    with one way on has no choice. ValueError where an answer has no token, two are spelt alike, or
-    one begins another and nothing ends a reply.
+    Parameters
+    ----------
+    spelt : sequence of sequence of int
+        The token ids of each answer, as the model's own tokenizer spells it.
+
+    Attributes
+    ----------
+    places : list of Place
+        Where a model has a choice, the beginning first.
+
+    Raises
+    ------
+    ValueError
+        An answer has no token, or two are spelt alike.
     """
 
-    def __init__(self, spelt: Sequence[Sequence[int]], ends: Sequence[int]):
-        self.spelt, ends = [tuple(answer) for answer in spelt], tuple(dict.fromkeys(ends))
+    def __init__(self, spelt: Sequence[Sequence[int]]):
+        self.spelt = [tuple(answer) for answer in spelt]
         whole = set(self.spelt)
         if not all(whole) or len(whole) < len(self.spelt):
             raise ValueError("every admissible answer needs tokens of its own")
         following: dict[tuple[int, ...], dict[int, None]] = {}  # behind each beginning
         for answer in self.spelt:
-            for place, token in enumerate(answer):
-                following.setdefault(answer[:place], {})[token] = None
-        if not ends and not whole.isdisjoint(following):
-            raise ValueError("one answer begins another, and it has no token that ends a reply")
+            for length, token in enumerate(answer):
+                following.setdefault(answer[:length], {})[token] = None
         self.places: list[Place] = []
         for path, tokens in following.items():
-            last = ends if path in whole else ()
-            if not path or len(tokens) + bool(last) > 1:
-                self.places.append(Place(path, (*tokens, *last), len(last)))
+            is_answer = path in whole
+            if not path or is_answer or len(tokens) > 1:
+                self.places.append(Place(path, tuple(tokens), is_answer))
 
-    def probabilities(self, logits: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
-        """Probability of each answer, (prompts, answers); each row sums to 1.
+    @property
+    def needs_an_end(self) -> bool:
+        """Whether one answer begins another, so that only an end tells the two apart."""
+        return any(place.is_answer for place in self.places)
 
-        ``logits`` are those of the tokens of each place, (prompts, tokens), up to a constant.
+    def split(self, steps: NDArray[np.floating]) -> list[NDArray[np.float64]]:
+        """Stored steps, (prompts, all steps), place by place."""
+        ends = np.cumsum([place.steps for place in self.places])
+        return np.split(steps.astype(float), ends[:-1], axis=1)
+
+    def probabilities(
+        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn"
+    ) -> NDArray[np.float64]:
+        r"""Probability of each answer.
+
+        At each place the ways on are renormalised: the tokens that go on with an admissible answer
+        and, behind a whole answer, its end. An answer's probability is the product along its path.
+
+        Parameters
+        ----------
+        steps : sequence of array
+            What the model gives at each place, (prompts, steps) as :meth:`Place.told` has them.
+        ending : {"turn", "newline", "any"}
+            What ends an answer: the end of the turn; that or a newline; or any token that does not
+            go on with an admissible answer.
+
+        Returns
+        -------
+        array of float
+            (prompts, answers); each row sums to 1.
         """
-        ways = {p.path: (p, p.ways(one)) for p, one in zip(self.places, logits, strict=True)}
+        ways = self._ways(steps, ending)
         columns = []
         for answer in self.spelt:
-            total = np.zeros(len(logits[0]))
-            for length in range(len(answer) + 1):
-                if found := ways.get(answer[:length]):
-                    place, known = found
-                    way = place.tokens.index(answer[length]) if answer[length:] else -1
-                    total = total + known[:, way]
+            total = np.zeros(len(steps[0]))
+            for place, way in self._path(answer):
+                total = total + ways[place.path][:, way]
             columns.append(total)
         return np.exp(np.stack(columns, axis=1))
+
+    def greedy(
+        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn"
+    ) -> NDArray[np.intp]:
+        """The place in the list of the answer that takes the most probable way at each place.
+
+        That is what greedy decoding writes which is held to admissible answers. It need not be the
+        most probable answer. ``steps`` and ``ending`` as in :meth:`probabilities`; (prompts,).
+        """
+        best = {path: logs.argmax(axis=1) for path, logs in self._ways(steps, ending).items()}
+        taken = []
+        for answer in self.spelt:
+            follows = np.ones(len(steps[0]), dtype=bool)
+            for place, way in self._path(answer):
+                follows &= best[place.path] == way
+            taken.append(follows)
+        return np.argmax(taken, axis=0)
+
+    def _ways(
+        self, steps: Sequence[NDArray[np.floating]], ending: Ending
+    ) -> dict[tuple[int, ...], NDArray[np.float64]]:
+        """Log-probabilities of the ways on, by the path of their place."""
+        pairs = zip(self.places, steps, strict=True)
+        return {place.path: place.ways(given, ending) for place, given in pairs}
+
+    def _path(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
+        """The places on the way to an answer, and which of the ways on leads there."""
+        for place in self.places:
+            length = len(place.path)
+            if answer == place.path:
+                yield place, len(place.tokens)  # the end
+            elif answer[:length] == place.path:
+                yield place, place.tokens.index(answer[length])

@@ -53,6 +53,10 @@ class Worker:
         """Who would answer."""
         return self._made().identity()
 
+    def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
+        """How its engine spells the choices."""
+        return self._made().spelling(sampling)
+
     def _made(self) -> Engine:
         with self.making:
             if self.engine is None:
@@ -162,11 +166,19 @@ class Cluster(Engine):
 
     def identity(self) -> dict[str, str]:
         """The one that all its engines have, as a worker says that is there."""
+        return self._said_by_one(lambda worker: worker.identity.remote())
+
+    def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
+        """The one that all its engines have, as a worker says that is there."""
+        return self._said_by_one(lambda worker: worker.spelling.remote(sampling))
+
+    def _said_by_one(self, asked: Callable[[Any], Any]) -> Any:
+        """What the first worker that does not die says."""
         ray, _ = _connect(self._address)
         for _ in range(1 + RETRIES):
             worker = self._crew()[0]
             try:
-                return ray.get(worker.identity.remote())
+                return ray.get(asked(worker))
             except ray.exceptions.RayTaskError as error:  # its text is a traceback
                 raise EngineError(str(error.cause)) from error
             except ray.exceptions.RayError as error:

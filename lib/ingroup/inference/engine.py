@@ -43,7 +43,7 @@ class Sampling:
 
     With ``choices``, the admissible answers, nothing is drawn: a reply brings the probability of
     each (:mod:`ingroup.inference.choices`). It may consist of several answers, each behind one of
-    the ``leads``, given the leads and most probable answers before it. ValueError for a number out
+    the ``leads``, given the leads and greedy answers before it. ValueError for a number out
     of range.
     """
 
@@ -98,7 +98,10 @@ class Reply(NamedTuple):
     have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
     ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
     on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
-    behind each, and ``text`` is made of the leads and the most probable answers. ``price_share`` is
+    behind each, and ``text`` is made of the leads and the answers that greedy decoding would write
+    if it were held to admissible ones. ``steps`` are what the model gives at each place of the tree
+    of answers (:class:`ingroup.inference.choices.Tree`), lead by lead, where an engine tells them;
+    with ``engine.spelling`` they give the probabilities under another end. ``price_share`` is
     how much of its price a server bills for the call: `BATCHED` in a batch, 0 where it refused.
     """
 
@@ -114,6 +117,7 @@ class Reply(NamedTuple):
     reasoning: str = ""
     reasoning_tokens: int = 0
     price_share: float = 1.0
+    steps: Sequence[float] = ()
 
 
 def encodable(text: str) -> str:
@@ -174,6 +178,13 @@ class Engine(Protocol):
 
     def identity(self) -> dict[str, str]:
         """All that can change a reply: engine, version, model, revision, chat template, dtype."""
+
+    def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
+        """The token ids of each choice behind each lead; none from an engine that tells no steps.
+
+        A store's manifest keeps them: of its replies' ``steps`` they say which step is which.
+        """
+        return {}
 
     def close(self) -> None:
         """Give back what the engine holds; it may be asked again and then takes it anew."""

@@ -18,7 +18,7 @@ from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.ledger import Asked
 from ingroup.inference.shards import Journal
-from ingroup.inference.store import BATCHES, JOURNAL, Store, parts, read_manifest
+from ingroup.inference.store import BATCHES, JOURNAL, SPELLING, Store, parts, read_manifest
 from ingroup.models import checkpoint, same
 
 SHARD_SIZE = 4096
@@ -45,14 +45,19 @@ def open_store(
     file = folder / "manifest.json"
     has_answers = any(folder.glob("part-*.parquet"))
     has_calls = (folder / JOURNAL).exists() or (folder / BATCHES).exists()
-    if file.exists() and (has_answers or has_calls):
-        engine.recall(read_manifest(file), sampling)
+    goes_on = file.exists() and (has_answers or has_calls)
+    if goes_on:
+        before = read_manifest(file)
+        engine.recall(before, sampling)
     else:
         if budget is not None and engine.costs:  # it may make a call
             budget.affordable([design[0].messages], sampling)
         first = engine.prepare(design[0].messages, sampling)
 
     manifest = engine.identity() | pinned(design, sampling, shard_size)
+    spelling = engine.spelling(sampling)
+    if spelling and not (goes_on and SPELLING not in before):  # an older store has no steps
+        manifest[SPELLING] = spelling
     store = Store(folder, manifest, sampling.max_tokens)
     if first is not None:
         with store.writing():

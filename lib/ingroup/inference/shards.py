@@ -42,6 +42,7 @@ SCHEMA = pa.schema(
         # The limit under which a reply was written: one that was cut is asked again with a higher.
         ("max_tokens", pa.int32()),
         ("price_share", pa.float32()),
+        ("steps", pa.list_(pa.float16())),  # log-probabilities
     ]
 )
 
@@ -95,8 +96,8 @@ def read(
     or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
     shard, or some of them if it need not be ``whole``. The text of a file from before reasoning was
     stored apart is split here (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0.
-    Replies of a file from before the price was kept count at the whole price. StoreError where it
-    cannot be read.
+    Replies of a file from before the price was kept count at the whole price, and those of one from
+    before steps were kept have none. StoreError where it cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -122,6 +123,8 @@ def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
     made = {}
     if "price_share" not in held:
         made["price_share"] = pa.array(np.ones(len(table), dtype=np.float32))
+    if "steps" not in held:
+        made["steps"] = pa.array([[]] * len(table), SCHEMA.field("steps").type)
     if "reasoning" not in held:
         made |= {"reasoning_tokens": nothing, "max_tokens": nothing}
     if "reasoning" not in held and {"text", "reasoning"} & set(columns):
@@ -228,7 +231,7 @@ class Journal:
                 limit = values.pop("max_tokens", max_tokens)
                 if values["finish_reason"] == LENGTH and limit < max_tokens:
                     continue
-                lists = {name: tuple(values[name]) for name in ("probabilities", "mass")}
+                lists = {n: tuple(values.get(n, ())) for n in ("probabilities", "mass", "steps")}
                 self.kept[trial] = Reply(**values | lists)
 
     def add(self, trial: int, reply: Reply) -> None:

@@ -29,6 +29,7 @@ from ingroup.inference.shards import SCHEMA, Journal, StoreError
 
 JOURNAL = "journal.jsonl"
 BATCHES = "batches.json"
+SPELLING = "spelling"  # of the choices, in the manifest of a store whose replies have steps
 FORMAT = 5  # what the files look like
 SHARDS = 16  # to a part of a table: a few megabytes
 
@@ -264,6 +265,8 @@ class Store:
         needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
         if "sampling_choices" not in self.manifest:
             needed -= {"probabilities", "mass"}
+        if SPELLING not in self.manifest:
+            needed -= {"steps"}
         names = [name for name in SCHEMA.names if name in needed]
         wanted, found = range(start // self.shard_size, -(-stop // self.shard_size)), []
         for shard, table, damaged in self.tables(wanted, names):

@@ -83,12 +83,12 @@ class TransformersEngine(LocalEngine):
             return list(pool.map(one, prompts))
 
     def _weighed(
-        self, prompts: Prompts, tree: Tree, own: DynamicCache | None = None
+        self, prompts: Prompts, tree: Tree, choices: Sequence[str], own: DynamicCache | None = None
     ) -> list[Reply]:
         if own is None or not prompts:
-            return self._in_batches(prompts, LEAST, partial(self._weigh, tree))
+            return self._in_batches(prompts, LEAST, partial(self._weigh, tree, choices))
         known = own.get_seq_length()
-        (found,) = self._weigh(tree, prompts, known, own)
+        (found,) = self._weigh(tree, choices, prompts, known, own)
         own.crop(len(prompts[0]) - own.get_seq_length())  # without the tree's tokens
         return [found._replace(cached_tokens=known)]
 
@@ -152,8 +152,9 @@ class TransformersEngine(LocalEngine):
 
     @torch.inference_mode()
     def _weigh(
-        self, tree: Tree, prompts: Prompts, shared: int, past: DynamicCache | None = None
-    ) -> list[Reply]:
+        self, tree: Tree, choices: Sequence[str], prompts: Prompts, shared: int,
+        past: DynamicCache | None = None,
+    ) -> list[Reply]:  # fmt: skip
         """Probabilities over choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
@@ -188,13 +189,12 @@ class TransformersEngine(LocalEngine):
             past_key_values=past,
             logits_to_keep=torch.tensor(kept, device=self.device),
         ).logits.float()
-        found = [
-            logits[:, place, list(one.tokens)].cpu().numpy()
-            for place, one in enumerate(tree.places)
-        ]
-        free = torch.log_softmax(logits[:, 0], dim=-1)[:, list(tree.places[0].tokens)]
-        mass = free.exp().sum(dim=-1).tolist()
-        return list(map(weighed, tree.probabilities(found), mass, _cached(prompts, shared)))
+        total = logits.logsumexp(dim=-1, keepdim=True)
+        steps = []
+        for number, place in enumerate(tree.places):
+            asked = logits[:, number, place.asked(self._endings)] - total[:, number]
+            steps.append(place.told(asked.cpu().numpy(), self._endings))
+        return weighed(tree, steps, choices, _cached(prompts, shared))
 
     def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         """The reply up to its first end token, without the padding behind it."""

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Sequence
 from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -101,28 +102,31 @@ class VLLMEngine(LocalEngine):
         how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
         return list(map(self._ended, self._generate(prompts, how)))
 
-    def _weighed(self, prompts: Prompts, tree: Tree) -> list[Reply]:
+    def _weighed(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
-        how = [drawn(logprob_token_ids=list(place.tokens)) for place in tree.places]
-        if (most := max(len(place.tokens) for place in tree.places)) > MOST_TOKENS:
+        looked_up = [place.asked(self._endings) for place in tree.places]
+        how = [drawn(logprob_token_ids=tokens) for tokens in looked_up]
+        if (most := max(map(len, looked_up))) > MOST_TOKENS:
             raise EngineError(
                 f"vLLM weighs at most {MOST_TOKENS} tokens in one place, these choices have "
                 f"{most}: ask with ENGINE=transformers"
             )
         outputs = iter(self._generate(asked, how * len(prompts)))
-        return [self._weight([next(outputs) for _ in how], tree) for _ in prompts]
+        return [self._weight([next(outputs) for _ in how], tree, choices) for _ in prompts]
 
-    def _weight(self, outputs: list["RequestOutput"], tree: Tree) -> Reply:
+    def _weight(self, outputs: list["RequestOutput"], tree: Tree, choices: Sequence[str]) -> Reply:
         """What vLLM gave at the places of the tree behind one prompt, put together."""
         if broken := list(filter(None, map(_broken, outputs))):
             return Reply(None, FAILED, error=broken[0])
-        told = [output.outputs[0].logprobs[0] for output in outputs]
-        pairs = zip(tree.places, told, strict=True)
-        logs = [np.array([[all_[token].logprob for token in one.tokens]]) for one, all_ in pairs]
-        (found,), mass = tree.probabilities(logs), float(np.exp(logs[0]).sum())
-        return weighed(found, mass, outputs[0].num_cached_tokens or 0)
+        steps = []
+        for place, output in zip(tree.places, outputs, strict=True):
+            logprobs = output.outputs[0].logprobs[0]
+            asked = [logprobs[token].logprob for token in place.asked(self._endings)]
+            steps.append(place.told(np.array([asked]), self._endings))
+        (reply,) = weighed(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
+        return reply
 
     def _generate(self, prompts: Prompts, how: Any) -> list["RequestOutput"]:
         """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""

@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Genera
 
 from ingroup import corpora, models, paths
 from ingroup.design import Message
-from ingroup.inference.choices import Tree
+from ingroup.inference.choices import Endings, Tree
 from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 from ingroup.inference.reasoning import apart, is_mark
@@ -153,9 +153,32 @@ class Weights:
         return {"model": self.model, "revision": self.folder.name}
 
 
-def weighed(probabilities: np.ndarray, mass: float, cached_tokens: int) -> Reply:
-    """A reply over choices behind one prompt, as long as its text and tokens are not told yet."""
-    return Reply("", STOP, 0, cached_tokens, probabilities=probabilities, mass=(mass,))
+# How vocabularies name tokens of nothing but newlines: as such, as a byte, in byte-level BPE.
+NEWLINES = re.compile(r"\n+|<0x0A>|\u010a+")
+
+
+def weighed(
+    tree: Tree, steps: Sequence[np.ndarray], choices: Sequence[str], cached_tokens: Sequence[int]
+) -> list[Reply]:
+    """Replies over choices, one a prompt; their text is the answer of greedy decoding.
+
+    ``steps`` are what the model gives at each place of the tree, (prompts, steps).
+    """
+    probabilities = tree.probabilities(steps)
+    greedy = tree.greedy(steps)
+    option_mass = np.exp(steps[0]).sum(axis=1)  # of the first tokens of admissible answers
+    flat = np.hstack(steps)
+    return [
+        Reply(
+            choices[greedy[row]],
+            STOP,
+            cached_tokens=cached,
+            probabilities=probabilities[row],
+            mass=(float(option_mass[row]),),
+            steps=flat[row],
+        )
+        for row, cached in enumerate(cached_tokens)
+    ]
 
 
 class LocalEngine(Engine):
@@ -230,7 +253,7 @@ class LocalEngine(Engine):
         """Replies that the model writes freely."""
 
     @abstractmethod
-    def _weighed(self, prompts: Prompts, tree: Tree) -> list[Reply]:
+    def _weighed(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """How probable each answer is behind each prompt (:func:`weighed`), or failed replies."""
 
     @abstractmethod
@@ -260,35 +283,55 @@ class LocalEngine(Engine):
             depth = max(len(place.path) for place in tree.places)
             texts = [f"{reply.text or ''}{lead}" for reply in replies]
             asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
-            found = self._fitting(asked, depth, partial(self._weighed, tree=tree, **how))
+            weigh = partial(self._weighed, tree=tree, choices=sampling.choices, **how)
+            found = self._fitting(asked, depth, weigh)
             for place, (before, one) in enumerate(zip(replies, found, strict=True)):
                 if before.finish_reason == FAILED:
                     continue  # what failed once has failed
                 one = one._replace(prompt_tokens=before.prompt_tokens + len(asked[place]))
                 if one.finish_reason != FAILED:
                     one = one._replace(
-                        text=texts[place] + sampling.choices[int(one.probabilities.argmax())],
+                        text=texts[place] + one.text,
                         cached_tokens=before.cached_tokens + one.cached_tokens,
                         output_tokens=before.output_tokens + len(tree.places) - 1,
                         probabilities=(*before.probabilities, *one.probabilities.tolist()),
                         mass=(*before.mass, *one.mass),
+                        steps=(*before.steps, *one.steps.tolist()),
                     )
                 replies[place] = one
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
         """The choices as they are spelt behind a lead, where some tokenizers put no space."""
+        cannot = f"{self.weights.model!r} cannot be asked over choices"
         head, spelt = self._spelt(lead), []
         for choice in choices:
             whole = self._spelt(lead + choice)
             apart = whole[: len(head)] == head
             spelt.append(whole[len(head) :] if apart else self._spelt(choice))
         try:
-            return Tree(spelt, self._end_tokens)
+            tree = Tree(spelt)
         except ValueError as error:
+            raise EngineError(f"{cannot}: {error}") from error
+        if tree.needs_an_end and not self._end_tokens:
             raise EngineError(
-                f"{self.weights.model!r} cannot be asked over choices: {error}"
-            ) from error
+                f"{cannot}: one answer begins another, and it has no token that ends a reply"
+            )
+        return tree
+
+    def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
+        """The token ids of each choice behind each lead, of which its tree can be built again."""
+        return {
+            lead: [list(answer) for answer in self._tree(sampling.choices, lead).spelt]
+            for lead in (sampling.leads if sampling.choices else ())
+        }
+
+    @cached_property
+    def _endings(self) -> Endings:
+        """The tokens that may end an answer: those that end a reply, and all that are newlines."""
+        named = self.tokenizer.get_vocab().items()
+        newlines = [token for name, token in named if NEWLINES.fullmatch(name)]
+        return Endings(self._end_tokens, tuple(sorted(newlines)))
 
     @cached_property
     def _end_tokens(self) -> tuple[int, ...]:
