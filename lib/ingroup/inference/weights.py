@@ -1,5 +1,6 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,15 @@ from typing import Any
 import numpy as np
 import transformers
 from huggingface_hub import snapshot_download
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from tokenizers import pre_tokenizers
+from tokenizers.pre_tokenizers import PreTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PreTrainedTokenizerFast,
+)
 
 from ingroup import corpora, models, paths
 from ingroup.design import Message
@@ -69,6 +78,8 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     tokenizer = AutoTokenizer.from_pretrained(**where)
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
+    if about.get("individual_digits"):
+        tokenizer.backend_tokenizer.pre_tokenizer = _individual_digits(tokenizer)
     quantised = AutoModelForCausalLM.from_pretrained(**where, dtype="float32")
     # A model that was read from GGUF refuses to be saved: its numbers go into a plain one.
     told = quantised.config.to_dict()
@@ -77,7 +88,23 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     plain = AutoModelForCausalLM.from_config(config)
     plain.load_state_dict(quantised.state_dict())
     plain.save_pretrained(folder)
+    _save_tokenizer(tokenizer, folder)
+
+
+def _individual_digits(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
+    """The tokenizer's own splitting, with each digit apart first: transformers does not read it."""
+    own = tokenizer.backend_tokenizer.pre_tokenizer
+    return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), own])
+
+
+def _save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Save it without what says how it was loaded, so that its hash does not depend on that."""
     tokenizer.save_pretrained(folder)
+    file = folder / "tokenizer_config.json"
+    settings = json.loads(file.read_text("utf8"))
+    for name in ("is_local", "local_files_only"):
+        settings.pop(name, None)
+    file.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", "utf8")
 
 
 class Weights:
