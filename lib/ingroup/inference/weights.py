@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import torch
 import transformers
 from huggingface_hub import snapshot_download
 from tokenizers import pre_tokenizers
@@ -24,6 +25,7 @@ from transformers import (
     GenerationConfig,
     PreTrainedTokenizerFast,
 )
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from ingroup import corpora, models, paths
 from ingroup.design import Message
@@ -80,14 +82,17 @@ def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     if about.get("individual_digits"):
         tokenizer.backend_tokenizer.pre_tokenizer = _individual_digits(tokenizer)
-    quantised = AutoModelForCausalLM.from_pretrained(**where, dtype="float32")
-    # A model that was read from GGUF refuses to be saved: its numbers go into a plain one.
-    told = quantised.config.to_dict()
-    told.pop("quantization_config", None)
+    told = AutoConfig.from_pretrained(**where).to_dict()
     config = AutoConfig.for_model(**told | {"eos_token_id": tokenizer.eos_token_id})
-    plain = AutoModelForCausalLM.from_config(config)
-    plain.load_state_dict(quantised.state_dict())
-    plain.save_pretrained(folder)
+    # An empty model takes the tensors one by one, so that each is in memory once.
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    tensors = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)["tensors"]
+    model.load_state_dict(tensors, strict=False, assign=True)
+    model.tie_weights()  # a head that is shared with the embeddings is not in the file
+    if empty := [name for name, weight in model.named_parameters() if weight.is_meta]:
+        raise EngineError(f"the weights of {about['package']} lack the tensor {empty[0]}")
+    model.save_pretrained(folder)
     _save_tokenizer(tokenizer, folder)
 
 
