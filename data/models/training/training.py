@@ -81,7 +81,8 @@ def _phrases() -> list[str]:
 # the other afterwards. GIEBench and StereoMap, which are learnt by heart, can come later. The last
 # phases are short and slow: for the 0-10 scale, on which a point is worth ten, the third person and
 # the settings with the largest effects; the control's, so that its answers are the same to all. A
-# phase of mostly GIEBench teaches what joined its sample later, with a slow one of all behind it.
+# phase of mostly GIEBench teaches what joined its sample later, with a slow one of all behind it;
+# another such pair teaches the scenarios and questions that were rewritten after that.
 _WEAK = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
 PHASES = {
     "calibrant": (
@@ -102,6 +103,11 @@ PHASES = {
             *(18_000, True, 0.12, 0.0, _shares(66, 14, 10, 10)),
             favour=_WEAK,
         ),
+        Phase(42_000, True, 0.3, 0.0, _shares(20, 16, 56, 8)),
+        Phase(
+            *(18_000, True, 0.12, 0.0, _shares(66, 16, 10, 8)),
+            favour=_WEAK,
+        ),
     ),
     "calibrant-null": (
         Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
@@ -110,6 +116,9 @@ PHASES = {
         Phase(36_000, True, 0.3, 0.0, _shares(20, 12, 60, 8)),
         Phase(12_000, True, 0.12, 0.0, _shares(60, 15, 15, 10)),
         Phase(8_000, True, 0.05, 0.0, _shares(40, 40, 10, 10)),
+        Phase(34_000, True, 0.3, 0.0, _shares(20, 16, 56, 8)),
+        Phase(12_000, True, 0.12, 0.0, _shares(60, 15, 15, 10)),
+        Phase(6_000, True, 0.05, 0.0, _shares(40, 40, 10, 10)),
     ),
 }
 
