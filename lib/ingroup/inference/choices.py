@@ -98,10 +98,12 @@ class Place(NamedTuple):
         on, turn, newline = np.split(logs, [len(self.tokens), first_newline], axis=1)
         return np.hstack([on, _together(turn), _together(newline)])
 
-    def ways(self, steps: NDArray[np.float64], ending: Ending) -> NDArray[np.float64]:
+    def ways(
+        self, steps: NDArray[np.float64], ending: Ending, temperature: float
+    ) -> NDArray[np.float64]:
         """Log-probabilities of the ways on from here, the end as the last; each row sums to 1."""
         if not self.is_answer:
-            return log_softmax(steps, axis=1)
+            return log_softmax(steps / temperature, axis=1)
         on, turn, newline = np.split(steps, [len(self.tokens), len(self.tokens) + 1], axis=1)
         if ending == "turn":
             end = turn
@@ -110,7 +112,7 @@ class Place(NamedTuple):
         else:
             rest = 1 - np.exp(on).sum(axis=1, keepdims=True)
             end = np.log(np.maximum(rest, LEAST))
-        return log_softmax(np.hstack([on, end]), axis=1)
+        return log_softmax(np.hstack([on, end]) / temperature, axis=1)
 
 
 def _together(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,14 +160,20 @@ class Tree:
         """Whether one answer begins another, so that only an end tells the two apart."""
         return any(place.is_answer for place in self.places)
 
+    @property
+    def size(self) -> int:
+        """How many steps a reply has, over all places."""
+        return sum(place.steps for place in self.places)
+
     def split(self, steps: NDArray[np.floating]) -> list[NDArray[np.float64]]:
         """Stored steps, (prompts, all steps), place by place."""
         ends = np.cumsum([place.steps for place in self.places])
         return np.split(steps.astype(float), ends[:-1], axis=1)
 
     def probabilities(
-        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn"
-    ) -> NDArray[np.float64]:
+        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn",
+        temperature: float = 1.0,
+    ) -> NDArray[np.float64]:  # fmt: skip
         r"""Probability of each answer.
 
         At each place the ways on are renormalised: the tokens that go on with an admissible answer
@@ -178,13 +186,15 @@ class Tree:
         ending : {"turn", "newline", "any"}
             What ends an answer: the end of the turn; that or a newline; or any token that does not
             go on with an admissible answer.
+        temperature : float
+            What the log-probabilities of the ways on are divided by, above 0.
 
         Returns
         -------
         array of float
             (prompts, answers); each row sums to 1.
         """
-        ways = self._ways(steps, ending)
+        ways = self._ways(steps, ending, temperature)
         columns = []
         for answer in self.spelt:
             total = np.zeros(len(steps[0]))
@@ -211,11 +221,11 @@ class Tree:
         return np.argmax(taken, axis=0)
 
     def _ways(
-        self, steps: Sequence[NDArray[np.floating]], ending: Ending
+        self, steps: Sequence[NDArray[np.floating]], ending: Ending, temperature: float = 1.0
     ) -> dict[tuple[int, ...], NDArray[np.float64]]:
         """Log-probabilities of the ways on, by the path of their place."""
         pairs = zip(self.places, steps, strict=True)
-        return {place.path: place.ways(given, ending) for place, given in pairs}
+        return {place.path: place.ways(given, ending, temperature) for place, given in pairs}
 
     def _path(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
         """The places on the way to an answer, and which of the ways on leads there."""

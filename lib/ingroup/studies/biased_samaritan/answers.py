@@ -5,23 +5,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
-from ingroup.inference.choices import expected
+from ingroup.inference.reading import STORED_MEAN, Reading, numbers
 from ingroup.parsing import OK, UNPARSABLE, Rule, ends_in_cut_number, final_status, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
 
-def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
+def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd.DataFrame:
     """The prompts of one call that was asked, in the order of the design.
 
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
     ``rating`` (in points of the scale, NaN without one) and ``status`` ("ok", "refused",
     "unparsable", "cut", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating` and
     settled by :func:`ingroup.parsing.final_status`. A number at which a reply was cut is no answer.
-    Over choices
-    the rating is the mean of the distribution, the reply its most probable number. StoreError where
-    there are no answers to these prompts.
+    Scored answers are read as the `reading` says; their ``reply`` is the greedy number. StoreError
+    where there are no answers to these prompts, or not what the reading needs.
     """
-    (block,), table, scale = call.design.blocks, stored(call).read(), stimuli.request()
+    (block,) = call.design.blocks
+    store = stored(call)
+    table = store.read()
+    scale = stimuli.request()
     texts = table.text.astype(object).where(table.text.notna(), None)
     read = {text: parse_rating(text, scale.low, scale.high, rule) for text in set(texts)}
     parsed = pd.DataFrame([read[text] for text in texts], columns=["rating", "status"])
@@ -30,7 +32,7 @@ def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
     status = final_status(table, parsed.status)
     rating = parsed.rating.where(status == OK)
     if call.over_choices:
-        rating = expected(table, call.sampling.choices)[0].where(status == OK)
+        rating = numbers(table, store, call.sampling, reading)[0].where(status == OK)
         # A server may tell no admissible answer among its most probable tokens.
         status[(status == OK) & rating.isna()] = UNPARSABLE
     return pd.DataFrame(block.factors["prompt"]).assign(reply=texts, rating=rating, status=status)

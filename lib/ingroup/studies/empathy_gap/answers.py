@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, parts, stored
-from ingroup.inference.choices import expected
+from ingroup.inference.reading import STORED_MEAN, Reading, numbers
 from ingroup.parsing import (
     CUT,
     FAILED,
@@ -52,21 +52,21 @@ class Ratings:
         return pd.DataFrame({"rating": self.values.ravel(), "status": status})
 
 
-def load(call: Call, rule: Rule = "sound") -> Ratings:
+def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> Ratings:
     """The ratings of one call that was asked: its category, in its setting.
 
-    Of a call over choices the means of the distributions over the scale; `rule` as in `from_parts`.
-    StoreError where there are no answers to these prompts.
+    Free text is parsed by a `rule` as in `from_parts`, scored answers are read as the `reading`
+    says. StoreError where there are no answers to these prompts, or not what the reading needs.
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
         values = np.full(prod(block.shape), np.nan)
         status = np.full(prod(block.shape), STATUSES.index(MISSING), dtype=np.int8)
-        for part in parts(store, columns=["probabilities", "text", "reasoning"]):
-            means = expected(part, call.sampling.choices)[0]
+        for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
+            rated = numbers(part, store, call.sampling, reading)[0]
             # A server may tell no admissible answer among its most probable tokens.
-            settled = final_status(part, np.where(means.isna(), UNPARSABLE, OK))
-            values[part["trial"]] = means.where(settled == OK)
+            settled = final_status(part, np.where(rated.isna(), UNPARSABLE, OK))
+            values[part["trial"]] = rated.where(settled == OK)
             status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
         return Ratings(values.reshape(block.shape), status.reshape(block.shape))
     scale = stimuli.setting(call.labels["setting"])
@@ -83,9 +83,11 @@ def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
     return dict(blocks)
 
 
-def load_rounds(calls: Sequence[Call], rule: Rule = "sound") -> Ratings:
+def load_rounds(
+    calls: Sequence[Call], rule: Rule = "sound", reading: Reading = STORED_MEAN
+) -> Ratings:
     """The ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
-    return mean_of_rounds([load(call, rule) for call in calls])
+    return mean_of_rounds([load(call, rule, reading) for call in calls])
 
 
 def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, stored
-from ingroup.inference.choices import expected, probabilities
+from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
+from ingroup.inference.reading import STORED_MEAN, Reading, numbers
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
@@ -15,36 +16,39 @@ from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
 
-def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
+def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd.DataFrame:
     """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
-    Over choices a word's value is the mean of its distribution, without keywords; `rule` is as of
+    Scored answers are read as the `reading` says and have no keywords; `rule` is as of
     `parse_ratings`.
 
     ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
     ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
     ``list``, the keywords' status ("" where none are asked). StoreError without stored answers.
     """
-    (block,), table, rows = call.design.blocks, stored(call).read(), []
-    means = [None] * len(table)
+    (block,) = call.design.blocks
+    store = stored(call)
+    table = store.read()
+    rows = []
+    scores = [None] * len(table)
     if call.over_choices:
-        means = expected(table, call.sampling.choices, len(call.sampling.leads)).to_numpy()
+        scores = numbers(table, store, call.sampling, reading).to_numpy()
     filtered = table.finish_reason == FILTERED
     at_limit = table.finish_reason == LENGTH
     texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer
     # The last word of a cut reply may be half a number or half a keyword.
     whole_words = texts.copy()
     whole_words[at_limit] = texts[at_limit].str.replace(r"\S+\Z", "", regex=True)
-    told = block.factors["inquiry"], texts, whole_words, means
-    for asked, reply, text, mean in zip(*told, strict=True):
+    told = block.factors["inquiry"], texts, whole_words, scores
+    for asked, reply, text, score in zip(*told, strict=True):
         about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
         words, n = about.words, about.n_keywords
         rated, listed = Ratings({}, "", {}), Keywords((), (), "")
-        if mean is not None:
+        if score is not None:
             n = 0
             # A server may tell no admissible answer among its most probable tokens.
-            scored = UNPARSABLE if np.isnan(mean).any() else OK
-            rated = Ratings(dict(zip(words, mean.tolist(), strict=True)), scored, {})
+            scored = UNPARSABLE if np.isnan(score).any() else OK
+            rated = Ratings(dict(zip(words, score.tolist(), strict=True)), scored, {})
         elif words:
             rated = parse_ratings(text, words, rule)
         if n:
@@ -68,15 +72,15 @@ def weighed(call: Call) -> pd.DataFrame:
     sum to 1, ``chosen``, the most probable of them, and ``mass``, what the unconstrained model
     gives to first tokens of admissible answers. NaN where the call failed.
     """
-    (block,), table, numbers = call.design.blocks, stored(call).read(), call.sampling.choices
-    found = probabilities(table, numbers, len(call.sampling.leads))
+    (block,), table, choices = call.design.blocks, stored(call).read(), call.sampling.choices
+    found = probabilities(table, choices, len(call.sampling.leads))
     index = [
         (asked.group, asked.prompt.split("/")[1], word)
         for asked in block.factors["inquiry"]
         for word in stimuli.expected(asked.prompt, "", call.labels["ablation"]).words
     ]
     index = pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"])
-    wide = pd.DataFrame(found.reshape(len(index), -1), index, [float(one) for one in numbers])
+    wide = pd.DataFrame(found.reshape(len(index), -1), index, [float(one) for one in choices])
     chosen = wide.fillna(0).idxmax(axis=1).where(wide.notna().all(axis=1))
     none = [np.nan] * found.shape[1]  # of a failed call
     mass = [one for own in table.mass for one in (none if len(own) == 0 else own)]

@@ -1,0 +1,142 @@
+"""How a scored answer becomes a number: as it would be written, as it would be drawn, or its mean.
+
+The papers read the text that a model writes. A scored answer holds the whole distribution, of which
+that text is one summary and the mean another. They can point to opposite sides, so each study shows
+what every reading gives.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ingroup.inference.choices import Ending, Tree, expected
+from ingroup.inference.engine import Sampling
+from ingroup.inference.store import SPELLING, Store, StoreError
+
+NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
+
+
+class Reading(NamedTuple):
+    """How a scored answer is read.
+
+    Attributes
+    ----------
+    how : {"greedy", "drawn", "expected"}
+        The answer that takes the most probable way at each place, as a greedy text does; one that
+        is drawn at the study's temperature; or the mean of the distribution.
+    ending : {"turn", "newline", "any"}
+        What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
+    """
+
+    how: Literal["greedy", "drawn", "expected"] = "expected"
+    ending: Ending = "turn"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a store that it is read from."""
+        return ["probabilities"] if self == STORED_MEAN else ["steps"]
+
+    def __str__(self) -> str:
+        return f"{self.how}, {self.ending}"
+
+
+STORED_MEAN = Reading()  # what the stored probabilities give, without the steps
+
+
+def readings(store: Store, sampling: Sampling) -> list[Reading]:
+    """Every reading that scored answers allow, the one of greedy text first.
+
+    Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
+    Where no answer begins another, as letters do not, all rules of where one ends are the same.
+    """
+    spelling = store.manifest.get(SPELLING)
+    if spelling is None:
+        return [STORED_MEAN]
+
+    needs_an_end = any(Tree(spelt).needs_an_end for spelt in spelling.values())
+    endings = ["turn", "newline", "any"] if needs_an_end else ["turn"]
+    hows = ["greedy", "drawn", "expected"] if sampling.draws else ["greedy", "expected"]
+    return [Reading(how, ending) for ending in endings for how in hows]
+
+
+def numbers(
+    responses: pd.DataFrame, store: Store, sampling: Sampling, reading: Reading = STORED_MEAN
+) -> pd.DataFrame:
+    """Read scored answers as numbers.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        Rows of the store, with ``trial`` and the reading's ``columns``.
+    store : Store
+        Where they are from: its manifest says how the model spells the answers.
+    sampling : Sampling
+        What was asked; its ``choices`` are the numbers as text.
+    reading : Reading
+        How an answer becomes a number.
+
+    Returns
+    -------
+    DataFrame
+        A column for each of the sampling's leads, with the index of the responses; in points of the
+        scale, NaN where a call failed.
+
+    Raises
+    ------
+    StoreError
+        The answers were stored before steps were kept, and the reading needs them.
+    """
+    if reading == STORED_MEAN:
+        return expected(responses, sampling.choices, len(sampling.leads))
+    if SPELLING not in store.manifest:
+        raise StoreError(
+            f"{store.folder} holds scored answers without their steps, which {reading} is read "
+            "from: move that folder away and ask again"
+        )
+
+    steps, answered = _steps(responses)
+    points = np.array([float(choice) for choice in sampling.choices])
+    columns = {}
+    begins = 0
+    for number, lead in enumerate(sampling.leads):
+        tree = Tree(store.manifest[SPELLING][lead])
+        own = tree.split(steps[:, begins : begins + tree.size])
+        begins += tree.size
+        if reading.how == "greedy":
+            read = points[tree.greedy(own, reading.ending)]
+        elif reading.how == "expected":
+            read = tree.probabilities(own, reading.ending) @ points
+        else:
+            chances = tree.probabilities(own, reading.ending, sampling.temperature)
+            read = points[_drawn(chances, responses["trial"], sampling.seed + number)]
+        columns[number] = np.where(answered, read, np.nan)
+    return pd.DataFrame(columns, responses.index)
+
+
+def _steps(responses: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Stored steps, (responses, steps), 0 where there are none; and which rows have some."""
+    lists = responses["steps"].array._pa_array.combine_chunks()
+    sizes = lists.value_lengths().to_numpy()
+    answered = sizes > 0
+    steps = np.zeros((len(responses), sizes.max(initial=0)))
+    steps[answered] = lists.flatten().to_numpy().reshape(-1, steps.shape[1])
+    return steps, answered
+
+
+def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> NDArray[np.intp]:
+    """One answer a row, drawn from its probabilities by a number of its trial's own.
+
+    Trial t has the t-th number of one stream, so that a draw does not depend on which rows are read
+    together.
+    """
+    trials = np.asarray(trials)
+    first = int(trials.min(initial=0)) // NUMBERS_A_COUNT
+    stream = np.random.Philox(key=seed)
+    stream.advance(first)
+    last = int(trials.max(initial=0))
+    uniform = np.random.Generator(stream).random(last + 1 - first * NUMBERS_A_COUNT)
+    own = uniform[trials - first * NUMBERS_A_COUNT]
+    return (chances.cumsum(axis=1) < own[:, None]).sum(axis=1).clip(max=chances.shape[1] - 1)
