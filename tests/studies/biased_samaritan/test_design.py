@@ -104,6 +104,7 @@ def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request()
     prompt = usual.design[1].condition["prompt"]
     told = stimuli.render(prompt.text, prompt.phrase)
     ends = ["", "\nHow sure are you {of it}?", f"\n{stimuli.request().text}"]
+    ends[2] = ends[2].replace(stimuli.SLOT, prompt.phrase)
     for call, end in zip((plain, asking, usual), ends, strict=True):
         assert call.design[1].messages == [{"role": "user", "content": told + end}]
     assert len({call.address for call in (plain, asking, usual)}) == 3

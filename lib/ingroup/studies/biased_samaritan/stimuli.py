@@ -112,13 +112,18 @@ def render(text: str, phrase: str) -> str:
 @cache
 def request(text: str = "sample") -> Request:
     """What ends every prompt: "sample", this project's question for a probability; "none", where
-    the scenarios ask by themselves; or a question of a user's. The scale is the same."""
+    the scenarios ask by themselves; or a question of a user's. It may hold the slot {person}, and
+    the scale is the same."""
     prompts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
     end = {"sample": prompts["request"], "none": ""}.get(text, text)
     return Request(end, prompts["join"] if end else "", prompts["low"], prompts["high"])
 
 
 def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
-    """The chat of one trial: a user turn with the rendered scenario, then :func:`request`."""
+    """The chat of one trial: a user turn with the rendered scenario, then :func:`request`.
+
+    The request names the person with the same `phrase` as the scenario.
+    """
     end = request(asking)
-    return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{end.text}"}]
+    asked = end.text.replace(SLOT, phrase)
+    return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{asked}"}]
