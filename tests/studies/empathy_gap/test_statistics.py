@@ -282,3 +282,12 @@ def test_cells_that_do_not_differ_have_no_gap():
     assert (row.pop("flat"), row.pop("events")) == (True, 4)
     assert len(row) == 14
     assert np.isnan([*row.values()]).all()
+
+
+def test_cells_that_only_a_person_differs_in_have_no_gap():
+    """Z-scores of all others are one number then, up to rounding: no permutation changes it."""
+    values = np.full((4, 4, 5), 100.0)
+    values[0] = 90.0
+    row = gap(values, np.eye(3, dtype=bool))
+    assert (row["flat"], row["events"]) == (True, 5)
+    assert np.isnan([row["delta"], row["p_two_sided"], row["delta_released"]]).all()
