@@ -338,7 +338,7 @@ def test_a_bag_of_words_finds_answers_that_share_a_word():
         )
         for item in SAMPLE
     ]
-    assert hits_without_the_question(marked, CountVectorizer(), MultinomialNB()) > 70
+    assert hits_without_the_question(marked, CountVectorizer(), MultinomialNB()) > 60
 
 
 # --- rotation
