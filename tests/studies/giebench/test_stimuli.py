@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, binomtest, fisher_exact
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
 
 from ingroup import corpora, paths, published
 from ingroup.design import filled
@@ -274,6 +277,68 @@ def test_length_does_not_give_the_answer_away(size):
         hits = (taken / taken.sum(axis=1, keepdims=True))[range(len(OWN)), places].sum()
         low, high = binom.ppf([0.25, 0.75], len(OWN), 0.25)
         assert low <= hits <= high
+
+
+NEGATION = re.compile(
+    r"\b(no|not|never|nobody|only|none|nothing|neither|nor|without|cannot)\b|n't\b", re.IGNORECASE
+)
+
+
+def test_negations_do_not_give_the_answer_away():
+    counts = np.zeros((2, 2), dtype=int)  # right or wrong, with or without a negation
+    for item in SAMPLE:
+        for letter, answer in zip("ABCD", item.answers, strict=True):
+            counts[int(letter != item.correct), int(not NEGATION.search(answer))] += 1
+    assert counts.sum(axis=1).tolist() == [79, 237]
+    assert fisher_exact(counts).pvalue > 0.2, counts
+
+
+def hits_without_the_question(items, vectorizer, classifier):
+    """Count the right answers found by a bag of words fitted on the answers of the other items."""
+    bags = vectorizer.fit_transform([answer for item in items for answer in item.answers])
+    is_right = np.array([letter == item.correct for item in items for letter in "ABCD"])
+    item_of = np.repeat(np.arange(len(items)), 4)
+    hits = 0
+    for place, item in enumerate(items):
+        classifier.fit(bags[item_of != place], is_right[item_of != place])
+        scores = classifier.predict_log_proba(bags[item_of == place])[:, 1]
+        hits += "ABCD"[int(scores.argmax())] == item.correct
+    return hits
+
+
+CLASSIFIERS = {
+    **{
+        f"logistic regression, C={c}": LogisticRegression(C=c, solver="liblinear", random_state=0)
+        for c in (0.01, 0.1, 1, 10)
+    },
+    "naive Bayes": MultinomialNB(),
+}
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
+@pytest.mark.parametrize("longest", [1, 2], ids=["single words", "and pairs of words"])
+@pytest.mark.parametrize("binary", [False, True], ids=["counted", "there or not"])
+def test_a_bag_of_words_does_not_give_the_answer_away(classifier, longest, binary):
+    words_and_letters = r"(?u)\b\w+\b"
+    vectorizer = CountVectorizer(
+        ngram_range=(1, longest), binary=binary, token_pattern=words_and_letters
+    )
+    hits = hits_without_the_question(SAMPLE, vectorizer, classifier)
+    assert binomtest(hits, len(SAMPLE), 0.25, alternative="greater").pvalue > 0.05, hits
+
+
+def test_a_bag_of_words_finds_answers_that_share_a_word():
+    """The check of the sample is able to fail: here each right answer says "together"."""
+    marked = [
+        item._replace(
+            answers=tuple(
+                f"{answer} Together." if letter == item.correct else answer
+                for letter, answer in zip("ABCD", item.answers, strict=True)
+            )
+        )
+        for item in SAMPLE
+    ]
+    assert hits_without_the_question(marked, CountVectorizer(), MultinomialNB()) > 60
 
 
 # --- rotation
