@@ -269,7 +269,7 @@ def gap(
     """
     left = exclude(values, exclusion)
     row = dict.fromkeys(GAP_COLUMNS, np.nan)
-    # "a person" alone may differ from the others: among these there is nothing to test then, either.
+    # Where only "a person" differs from the others, there is nothing to test among these.
     row |= {"flat": is_flat(cell_means(left)[1:, 1:]), "events": left.shape[2]}
     if row["flat"]:
         return row
