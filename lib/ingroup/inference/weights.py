@@ -1,5 +1,6 @@
 """The files behind a model's name, what pins them, and the engine that loads them."""
 
+import math
 import re
 import subprocess
 import sys
@@ -22,6 +23,9 @@ from ingroup.inference.choices import Tree
 from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, Sampling
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 from ingroup.inference.reasoning import apart, is_mark
+
+
+NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
 
 def make(name: str) -> Path:
@@ -154,7 +158,12 @@ class Weights:
 
 
 def weighed(probabilities: np.ndarray, mass: float, cached_tokens: int) -> Reply:
-    """A reply over choices behind one prompt, as long as its text and tokens are not told yet."""
+    """A reply over choices behind one prompt, as long as its text and tokens are not told yet.
+
+    The call failed where a number is not finite.
+    """
+    if not np.isfinite(probabilities).all() or not math.isfinite(mass):
+        return Reply(None, FAILED, 0, cached_tokens, error=NOT_FINITE)
     return Reply("", STOP, 0, cached_tokens, probabilities=probabilities, mass=(mass,))
 
 
@@ -167,6 +176,7 @@ class LocalEngine(Engine):
     """
 
     asks_again = False
+    has_answered = False  # whether a first batch of replies came
 
     def __init__(
         self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], reasoning: str = ""
@@ -220,10 +230,25 @@ class LocalEngine(Engine):
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order; one that is too long for the model fails."""
+        """One reply a prompt (token ids), in order; one that is too long for the model fails.
+
+        A reply fails where the model's logits are not finite. EngineError where this holds for all
+        of the first batch: a run stops before anything is stored.
+        """
         if sampling.choices:
-            return self._chosen(prompts, sampling)
-        return self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+            replies = self._chosen(prompts, sampling)
+        else:
+            replies = self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+
+        errors = {reply.error for reply in replies}
+        if errors == {NOT_FINITE} and not self.has_answered:
+            raise EngineError(
+                f"{self.weights.model!r} cannot be asked: {NOT_FINITE} after each of the first "
+                f"{len(replies):,} prompts; where DTYPE is float16, set DTYPE=float32 or bfloat16, "
+                "else fetch the model again"
+            )
+        self.has_answered = self.has_answered or len(replies) > 0
+        return replies
 
     @abstractmethod
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
