@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
 
 

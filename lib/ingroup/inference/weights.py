@@ -24,7 +24,6 @@ from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, S
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 from ingroup.inference.reasoning import apart, is_mark
 
-
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
 
 
