@@ -112,9 +112,10 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
         assert found.sum(axis=1) == pytest.approx([1, 1])
 
 
-def kept(folder, replies):
+def kept(folder, replies, leads=1):
     """Replies as a store gives them back."""
     manifest = {"trials": len(replies), "shard_size": 2, "sampling_choices": ["1", "3", "5"]}
+    manifest["sampling_leads"] = [""] * leads
     store = Store(folder, manifest)
     with store.writing() as state:
         for shard in state.missing:
@@ -139,7 +140,7 @@ def test_what_is_stored_is_read_again_and_a_failed_call_has_no_number(tmp_path):
 
 def test_several_leads_are_columns(tmp_path):
     told = Reply("1 5", "stop", probabilities=(1, 0, 0, 0, 0.5, 0.5), mass=(1, 1))
-    mean = expected(kept(tmp_path, [told, told]), "135", leads=2)
+    mean = expected(kept(tmp_path, [told, told], leads=2), "135", leads=2)
     assert mean.to_numpy().tolist() == [[1, 4], [1, 4]]
 
 

@@ -162,7 +162,7 @@ def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_p
 
 
 def test_probabilities_are_stored_where_the_sampling_has_choices(tmp_path):
-    given = (0.5, 0.1, 0.0, 1e-9)
+    given = (0.75, 0.25, 0.0, 1e-9)
     replies = [Reply("7", "stop", probabilities=given, mass=(0.25,)), Reply(None, "failed")]
     manifest = {"trials": 2, "shard_size": 2}
     asked = filled(tmp_path / "a", manifest | {"sampling_choices": list("7890")}, replies).read()
@@ -197,6 +197,29 @@ def test_a_store_from_before_steps_were_kept_goes_on_without_them(plan, tmp_path
     assert "steps" not in again.columns
     anew = run(plan, tmp_path / "new", spelling, sampling=scale)
     assert anew.steps.map(list).tolist() == [[-1.0, -1.0]] * len(plan)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "mass"),
+    [
+        ((np.nan, np.nan), (np.nan,)),
+        ((np.inf, 0.0), (0.5,)),
+        ((1.5, -0.5), (0.5,)),
+        ((0.5, 0.4), (0.5,)),
+        ((0.5, 0.25, 0.25), (0.5,)),
+        ((0.5, 0.5), (np.nan,)),
+        ((0.5, 0.5), (1.5,)),
+        ((0.5, 0.5), (0.5, 0.5)),
+    ],
+)
+def test_scored_answers_that_cannot_be_right_are_refused_on_reading(probabilities, mass, tmp_path):
+    sound = Reply("1", "stop", probabilities=(0.25, 0.75), mass=(0.5,))
+    broken = Reply("1", "stop", probabilities=probabilities, mass=mass)
+    manifest = {"trials": 4, "shard_size": 2, "sampling_choices": ["0", "1"]}
+    store = filled(tmp_path, manifest, [sound, Reply(None, "failed")], [sound, broken])
+    assert len(store.read(0, 2)) == 2
+    with pytest.raises(StoreError, match=r"part-00001.* are not from 0 to 1.*run again"):
+        store.read()
 
 
 def test_another_scale_or_other_leads_are_another_manifest(plan, tmp_path):

@@ -20,8 +20,8 @@ from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
-from ingroup.inference.transformers_engine import BATCHES, Draw, TransformersEngine
-from ingroup.inference.weights import Weights
+from ingroup.inference.transformers_engine import BATCHES, Draw, Finite, TransformersEngine
+from ingroup.inference.weights import NOT_FINITE, Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
 from toy import religion, run
@@ -241,6 +241,54 @@ def test_a_template_that_ends_in_reasoning_gives_no_answer_and_is_closed_before_
     for one, other in zip(found, told, strict=True):
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-4)
         assert one.mass == pytest.approx(other.mass, abs=1e-4)
+
+
+def broken_for(token):
+    """An engine whose logits are NaN as soon as the model reads a token."""
+    broken = TransformersEngine(CALIBRANT, batch_size=16)
+
+    def spoil(_, given, embedded):
+        is_token = given[0] == token
+        return embedded.masked_fill(is_token[..., None], torch.nan)
+
+    broken._model.get_input_embeddings().register_forward_hook(spoil)
+    return broken
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), OVER[0], OVER[2]], ids=["free", "one", "leads"])
+def test_a_reply_whose_logits_are_not_finite_fails_alone(engine, chats, sampling):
+    rare = [{"role": "system", "content": "7"}, {"role": "user", "content": "zebra"}]
+    ids = engine.prompter.batch([rare])[0]
+    others = set().union(*engine.prompter.batch(chats))
+    (token, *_) = [token for token in ids if token not in others]
+    asked = [chats[0], rare, chats[1]]
+    expected = engine.answer(asked, sampling)
+
+    first, failed, last = broken_for(token).answer(asked, sampling)
+
+    assert (failed.text, failed.finish_reason, failed.error) == (None, "failed", NOT_FINITE)
+    assert failed.probabilities == ()
+    assert [first.text, last.text] == [expected[0].text, expected[2].text]
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), OVER[0]], ids=["free", "scored"])
+def test_a_run_whose_first_batch_is_not_finite_stops_and_stores_nothing(engine, sampling, tmp_path):
+    plan = religion(1)
+    (common, *_) = engine.prompter.batch([plan[0].messages])[0]
+    broken = broken_for(common)
+    said = r"cannot be asked: the model's logits are not finite .* DTYPE=float32 or bfloat16"
+    with pytest.raises(EngineError, match=said) as raised:
+        run(plan, tmp_path / "store", broken, sampling=sampling)
+    assert "\n" not in str(raised.value)
+    assert list((tmp_path / "store").glob("part-*")) == []
+
+
+def test_a_token_that_a_model_forbids_is_no_failure():
+    """Minus infinity is a logit that some models give; the largest logit counts."""
+    finite = Finite()
+    finite(None, torch.tensor([[1.0, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0]]))
+    finite(None, torch.tensor([[2.0, 1.0], [2.0, 1.0], [2.0, 1.0]]))
+    assert finite.steps() == [[True, True], [False, True], [False, True]]
 
 
 @pytest.mark.parametrize("window", [4096, 32])

@@ -9,12 +9,47 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 Ending = Literal["turn", "newline", "any"]
 LEAST = 1e-12  # of what is left of 1, which rounding can make 0
 LOWEST = -100.0  # log-probability of an ending for which a model has no token
+
+TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
+
+
+def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
+    """Tell whether a store's column of scored answers can be right.
+
+    Parameters
+    ----------
+    stored : pyarrow.ChunkedArray
+        A list of numbers a reply, empty where there is none.
+    leads : int
+        How many answers a reply consists of.
+    width : int
+        How many numbers an answer has: its probabilities, which sum to 1, or 1 for its option mass.
+
+    Returns
+    -------
+    bool
+        Whether each list has the right length, and finite numbers from 0 to 1.
+    """
+    lists = stored.combine_chunks()
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if not np.isin(lengths, [0, leads * width]).all():
+        return False
+
+    values = lists.flatten().to_numpy(zero_copy_only=False)
+    answers = values.astype(np.float32).reshape(-1, width)
+    if not (answers >= 0).all():  # nor is NaN
+        return False
+    sums = answers.sum(axis=1)
+    if width == 1:
+        return bool((sums <= 1 + TOLERANCE).all())
+    return bool((np.abs(sums - 1) <= TOLERANCE).all())
 
 
 def probabilities(

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
 from ingroup.inference import shards
+from ingroup.inference.choices import is_sound
 from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.ledger import Ledger
 from ingroup.inference.shards import SCHEMA, Journal, StoreError
@@ -259,7 +260,7 @@ class Store:
         With ``columns`` of ``SCHEMA`` beside ``trial`` and ``finish_reason``, or all. Texts are
         categories, ``text`` is missing where a call failed; ``probabilities`` and ``mass`` are
         there only where the sampling has choices, as Arrow columns. StoreError where a shard of
-        this range is missing or damaged.
+        this range is missing or damaged, or a scored answer is not one (see :func:`is_sound`).
         """
         stop = self.trials if stop is None else stop
         needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
@@ -274,6 +275,7 @@ class Store:
                 raise StoreError(f"{damaged[0]} is damaged; run the generation again")
             if table is None:
                 raise StoreError(f"{self.path(shard)} is missing; run the generation again")
+            self._check_scores(shard, table)
             found.append(table)
         table = pa.concat_tables(found).unify_dictionaries()
         table = table.slice(start - wanted.start * self.shard_size, stop - start)
@@ -281,6 +283,17 @@ class Store:
         frame = table.to_pandas(types_mapper=kept.get)
         frame["trial"] -= start
         return frame
+
+    def _check_scores(self, shard: int, table: pa.Table) -> None:
+        """Raise a StoreError where stored probabilities or option masses cannot be right."""
+        choices = len(self.manifest.get("sampling_choices", ()))
+        leads = len(self.manifest.get("sampling_leads", [""]))
+        for name, width in {"probabilities": choices, "mass": 1}.items():
+            if name in table.column_names and not is_sound(table[name], leads, width):
+                raise StoreError(
+                    f"{self.path(shard)} holds scored answers whose {name} are not from 0 to 1, do "
+                    "not sum to 1 or are not as many as were asked; move it away and run again"
+                )
 
 
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:

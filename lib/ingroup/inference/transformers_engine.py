@@ -14,10 +14,10 @@ from transformers import DynamicCache, LogitsProcessorList, TemperatureLogitsWar
 
 from ingroup.design import Message
 from ingroup.inference.choices import Tree
-from ingroup.inference.engine import LENGTH, STOP, EngineError, Reply, Sampling
+from ingroup.inference.engine import FAILED, LENGTH, STOP, EngineError, Reply, Sampling
 from ingroup.inference.ledger import Asked
 from ingroup.inference.prompts import Bos, Prompts, SystemRole, batches
-from ingroup.inference.weights import LocalEngine, weighed
+from ingroup.inference.weights import NOT_FINITE, LocalEngine, weighed
 
 LEAST = 4  # prompts to a batch over choices, before it may end for the sake of the prefix
 BATCHES = 4  # a thread, from one time that replies are kept to the next
@@ -124,6 +124,7 @@ class TransformersEngine(LocalEngine):
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
+        finite = Finite()
         draw = [Draw(prompts, sampling, self.device)] if sampling.draws else []
         output = self._model.generate(
             input_ids=ids,
@@ -131,10 +132,14 @@ class TransformersEngine(LocalEngine):
             past_key_values=past,
             max_new_tokens=sampling.max_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
-            logits_processor=LogitsProcessorList(draw),
+            logits_processor=LogitsProcessorList([finite, *draw]),
         )
         written = output[:, ids.shape[1] :].tolist()
-        return list(map(self._ended, prompts, written, _cached(prompts, shared)))
+        replies = map(self._ended, prompts, written, _cached(prompts, shared))
+        return [
+            reply if all(steps[: reply.output_tokens]) else _not_finite(reply)
+            for reply, steps in zip(replies, finite.steps(), strict=True)
+        ]
 
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
@@ -210,6 +215,26 @@ class TransformersEngine(LocalEngine):
             torch.cuda.empty_cache()
 
 
+class Finite:
+    """Notes at each step, and for each prompt of the batch, whether the logits are numbers.
+
+    Some models forbid a token by minus infinity, so that the largest logit counts; it is NaN where
+    any is.
+    """
+
+    def __init__(self) -> None:
+        self._noted: list[torch.Tensor] = []
+
+    def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        largest = logits.amax(dim=1)
+        self._noted.append(largest.isfinite())
+        return logits
+
+    def steps(self) -> list[list[bool]]:
+        """What was noted: a list a prompt."""
+        return torch.stack(self._noted, dim=1).tolist()
+
+
 class Draw:
     """Draws the tokens of each prompt with a random generator of its own.
 
@@ -233,6 +258,11 @@ class Draw:
         for row, stream in zip(noise, self.streams, strict=True):
             row.exponential_(generator=stream)
         return logits - noise.log()  # minus the logarithm of an exponential draw is Gumbel
+
+
+def _not_finite(reply: Reply) -> Reply:
+    """The failed call in place of a reply whose logits were not finite."""
+    return Reply(None, FAILED, reply.prompt_tokens, reply.cached_tokens, error=NOT_FINITE)
 
 
 def _cached(prompts: Sequence, shared: int) -> list[int]:

@@ -34,6 +34,8 @@ from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, S
 from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
 from ingroup.inference.reasoning import apart, is_mark
 
+NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
+
 
 def make(name: str) -> Path:
     """The folder ``build/models/<name>`` of a model in packages of a registry, made once.
@@ -194,23 +196,27 @@ def weighed(
 ) -> list[Reply]:
     """Replies over choices, one a prompt; their text is the answer of greedy decoding.
 
-    ``steps`` are what the model gives at each place of the tree, (prompts, steps).
+    ``steps`` are what the model gives at each place of the tree, (prompts, steps). The call failed
+    where one of them is not finite.
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
     option_mass = np.exp(steps[0]).sum(axis=1)  # of the first tokens of admissible answers
     flat = np.hstack(steps)
-    return [
-        Reply(
-            choices[greedy[row]],
-            STOP,
-            cached_tokens=cached,
-            probabilities=probabilities[row],
-            mass=(float(option_mass[row]),),
-            steps=flat[row],
-        )
-        for row, cached in enumerate(cached_tokens)
-    ]
+    is_finite = np.isfinite(flat).all(axis=1)
+
+    replies = []
+    for row, cached in enumerate(cached_tokens):
+        if not is_finite[row]:
+            replies.append(Reply(None, FAILED, cached_tokens=cached, error=NOT_FINITE))
+            continue
+        scored = {
+            "probabilities": probabilities[row],
+            "mass": (float(option_mass[row]),),
+            "steps": flat[row],
+        }
+        replies.append(Reply(choices[greedy[row]], STOP, cached_tokens=cached, **scored))
+    return replies
 
 
 class LocalEngine(Engine):
@@ -222,6 +228,7 @@ class LocalEngine(Engine):
     """
 
     asks_again = False
+    has_answered = False  # whether a first batch of replies came
 
     def __init__(
         self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], reasoning: str = ""
@@ -275,10 +282,25 @@ class LocalEngine(Engine):
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order; one that is too long for the model fails."""
+        """One reply a prompt (token ids), in order; one that is too long for the model fails.
+
+        A reply fails where the model's logits are not finite. EngineError where this holds for all
+        of the first batch: a run stops before anything is stored.
+        """
         if sampling.choices:
-            return self._chosen(prompts, sampling)
-        return self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+            replies = self._chosen(prompts, sampling)
+        else:
+            replies = self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+
+        errors = {reply.error for reply in replies}
+        if errors == {NOT_FINITE} and not self.has_answered:
+            raise EngineError(
+                f"{self.weights.model!r} cannot be asked: {NOT_FINITE} after each of the first "
+                f"{len(replies):,} prompts; where DTYPE is float16, set DTYPE=float32 or bfloat16, "
+                "else fetch the model again"
+            )
+        self.has_answered = self.has_answered or len(replies) > 0
+        return replies
 
     @abstractmethod
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
