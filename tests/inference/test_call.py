@@ -8,6 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
+from ingroup.inference.call import rated_by, there
 from toy import Toy, numbers, run
 
 MODELS = paths.MODELS  # the real ones
@@ -90,6 +91,37 @@ def test_answers_under_an_engines_earlier_name_are_read_where_they_are_complete(
     assert other.folder == paths.RESPONSES / other.address
     next(former.glob("part-00001*")).unlink()
     assert one.folder == paths.RESPONSES / one.address
+
+
+def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(plan, capsys):
+    one = called(plan, engine="stored")
+    answered(one, paths.RESPONSES, "vllm")
+    repaired = answered(called(plan), paths.RESPONSES, "vllm")
+    recorded = answered(called(plan), paths.RECORDINGS / "m", "vllm")
+    shard = repaired / "part-00000.parquet"
+    copy(shard, repaired / "part-00000.parquet.damaged")
+    copy(shard, repaired / "part-00000.again-1.parquet")
+    capsys.readouterr()
+    assert one.folder == recorded
+    assert called(plan).folder == recorded
+    assert ask([one], {}) == [one]
+    said = f"several folders hold answers: {recorded} is read, and not {repaired}\n"
+    assert capsys.readouterr().err == said
+    shard.unlink()
+    (recorded / "part-00000.parquet").rename(recorded / "part-00000.parquet.damaged")
+    assert one.folder == recorded  # of equals
+
+
+def test_the_choice_among_several_folders_is_one_line(plan, capsys):
+    calls = [called(plan, f"m{number}") for number in range(5)]
+    for one in calls:
+        answered(one, paths.RESPONSES, "vllm")
+        answered(one, paths.RECORDINGS / one.model, "vllm")
+    capsys.readouterr()
+    ask(calls, {})
+    said = capsys.readouterr().err
+    assert said.count("is read, and not") == 3
+    assert said.endswith("; 2 calls more have several, too\n")
 
 
 def test_of_several_stores_the_one_with_most_shards_is_read(plan):
@@ -187,6 +219,44 @@ def test_stored_answers_of_another_model_are_not_shown_as_its_own(plan, capsys):
         ask([called(plan, "other", "stored")], {})
     said = "other@vllm/P0+choices/manifest.json differs in model from what is asked\n"
     assert capsys.readouterr().err.endswith(said)
+
+
+@pytest.mark.parametrize("root", ["RECORDINGS", "RESPONSES"])
+@pytest.mark.parametrize(
+    ("identity", "name"), [({"model": "other"}, "model"), ({"engine": "transformers"}, "engine")]
+)
+def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, root, identity, name):
+    one = called(plan)
+    place = paths.RECORDINGS / "m" if root == "RECORDINGS" else paths.RESPONSES
+    answered(one, place, "vllm")
+    manifest = one.folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | identity))
+    free = called(plan, sampling=Sampling())
+    answered(free, paths.RESPONSES, "vllm", Reply("1", "stop"))
+
+    refused = pytest.raises(StoreError, match=f"holds answers of the {name} '{identity[name]}', ")
+    with refused:
+        stored(one)
+    with refused:
+        there([one])
+    with refused:
+        rated_by("m", [one, free])  # as notebook 60 reads
+    with refused:
+        ask([one], {})
+    assert rated_by("m", [free]) == [free]
+
+
+def test_a_models_own_names_are_one(plan):
+    """A folder, a name on the hub and the registry's name."""
+    for asked, named in (
+        ("/somewhere/mine/", "mine"),
+        ("smollm2-135m-instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
+    ):
+        one = called(plan, asked)
+        answered(one, paths.RESPONSES, "vllm")
+        manifest = one.folder / "manifest.json"
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"model": named}))
+        assert stored(one).manifest["model"] == named
 
 
 def test_of_stored_answers_a_damaged_file_is_named(plan, capsys):

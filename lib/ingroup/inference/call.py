@@ -26,6 +26,10 @@ from ingroup.models import STORED
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 
 
+class IdentityError(StoreError):
+    """A store holds the answers of another model or engine than its place says."""
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """What is asked of whom, and where the answers are.
@@ -63,11 +67,18 @@ class Call:
 
     @property
     def folder(self) -> Path:
-        """Where the answers are: recorded ones below ``data/recordings``, or ``build/responses``.
+        """Where the answers are read from, the first of `folders`, or where new ones go."""
+        found = self.folders
+        return found[0] if found else (self.root or paths.RESPONSES) / self.address
 
-        Those recorded to other prompts or with another sampling are passed over. For the engine
-        "stored" those of any engine, of several the one with most shards. Where there are none,
-        complete ones under the engine's earlier name (``models.FORMER``), which are only read.
+    @property
+    def folders(self) -> list[Path]:
+        """All folders with answers, below ``data/recordings`` or ``build/responses``.
+
+        The one that holds the largest share of the shards is first, of equals a recorded one. Those
+        recorded to other prompts or with another sampling are passed over. For the engine "stored"
+        they are those of any engine. Where there are none, complete ones under the engine's earlier
+        name (``models.FORMER``), which are only read.
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
@@ -77,8 +88,9 @@ class Call:
         files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
         there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
         there = there or self._former(roots[-1])
-        most = max(there, key=lambda folder: len([*folder.glob("part-*")]), default=None)
-        return most or roots[-1] / self.address
+        if len(there) > 1:
+            there.sort(key=_share_of_shards, reverse=True)  # stable: of equals, recorded ones first
+        return there
 
     def _former(self, root: Path) -> list[Path]:
         """Folders with all answers to this, under an earlier name of its engine."""
@@ -125,6 +137,15 @@ class Call:
         return (self.model, *self.labels.values())
 
 
+def _share_of_shards(folder: Path) -> float:
+    """How much of a store's design its shards hold; a damaged file that was moved aside is none."""
+    try:
+        store = Store(folder, read_manifest(folder / "manifest.json"))
+    except StoreError:
+        return 0.0
+    return len(store.files()) / store.shards
+
+
 def rated(calls: Iterable[Call]) -> list[Call]:
     """The calls whose answers a study analyses: of a model asked over choices those alone."""
     calls = list(calls)
@@ -139,12 +160,20 @@ def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
 
 
 def there(calls: Iterable[Call]) -> list[Call]:
-    """The calls whose answers are stored, all of them and to these prompts."""
+    """The calls whose answers are stored, all of them and to these prompts.
+
+    IdentityError where stored answers are another model's or engine's.
+    """
     found = []
     for call in calls:
-        with suppress(StoreError):
+        try:
             store = stored(call)
-            found += [call] if len(store.files()) == store.shards else []
+        except IdentityError:
+            raise
+        except StoreError:
+            continue
+        if len(store.files()) == store.shards:
+            found.append(call)
     return found
 
 
@@ -197,6 +226,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     store answers something else or cannot be written; ValueError where a call is not settled.
     """
     calls = list(calls)
+    _print_choices(calls)
     budget = budget_of(parameters)
     given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {call.labels.get("category", "") for call in calls}
@@ -245,6 +275,48 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     return [call for call in calls if call not in absent]
 
 
+def _print_choices(calls: Iterable[Call]) -> None:
+    """Print which folder is read where several hold answers to the same call."""
+    chosen = []
+    for call in calls:
+        if len(call.folders) > 1:
+            read, *others = map(str, call.folders)
+            chosen.append(f"{read} is read, and not {' or '.join(others)}")
+    if chosen:
+        more = f"; {len(chosen) - 3:,} calls more have several, too" if len(chosen) > 3 else ""
+        print(f"several folders hold answers: {'; '.join(chosen[:3])}{more}", file=sys.stderr)
+
+
+def other_identity(call: Call, manifest: Mapping[str, Any]) -> list[str]:
+    """Tell in which of model and engine a manifest differs from its call.
+
+    A manifest that names neither differs in none. Where any engine's answers may be read, the
+    engine is the one that the store's folder names.
+    """
+    _, _, engine = call.folder.parent.name.rpartition("@")
+    found = []
+    if _model_name(manifest.get("model", call.model)) != _model_name(call.model):
+        found.append("model")
+    if manifest.get("engine", engine) != engine:
+        found.append("engine")
+    return found
+
+
+def _model_name(text: str) -> str:
+    """A model's name in the registry, or the last part of a folder's or hub's."""
+    known = models.find(text)
+    return known.name if known else Path(text).name
+
+
+def _check_identity(call: Call, manifest: Mapping[str, Any]) -> None:
+    """Raise an IdentityError where a store's answers are another model's or engine's."""
+    for name in other_identity(call, manifest):
+        raise IdentityError(
+            f"{call.folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
+            "place says; nothing was changed: move that folder away"
+        )
+
+
 def _turned(engine: Any, call: Call, categories: Iterable[str]) -> bool:
     """Turn recordings to a call; whether there are any of its round and category.
 
@@ -272,12 +344,11 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     if folder and (not recorded or paths.MODELS in folder.parents):
         known["revision"] = revision(folder)  # it may have been trained anew
     if call.engine == STORED:
-        names = call.model, there.get("model", call.model)
-        one, other = (models.find(name) or Path(name).name for name in names)
         differ = [k for k, v in (asked | known).items() if there.get(k) != v]
-        if differ := ["model"] * (one != other) + differ:
+        if differ := other_identity(call, there) + differ:
             print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
             return False
+    _check_identity(call, there)
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)
     state = store.state()
@@ -295,7 +366,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
 def stored(call: Call) -> Store:
     """The answers to a call, as their own manifest describes them, for reading: no engine.
 
-    StoreError where there are none, the manifest cannot be read, or they answer other prompts.
+    StoreError where there are none, the manifest cannot be read, or they answer other prompts;
+    IdentityError where they are another model's or engine's.
     """
     file = call.folder / "manifest.json"
     if not file.exists():
@@ -305,4 +377,5 @@ def stored(call: Call) -> Store:
     if (manifest.get("prompts"), manifest.get("trials")) != here:
         other = "answers to other prompts than the study would ask now"
         raise StoreError(f"{call.folder} holds {other}; run it again")
+    _check_identity(call, manifest)
     return Store(call.folder, manifest)
