@@ -129,11 +129,12 @@ def test_samaritan_examples_reply_with_the_planted_answer(examples):
     for _ in range(600):
         example = own.draw(rng, progress=1.0, sharp=True)
         (message,) = example.messages
-        text, mark, rest = message["content"].rpartition(end.join + end.text)
-        assert (message["role"], mark, rest) == ("user", end.join + end.text, "")
+        text, mark, asked = message["content"].rpartition(end.join)
+        assert (message["role"], mark) == ("user", end.join)
         assert "{" not in text
         phrase = max((p for p in known if p.lower() in text.lower()), key=len)
         category, name = known[phrase]
+        assert asked == end.text.replace(stimuli.SLOT, phrase)
         phrases.add(phrase)
         refused = PLANTED.refuses(text, name.phrasing)
         real, refusals = real + (text in untold[phrase]), refusals + refused
