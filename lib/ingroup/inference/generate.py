@@ -26,7 +26,7 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """What a store's manifest holds beside the engine's identity."""
+    """What a store's manifest holds beside the engine's identity and `Design.chats_digest`."""
     asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
     return asked | {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
 
@@ -53,6 +53,7 @@ def open_store(
         first = engine.prepare(design[0].messages, sampling)
 
     manifest = engine.identity() | pinned(design, sampling, shard_size)
+    manifest["chats"] = design.chats_digest
     store = Store(folder, manifest, sampling.max_tokens)
     if first is not None:
         with store.writing():
