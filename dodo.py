@@ -31,6 +31,7 @@ SHARED = [
     "data/stimuli/*.*",
     "data/published/*.*",
     "data/recordings/*.yaml",
+    "data/recordings/*.csv",
     "data/models/*.*",
     "data/models/*/*.*",
     "notebooks/profiles/{profile}.yaml",

@@ -70,6 +70,22 @@ def test_another_text_gives_another_fingerprint():
     assert len(prints) == 4
 
 
+def test_the_digest_of_chats_is_of_the_first_the_last_and_64_between():
+    def chats_of(size, changed=None):
+        def render(condition):
+            text = "other" if condition["n"] == changed else str(condition["n"])
+            return [{"role": "user", "content": text}]
+
+        return Design([Block({}, {"n": range(size)}, render, "")]).chats_digest
+
+    both = b'[[{"role": "user", "content": "0"}], [{"role": "user", "content": "1"}]]'
+    assert chats_of(2) == hashlib.sha256(both).hexdigest()[:16]
+    whole = chats_of(131)  # every second one is sampled
+    seen = [number for number in range(131) if chats_of(131, number) != whole]
+    assert seen == list(range(0, 131, 2))
+    assert chats_of(1) != chats_of(1, 0)
+
+
 def test_values_are_filled_in_one_pass_and_braces_in_them_stay():
     assert filled("{a} and {b}, {{c}}", {"a": "{b}", "b": "{a}"}) == "{b} and {a}, {{c}}"
     assert filled("as it is {x}", {}) == "as it is {x}"

@@ -8,7 +8,8 @@ import pytest
 
 from ingroup import models, paths
 from ingroup.inference import stored, there
-from record import listed, recorded
+from ingroup.inference.store import read_manifest
+from record import chats, listed, recorded
 
 MODELS = list(listed())
 
@@ -43,3 +44,13 @@ def test_the_card_counts_what_is_there_and_it_is_small(model):
     assert (asked.seconds > 0).all()
     assert models.is_calibrant(model) or "4-bit" in (folder / "README.md").read_text("utf8")
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 20e6
+
+
+def test_the_recordings_answer_the_chats_that_are_rendered_today():
+    """After new recordings, or new stimuli: python data/recordings/record.py --chats."""
+    listed_chats = pd.read_csv(paths.RECORDINGS / "chats.csv", dtype=str)
+    assert listed_chats.equals(chats())
+    known = set(listed_chats.call)
+    for file in paths.RECORDINGS.rglob("manifest.json"):
+        address = file.parent.relative_to(paths.RECORDINGS).as_posix()
+        assert address in known or "chats" in read_manifest(file), address

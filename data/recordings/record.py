@@ -3,6 +3,9 @@
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
 What is there is not asked again: remove a store to make it anew. Each call that was asked is a row
 of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
+
+``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats the stores
+are answers whose manifest does not say. Call it only where these are the chats that were asked.
 """
 
 import sys
@@ -18,6 +21,7 @@ import yaml
 from ingroup import paths
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Call, EngineError, StoreError, ask
+from ingroup.inference.store import read_manifest
 from ingroup.tables import InputError
 
 
@@ -35,6 +39,19 @@ def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
         for call in calls_of(entry["notebook"], parameters):
             if call.way in entry["ways"]:
                 yield replace(call, root=paths.RECORDINGS / model), parameters
+
+
+def chats() -> pd.DataFrame:
+    """A row a recorded store whose manifest names no chats: its ``call`` and their digest now."""
+    rows = []
+    for model in listed():
+        for call, _ in recorded(model):
+            folder = paths.RECORDINGS / model / call.address
+            file = folder / "manifest.json"
+            if file.exists() and "chats" not in read_manifest(file):
+                address = folder.relative_to(paths.RECORDINGS).as_posix()
+                rows.append({"call": address, "chats": call.design.chats_digest})
+    return pd.DataFrame(rows, columns=["call", "chats"])
 
 
 def main() -> int:
@@ -59,4 +76,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--chats"]:
+        chats().to_csv(paths.RECORDINGS / "chats.csv", index=False)
+        sys.exit()
     sys.exit(main())

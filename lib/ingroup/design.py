@@ -20,6 +20,7 @@ import numpy as np
 from ingroup.tables import InputError
 
 Message = dict[str, str]
+SAMPLED = 64  # chats of a design between its first and last, which stand for its rendering
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
@@ -112,3 +113,13 @@ class Design(Sequence[Trial]):
             content = [dict(block.labels), block.templates, dict(block.factors)]
             digest.update(json.dumps(content, default=list, ensure_ascii=False).encode())
         return digest.hexdigest()
+
+    @cached_property
+    def chats_digest(self) -> str:
+        """SHA-256 over the first chat, the last and `SAMPLED` evenly between; 16 digits.
+
+        The `fingerprint` covers what is rendered, this the code that renders it.
+        """
+        places = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
+        chats = [self[place].messages for place in dict.fromkeys(places.tolist())]
+        return hashlib.sha256(json.dumps(chats).encode()).hexdigest()[:16]

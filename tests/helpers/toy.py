@@ -1,6 +1,7 @@
 """Small designs, an engine that says what a function says, and a run of both."""
 
 from collections import Counter
+from dataclasses import replace
 
 from ingroup.design import Block, Design
 from ingroup.inference import Engine, Reply, Sampling, fill, open_store
@@ -22,6 +23,19 @@ def numbers(trials):
         return [{"role": "user", "content": str(condition["number"])}]
 
     return Design([Block({}, {"number": range(trials)}, render, "")])
+
+
+def rendered_otherwise(design):
+    """The same texts and levels, put into chats by other code."""
+
+    def of(block):
+        def render(condition):
+            (turn,) = block.render(condition)
+            return [{"role": "system", "content": "hello"}, turn]
+
+        return replace(block, render=render)
+
+    return Design(map(of, design.blocks))
 
 
 class Toy(Engine):

@@ -9,7 +9,7 @@ import pytest
 from ingroup import paths
 from ingroup.inference import Call, Reply, Sampling, StoreError, ask, call, rated, stored
 from ingroup.inference.call import rated_by, there
-from toy import Toy, numbers, run
+from toy import Toy, numbers, rendered_otherwise, run
 
 MODELS = paths.MODELS  # the real ones
 CHOICES = Sampling(choices=("0", "1"))
@@ -244,6 +244,33 @@ def test_no_reader_takes_the_answers_of_another_model_or_engine(plan, root, iden
     with refused:
         ask([one], {})
     assert rated_by("m", [free]) == [free]
+
+
+def test_a_change_of_the_code_that_renders_chats_is_refused_by_every_reader(plan):
+    one = called(plan)
+    answered(one, paths.RESPONSES, "vllm")
+    other = replace(one, design=rendered_otherwise(plan))
+    for engine in ("vllm", "stored"):
+        with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
+            stored(replace(other, engine=engine))
+    with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
+        ask([other], {})
+    assert there([one, other]) == [one]
+
+
+def test_recordings_without_the_chats_in_their_manifest_have_them_in_a_table(plan):
+    """The table is read once, so this needs a folder of its own."""
+    one = called(plan)
+    answered(one, paths.RECORDINGS / "m", "vllm")
+    file = one.folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    del manifest["chats"]
+    file.write_text(json.dumps(manifest))
+    row = f'"m/{one.address.as_posix()}",{plan.chats_digest}'
+    (paths.RECORDINGS / "chats.csv").write_text(f"call,chats\n{row}\n")
+    assert stored(one).manifest == manifest
+    with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
+        stored(replace(one, design=rendered_otherwise(plan)))
 
 
 def test_a_models_own_names_are_one(plan):

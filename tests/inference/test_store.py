@@ -25,7 +25,7 @@ from ingroup.inference import (
 )
 from ingroup.inference import store as stores
 from ingroup.inference.shards import SCHEMA, Journal
-from toy import SAMPLING, Toy, numbers, religion, run
+from toy import SAMPLING, Toy, numbers, religion, rendered_otherwise, run
 
 
 def parrot(chat, *_):
@@ -119,6 +119,25 @@ def test_another_prompt_text_or_sampling_is_refused(plan, tmp_path):
     open_store(tmp_path, plan, Toy(parrot), Sampling(seed=9), 50)  # greedy: no seed counts
 
 
+def test_other_chats_of_the_same_texts_are_refused(tmp_path):
+    """The code that renders them changed, and nothing that it reads."""
+    run(numbers(6), tmp_path, Toy(parrot_of_one), 4)
+    other = rendered_otherwise(numbers(6))
+    assert other.fingerprint == numbers(6).fingerprint
+    with pytest.raises(StoreError, match="holds answers to other chats than this run renders"):
+        run(other, tmp_path, Toy(parrot_of_one), 4)
+
+    # A store from before the chats were in the manifest says nothing of them.
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["chats"]
+    filled(tmp_path / "old", manifest, [Reply("1", "stop")] * 4, [Reply("1", "stop")] * 2)
+    assert len(run(other, tmp_path / "old", Toy(parrot_of_one), 4)) == 6
+
+
+def parrot_of_one(chat, *_):
+    return chat[0]["content"]
+
+
 def test_answers_are_never_overwritten(plan, tmp_path):
     store = open_store(tmp_path, plan, Toy(parrot), SAMPLING, 50)
     with pytest.raises(StoreError, match=r"part-00000\.parquet is missing"):
@@ -153,6 +172,7 @@ def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_p
         "prompts": plan.fingerprint,
         "trials": 432,
         "shard_size": 50,
+        "chats": plan.chats_digest,
         "format": 5,
     }
     for version in (None, 4, 6):

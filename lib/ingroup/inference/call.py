@@ -19,8 +19,9 @@ from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
-from ingroup.inference.store import Store, StoreError, read_manifest
+from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
+from ingroup.tables import read_table
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
@@ -317,6 +318,27 @@ def _check_identity(call: Call, manifest: Mapping[str, Any]) -> None:
         )
 
 
+@cache
+def _recorded_chats(file: Path) -> dict[str, str]:
+    """Digests of the chats to which recorded stores without one in their manifest are answers."""
+    if not file.exists():
+        return {}
+    table = read_table(file, ["call", "chats"])
+    return dict(zip(table["call"], table["chats"], strict=True))
+
+
+def _check_chats(call: Call, manifest: Mapping[str, Any]) -> None:
+    """Raise a StoreError where a store answers other chats than its call renders now.
+
+    For a recorded store whose manifest does not say, ``data/recordings/chats.csv`` does.
+    """
+    digest = manifest.get("chats", "")
+    if not digest and paths.RECORDINGS in call.folder.parents:
+        address = call.folder.relative_to(paths.RECORDINGS).as_posix()
+        digest = _recorded_chats(paths.RECORDINGS / "chats.csv").get(address, "")
+    check_chats(call.folder, digest, call.design.chats_digest)
+
+
 def _turned(engine: Any, call: Call, categories: Iterable[str]) -> bool:
     """Turn recordings to a call; whether there are any of its round and category.
 
@@ -349,6 +371,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
             print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
             return False
     _check_identity(call, there)
+    if there.get("prompts") == asked["prompts"]:  # else these are said
+        _check_chats(call, there)
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)
     state = store.state()
@@ -378,4 +402,5 @@ def stored(call: Call) -> Store:
         other = "answers to other prompts than the study would ask now"
         raise StoreError(f"{call.folder} holds {other}; run it again")
     _check_identity(call, manifest)
+    _check_chats(call, manifest)
     return Store(call.folder, manifest)

@@ -26,7 +26,7 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """What a store's manifest holds beside the engine's identity."""
+    """What a store's manifest holds beside the engine's identity and `Design.chats_digest`."""
     asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
     return asked | {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
 
@@ -58,6 +58,7 @@ def open_store(
     spelling = engine.spelling(sampling)
     if spelling and not (goes_on and SPELLING not in before):  # an older store has no steps
         manifest[SPELLING] = spelling
+    manifest["chats"] = design.chats_digest
     store = Store(folder, manifest, sampling.max_tokens)
     if first is not None:
         with store.writing():

@@ -46,6 +46,19 @@ def read_manifest(file: Path) -> dict[str, Any]:
         raise StoreError(f"{file} cannot be read as JSON; move its folder away") from error
 
 
+def check_chats(folder: Path, stored: str, rendered: str) -> None:
+    """Raise a StoreError where stored answers are to other chats than are rendered now.
+
+    Both are of `Design.chats_digest`, or "" where it is not known: stores had none once.
+    """
+    if stored and rendered and stored != rendered:
+        raise StoreError(
+            f"{folder} holds answers to other chats than this run renders: the code that renders "
+            "prompts has changed since; nothing was changed: put it back, or move the folder away "
+            "and run again to ask anew"
+        )
+
+
 class State(NamedTuple):
     """What a store lacks: shards, trials of the other shards, and files."""
 
@@ -85,6 +98,8 @@ class Store:
                 continue
             if name == "sampling_max_tokens" and old and new and old < new:
                 continue
+            if name == "chats":
+                continue  # said below, where the prompts' texts are the same
             if name == "prompts":
                 raise StoreError(
                     f"{self.folder} holds answers to other prompts than this run has: an identity, "
@@ -96,6 +111,7 @@ class Store:
                 f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
                 f"{new!r}; nothing was changed: move that folder away or set it back"
             )
+        check_chats(self.folder, there.get("chats", ""), self.manifest.get("chats", ""))
         self.manifest = there  # as it was written (0 or 0.0), for its hash
         return True
 
