@@ -100,7 +100,7 @@ def took(
     for call in calls:
         store = stored(call)
         # A model on this machine has no price.
-        is_served = store.manifest["engine"] in models.SERVERS
+        is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
         about = {"model": call.model, "asked": call.way, **call.labels}
         columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]
