@@ -217,6 +217,19 @@ def test_calibrants_are_named_in_the_caption():
 
 
 @pytest.mark.parametrize(
+    ("name", "printed"),
+    [("my_model_v2", r"my\_model\_v2"), (r"x\input{secret}", r"x\textbackslash{}input\{secret\}")],
+)
+def test_a_caption_obeys_no_name_of_a_model(name, printed):
+    rows = {"prompt": "COT", "category": "Age", "accuracy": [1, 2]}
+    table = pd.DataFrame({**rows, "model": ["calibrant", name]})
+    text = latex.tables(table, "giebench", "table01_02_06_accuracy")
+    (caption,) = re.findall(r"\\caption\{.*", text)
+    assert f"Real: {printed}." in caption
+    assert name not in text
+
+
+@pytest.mark.parametrize(
     ("text", "printed"),
     [
         ("my_model_v2", r"my\_model\_v2"),

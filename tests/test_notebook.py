@@ -1,5 +1,8 @@
 """What an earlier run of the same name left is not taken for this one's."""
 
+import errno
+import os
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -9,6 +12,7 @@ from ingroup.commands.report import counted
 from ingroup.inference import Call, Reply, Sampling
 from ingroup.notebook import Output
 from ingroup.parsing import parse_rating
+from ingroup.tables import InputError
 from toy import Toy, religion, run
 
 
@@ -30,6 +34,22 @@ def test_a_dropped_table_and_figure_are_gone_and_others_stay(out):
     out.drop("was never there")
     assert names(out.tables) == ["p_right_of_pairs.csv"]
     assert names(out.figures) == ["p_right_of_pairs.pdf", "p_right_of_pairs.png"]
+
+
+def test_a_folder_that_takes_no_table_is_one_sentence(out, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out.tables / "a.csv"))
+
+    said = r"a\.csv cannot be written: No space left on device; make room on that disk, or"
+    with monkeypatch.context() as patch:
+        patch.setattr(pd.DataFrame, "to_csv", full)
+        with pytest.raises(InputError, match=said):
+            out.write(pd.DataFrame({"n": [1]}), "a")
+
+    (paths.BUILD / "runs" / "taken").parent.mkdir(parents=True, exist_ok=True)
+    (paths.BUILD / "runs" / "taken").write_text("a file")
+    with pytest.raises(InputError, match=r"taken.* cannot be written: "):
+        notebook.Output("giebench", "taken")
 
 
 def test_a_table_without_rows_leaves_no_latex_of_the_rows_before(out):

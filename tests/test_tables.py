@@ -1,13 +1,15 @@
 """A file comes back as it was written, or one sentence says what is wrong with it."""
 
 import os
+import pickle
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingroup.tables import InputError, check, decoded, once, read_json, read_table, wrong
+from ingroup.inference import EngineError, StoreError
+from ingroup.tables import LONGEST, InputError, check, decoded, once, read_json, read_table, wrong
 
 
 @pytest.fixture
@@ -123,6 +125,27 @@ def test_the_first_wrong_cell_and_the_first_row_again_are_named(file):
     again = r"line 6: found name 'A', size '1' again, expected it once; it is .* in line 2\."
     with pytest.raises(InputError, match=again):
         once(file, table, table.map(str.lower))
+
+
+@pytest.mark.parametrize("error", [InputError, EngineError, StoreError])
+def test_a_message_is_short_and_moves_no_cursor(error):
+    text = "a.csv, line 2: found '\x1b[2J\x07\x9b1m\u202e', expected ⏎ or ä.\n"
+    said = str(error(text))
+    assert said == "a.csv, line 2: found '\\x1b[2J\\x07\\x9b1m\\u202e', expected ⏎ or ä.\n"
+    said = str(error(f"a.csv, line 2: found {'x' * 10_000_000}, expected a number."))
+    assert len(said) < 2 * LONGEST
+    assert said.startswith("a.csv, line 2: found x")
+    assert said.endswith("x, expected a number.")
+    assert str(pickle.loads(pickle.dumps(error("one")))) == "one"
+
+
+def test_a_long_cell_is_a_short_message(file):
+    file.write_text(f"size\n{'y' * 10_000_000}\n", "utf8")
+    table = read_table(file)
+    said = r"line 2, column 'size': .*, expected a number"
+    with pytest.raises(InputError, match=said) as caught:
+        check(file, table["size"], table["size"].str.isdigit(), "a number")
+    assert len(str(caught.value)) < 2 * LONGEST
 
 
 def test_the_sentence_names_the_place():

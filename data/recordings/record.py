@@ -4,9 +4,8 @@
 What is there is not asked again: remove a store to make it anew. Each call that was asked is a row
 of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
 
-``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats the
-stores are answers whose manifest does not say. Call it only where these are the chats that were
-asked.
+``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats stores
+are answers, where their manifest does not say. Call it only where they were asked these chats.
 """
 
 import sys

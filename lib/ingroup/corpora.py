@@ -139,7 +139,9 @@ def main(arguments: list[str] | None = None) -> int:
     One that a mirror lacks has failed only if the run's parameters name it (QUESTIONS=giebench): in
     the environment, as make gives them, or in its profile.
     """
-    parser = argparse.ArgumentParser("ingroup.corpora", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        "ingroup.corpora", description=(__doc__ or "").partition("\n")[0]
+    )
     folder = {"metavar": "FOLDER", "type": lambda place: Path(place).expanduser()}
     parser.add_argument("--mirror", help="copy the files from this folder", **folder)
     mirror = parser.parse_args(arguments).mirror

@@ -16,6 +16,7 @@ from ingroup import figures, latex, models, paths, published
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
+from ingroup.tables import writing
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
 pd.set_option("display.max_rows", 1_000, "display.max_columns", 40, "display.max_colwidth", 300)
@@ -49,7 +50,8 @@ class Output:
         self.figures = paths.figure_folder(run) / study
         self.tables = paths.run_folder(run) / "tables" / study
         for folder in (self.figures, self.tables):
-            folder.mkdir(parents=True, exist_ok=True)
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
         """Write a table (a numbered one as LaTeX, too); it comes back, to be shown.
@@ -59,11 +61,13 @@ class Output:
         """
         if name.startswith("printed_versus_here"):
             table = published.with_checkpoints(table)
-        figures.write_table(table, self.tables, name, index)
         flat = table.reset_index() if index else table
-        (self.tables / f"{name}.tex").unlink(missing_ok=True)  # of rows that are gone
-        if text := latex.tables(flat, self.tables.name, name):
-            (self.tables / f"{name}.tex").write_text(text, "utf8")
+        text = latex.tables(flat, self.tables.name, name)
+        with writing(self.tables):
+            figures.write_table(table, self.tables, name, index)
+            (self.tables / f"{name}.tex").unlink(missing_ok=True)  # of rows that are gone
+            if text:
+                (self.tables / f"{name}.tex").write_text(text, "utf8")
         return table
 
     def drop(self, name: str) -> None:
@@ -77,7 +81,9 @@ class Output:
 
     def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
         """Write a figure as PDF and PNG; it says which of the models `shown` are calibrants."""
-        return figures.save(figure, self.figures, name, figures.whose(shown))
+        note = figures.whose(shown)
+        with writing(self.figures):
+            return figures.save(figure, self.figures, name, note)
 
 
 def took(
@@ -94,7 +100,7 @@ def took(
     for call in calls:
         store = stored(call)
         # A model on this machine has no price.
-        is_served = store.manifest["engine"] in models.SERVERS
+        is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
         about = {"model": call.model, "asked": call.way, **call.labels}
         columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]

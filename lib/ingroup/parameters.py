@@ -18,8 +18,10 @@ from ingroup.tables import InputError
 
 SERVED, LOADING = ("inspect", "replay"), ("transformers", "vllm")  # a name to them, or a folder
 
-Count = Annotated[int, Field(ge=1, description="a whole number, at least 1")]
-CountOrNone = Annotated[int, Field(ge=0, description="a whole number, not negative")]
+Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
+CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
+Seed = Annotated[int, Field(ge=0, lt=2**32, description="a whole number, 0 to 2^32 - 1")]
+Tokens = Annotated[int, Field(ge=1, le=10**7, description="a whole number, 1 to 10^7")]
 Price = Annotated[float, Field(ge=0, description="a number, not negative")]
 Temperature = Annotated[float, Field(ge=0, le=2, description="0 to 2")]
 TopP = Annotated[float, Field(gt=0, le=1, description="above 0 and at most 1")]
@@ -100,11 +102,11 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         ),
     ]
     TOP_P: TopP
-    MAX_TOKENS: Count
+    MAX_TOKENS: Tokens
     N_RESAMPLES: Count
     CLUSTER_SEEDS: Count
     ALPHA: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")]
-    SEED: CountOrNone
+    SEED: Seed
     PARSING: Literal["sound", "released"]
     SYSTEM: Literal["keep", "fold"]
     BOS: Literal["template", "released"]

@@ -9,7 +9,8 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,32 @@ csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
 _LINE_END = re.compile(r"\r++\n?|\n")
 
 
-class InputError(ValueError):
+LONGEST = 2000  # characters of a message
+
+
+class Sentence(Exception):
+    """An error whose message a terminal shows as it is: see :func:`shown`."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(shown(str(message)))
+
+
+class InputError(Sentence, ValueError):
     """Input that cannot be used; the message is one sentence: where, what was found, expected."""
+
+
+def shown(text: str) -> str:
+    """Write a text of anyone's for a terminal, at most `LONGEST` characters of it.
+
+    A character that moves the cursor, rings or colours becomes its code, e.g. ``\\x1b``; of a long
+    text the middle is left out, so that a sentence keeps its place and what was expected.
+    """
+    half = LONGEST // 2
+    if len(text) > LONGEST:
+        text = f"{text[:half]} ... {text[-half:]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def wrong(where: object, found: object, expected: object, column: str = "") -> InputError:
@@ -82,6 +107,18 @@ def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") ->
         named = f"the columns {', '.join(columns)}" if columns else "a line with the columns"
         raise wrong(at(file, line), "the end of the file", "a row" if header else named)
     return pd.DataFrame([*rows.values()], pd.Index(rows, name="line"), header, dtype=object)
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Turn a disk's refusal to write below a place into an InputError."""
+    try:
+        yield
+    except OSError as problem:
+        raise InputError(
+            f"{problem.filename or place} cannot be written: {problem.strerror}; make room on that "
+            "disk, or allow writing there, and run again."
+        ) from problem
 
 
 def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None:

@@ -54,7 +54,7 @@ def rounds(tmp_path_factory):
     folder, logs = (tmp_path_factory.mktemp(name) for name in ("stores", "logs"))
     said = cycle(SAID)
     calls = [
-        asked(folder, Toy(lambda *_: next(said))),
+        asked(folder, Toy(lambda *_: next(said), model="toy")),
         asked(folder, Toy(lambda *_: "12"), turn=2),
     ]
     with pytest.MonkeyPatch.context() as patch:

@@ -52,7 +52,7 @@ def test_what_failed_is_not_called_answered(engines, capsys, monkeypatch):
 @pytest.fixture
 def server(engines, monkeypatch):
     """Each reply took 200 prompt tokens and 100 reply tokens."""
-    made = Server(lambda *_: Reply("[[A]]", "stop", 200, 0, 100), asks_again=True, engine="openai")
+    made = Server(lambda *_: Reply("[[A]]", "stop", 200, 0, 100), asks_again=True, engine="inspect")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: made)
     return made
 

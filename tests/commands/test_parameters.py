@@ -71,7 +71,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"N_EVENTS": "-3"}, "N_EVENTS must be .* or 0 for all, found '-3'"),
         (GAP, {"N_EVENTS": "1"}, r"at least 2 \(paired tests need two\), .* found '1'"),
         (GAP, {"N_EVENTS": "7000"}, "CORPUS 'sample', N_EVENTS 7000: .*72"),
-        (GAP, {"SEED": "-1"}, "SEED must be a whole number, not negative, found '-1'"),
+        (GAP, {"SEED": "-1"}, r"SEED must be a whole number, 0 to 2\^32 - 1, found '-1'"),
         (GAP, {"MODELS": "no such model"}, "'no such model' is neither a model in data/models"),
         (GAP, {"MODELS": ""}, "MODELS must be names of models, e.g. calibrant, found"),
         (GAP, {"MODELS": "calibrant;calibrant"}, "MODELS names 'calibrant' twice"),
@@ -81,9 +81,9 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"SETTINGS": "P9,S0,T0"}, "SETTINGS: unknown setting 'P9,S0,T0'"),
         (GAP, {"EXCLUSION": "any"}, "EXCLUSION 'any' is unknown; expected listwise or pairwise"),
         (GAP, {"PARSING": "authors"}, "PARSING 'authors' is unknown; expected sound or released"),
-        (GAP, {"N_RESAMPLES": "0"}, "N_RESAMPLES must be a whole number, at least 1, found '0'"),
-        (GAP, {"BATCH_SIZE": "0"}, "BATCH_SIZE must be a whole number, at least 1"),
-        (GAP, {"GPUS": "0"}, "GPUS must be a whole number, at least 1"),
+        (GAP, {"N_RESAMPLES": "0"}, "N_RESAMPLES must be a whole number, 1 to 10\\^9, found '0'"),
+        (GAP, {"BATCH_SIZE": "0"}, "BATCH_SIZE must be a whole number, 1 to 10"),
+        (GAP, {"GPUS": "0"}, "GPUS must be a whole number, 1 to 10"),
         (GAP, {"PRICE_IN": "-1"}, "PRICE_IN must be a number, not negative, found '-1'"),
         (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
         (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
@@ -123,10 +123,14 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             "RECORDINGS: found 'a' twice, expected one place a model",
         ),
         (GAP, REPLAY | {"RATING": "expected"}, "RATING=expected needs .* which replay does not"),
-        (GAP, {"ROUNDS": "0"}, "ROUNDS must be a whole number, at least 1, found '0'"),
-        (SAMARITAN, {"RUNS": "0"}, "RUNS must be a whole number, at least 1, found '0'"),
+        (GAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
+        (SAMARITAN, {"RUNS": "0"}, r"RUNS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
-        (SAMARITAN, {"MAX_TOKENS": "0"}, "MAX_TOKENS must be a whole number, at least 1"),
+        (SAMARITAN, {"MAX_TOKENS": "0"}, r"MAX_TOKENS must be a whole number, 1 to 10\^7"),
+        (SAMARITAN, {"MAX_TOKENS": "1" + "0" * 30}, r"MAX_TOKENS .* 1 to 10\^7, found '10000"),
+        (GAP, {"REWRITE_TOKENS": "1" + "0" * 30}, r"REWRITE_TOKENS .* 1 to 10\^7, found"),
+        (GAP, {"N_RESAMPLES": "1" + "0" * 30}, r"N_RESAMPLES .* 1 to 10\^9, found"),
+        (STEREOMAP, {"SEED": str(2**32)}, r"SEED must be a whole number, 0 to 2\^32 - 1, found"),
         (
             SAMARITAN,
             {"TEMPERATURE": "-0.5"},
@@ -157,15 +161,15 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GIEBENCH, {"SCENARIOS": "sample"}, "30_giebench has no parameter SCENARIOS"),
         (STEREOMAP, {"FORM": "plural"}, "FORM 'plural' is unknown; expected released or gramm"),
         (STEREOMAP, {"CALLS": "one"}, "CALLS 'one' is unknown; expected together or separate"),
-        (STEREOMAP, {"ROUNDS": "0"}, "ROUNDS must be a whole number, at least 1, found '0'"),
-        (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, "ABLATION_ROUNDS must be .* not negative"),
+        (STEREOMAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
+        (STEREOMAP, {"ABLATION_ROUNDS": "-1"}, r"ABLATION_ROUNDS must be .* 0 to 10\^9"),
         (STEREOMAP, {"GROUPS": "Nurse"}, "GROUPS: 'Nurse' is no name in groups.csv; .* Nurses"),
         (STEREOMAP, {"GROUPS": "Nurses;Doctors"}, "GROUPS has 2 of the groups .* CLUSTERS, 5"),
         (KEYWORDS, {"DICTIONARY": "nowhere.csv"}, "DICTIONARY: nowhere.csv.*No such file"),
         (KEYWORDS, {"MAPPINGS": "nowhere.csv"}, "MAPPINGS: nowhere.csv.*No such file"),
         (KEYWORDS, {"SHEETS": "nowhere.csv"}, "SHEETS: nowhere.csv.*No such file"),
         ("50_audit", {"N_EVENTS": "4"}, "50_audit has no parameter N_EVENTS; it takes FOLDER"),
-        ("60_synthesis", {"CLUSTER_SEEDS": "0"}, "CLUSTER_SEEDS must be a whole number, at least"),
+        ("60_synthesis", {"CLUSTER_SEEDS": "0"}, "CLUSTER_SEEDS must be a whole number, 1 to"),
         ("99", {}, r"there is no notebook '99'; there are .*10_empathy_gap"),
     ],
 )
@@ -236,3 +240,8 @@ def test_one_scenario_is_too_few(tmp_path):
             merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": crossing})
     file.write_text("\n".join(lines[:9]), "utf8")
     merged(SAMARITAN, "demo", {"SCENARIOS": str(file), "CROSSING": "totals"})  # two are enough
+
+
+def test_a_command_line_works_without_docstrings():
+    """As PYTHONOPTIMIZE=2 has none."""
+    assert parameters.command_line(None).parse_args(["--run", "x"]).run == "x"

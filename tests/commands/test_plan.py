@@ -456,7 +456,7 @@ def test_without_a_tokenizer_the_rest_is_planned(given, reason, capsys):
         ([NOTEBOOK, "--rate", "fast"], "RATE must be prompts a second, above 0, found 'fast'"),
         ([NOTEBOOK, "--rate", "0"], "RATE must be prompts a second, above 0, found '0'"),
         ([NOTEBOOK, "--rate", "nan"], "RATE must be prompts a second, above 0, found 'nan'"),
-        ([NOTEBOOK, "--set", "SEED=x"], "SEED must be a whole number, not negative, found 'x'"),
+        ([NOTEBOOK, "--set", "SEED=x"], "SEED must be a whole number, 0 to 2^32 - 1, found 'x'"),
         (["--set", "SED=1"], "10_empathy_gap has no parameter SED; did you mean SEED?"),
         (["--profile", "fast"], "there is no PROFILE 'fast'; there are demo, full"),
         (

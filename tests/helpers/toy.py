@@ -41,12 +41,13 @@ def rendered_otherwise(design):
 class Toy(Engine):
     """Answers what ``say`` makes of a chat, and of how often it and anything were asked before.
 
-    A text is a whole reply, None a failed call. ``batches`` are how many came together.
+    A text is a whole reply, None a failed call. ``batches`` are how many came together. Without an
+    ``identity``, its stores can stand for those of any model and engine.
     """
 
     def __init__(self, say, asks_again=False, **identity):
         self.say, self.asks_again, self.batches, self.asked = say, asks_again, [], Counter()
-        self.about = {"engine": "toy", "model": "toy"} | identity
+        self.about = identity
 
     def answer(self, conversations, sampling):
         self.batches.append(len(conversations))

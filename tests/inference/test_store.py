@@ -161,7 +161,8 @@ def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
 
 
 def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_path):
-    run(plan, tmp_path, Toy(parrot))
+    engine = Toy(parrot, engine="toy", model="toy")
+    run(plan, tmp_path, engine)
     file = tmp_path / "manifest.json"
     manifest = json.loads(file.read_text())
     assert manifest == {
@@ -178,7 +179,7 @@ def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_p
     for version in (None, 4, 6):
         file.write_text(json.dumps(manifest | {"format": version}))
         with pytest.raises(StoreError, match=f"with format {version}, this run asks with format 5"):
-            run(plan, tmp_path, Toy(parrot))
+            run(plan, tmp_path, engine)
 
 
 def test_probabilities_are_stored_where_the_sampling_has_choices(tmp_path):
@@ -265,6 +266,15 @@ def test_the_journal_gives_back_what_it_was_given(tmp_path):
         stream.write(b"torn")
     assert Journal(file, "a").kept == {3: reply}
     assert Journal(file, "b").kept == {}
+
+
+def test_a_journal_that_is_a_folder_is_one_sentence(plan, tmp_path):
+    run(plan, tmp_path, Toy(parrot))
+    (tmp_path / "journal.jsonl" / "inside").mkdir(parents=True)
+    store = open_store(tmp_path, plan, Toy(parrot), SAMPLING, 50)
+    said = r"journal\.jsonl cannot be read: Is a directory; move it away$"
+    with store.writing(), pytest.raises(StoreError, match=said):
+        store.journal()
 
 
 def contents(folder):

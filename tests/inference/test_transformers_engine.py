@@ -411,6 +411,38 @@ def test_a_model_of_the_hub_is_compared_with_its_hashes(engine, chats, tmp_path,
         blob.write_bytes(content)
 
 
+@pytest.mark.parametrize("name", ["../outside.safetensors", "/tmp/outside.safetensors", "a.bin", 3])
+def test_an_index_that_names_a_file_which_the_revision_does_not_cover_is_refused(name, copy):
+    (copy.parent / "outside.safetensors").write_bytes(b"")
+    (copy / "a.bin").write_bytes(b"")
+    index = copy / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "model.safetensors", "b": name}}))
+    with pytest.raises(EngineError, match=f"names the file {name!r}, expected one of its own"):
+        Weights(str(copy))
+    index.write_text(json.dumps({"weight_map": {"a": "model.safetensors"}}))
+    Weights(str(copy))
+
+
+class PanicException(BaseException):
+    """As pyo3 names what a tokenizer raises that breaks."""
+
+
+def test_a_tokenizer_that_panics_is_one_sentence(chats, monkeypatch, copy):
+    def panic(*_, **__):
+        raise PanicException("index out of bounds\nnote: run with")
+
+    said = "the tokenizer of .* broke: index out of bounds; fetch it again$"
+    broken = TransformersEngine(str(copy))
+    monkeypatch.setattr(broken.prompter, "_batch", panic)
+    with pytest.raises(EngineError, match=said):
+        broken.answer(chats[:1], Sampling())
+    with pytest.raises(EngineError, match=said):
+        broken.weights.load(panic)
+    monkeypatch.setattr(broken, "_chosen", panic)
+    with pytest.raises(EngineError, match=said):
+        broken.complete([[1]], OVER[0])
+
+
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path):
     with pytest.raises(EngineError, match="no model folder"):
         TransformersEngine(str(tmp_path / "nothing"))

@@ -36,7 +36,7 @@ class Constant(Engine):
         return [Reply(self.text, reason) for _ in conversations]
 
     def identity(self):
-        return {"engine": "constant", "model": "constant"}
+        return {}
 
     def close(self):
         pass

@@ -60,7 +60,7 @@ class Hostile(Engine):
         return [Reply(text, "failed" if text is None else "stop") for text in texts]
 
     def identity(self):
-        return {"engine": "hostile", "model": "none"}
+        return {}
 
     def close(self):
         pass

@@ -119,9 +119,9 @@ def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[
         raise InputError(says) from error
 
 
-def command_line(description: str) -> argparse.ArgumentParser:
-    """The arguments that every command about notebooks takes."""
-    parser = argparse.ArgumentParser(description=description.split("\n")[0])
+def command_line(description: str | None) -> argparse.ArgumentParser:
+    """The arguments that every command about notebooks takes; PYTHONOPTIMIZE=2 has no docstring."""
+    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")

@@ -26,7 +26,7 @@ from ingroup.commands.parameters import calls_of, command_line, defaults, folder
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
 from ingroup.inference.cost import budget_of, money
-from ingroup.tables import InputError
+from ingroup.tables import InputError, writing
 
 # How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
 # The name only says which language it is: ingroup.commands.kernel starts it.
@@ -233,7 +233,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.ask:
             print(answer(notebook, parameters))
             return 0
-        target = execute(notebook, parameters, progress, options.redraw)
+        with writing(paths.run_folder(options.run)):
+            target = execute(notebook, parameters, progress, options.redraw)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2

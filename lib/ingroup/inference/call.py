@@ -21,7 +21,7 @@ from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
-from ingroup.tables import read_table
+from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
@@ -272,7 +272,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
             )
         if len(absent) == len(calls):
             raise StoreError(told)
-        print(told, file=sys.stderr)
+        print(shown(told), file=sys.stderr)
     return [call for call in calls if call not in absent]
 
 

@@ -15,6 +15,7 @@ from ingroup.parsing import FAILED as FAILED
 from ingroup.parsing import FILTERED as FILTERED
 from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
+from ingroup.tables import Sentence
 
 # Tokens beside those of the answer. Some providers give an effort a budget, which must fit.
 REASONING_ROOM = 8_192
@@ -27,7 +28,7 @@ NO_CHOICES = (
 BATCHED = 0.5  # of the price: what providers take for calls in batches
 
 
-class EngineError(RuntimeError):
+class EngineError(Sentence, RuntimeError):
     """An engine cannot start or cannot take these prompts; the message says what is missing."""
 
 

@@ -20,6 +20,7 @@ from ingroup.inference.ledger import Asked
 from ingroup.inference.shards import Journal
 from ingroup.inference.store import BATCHES, JOURNAL, SPELLING, Store, parts, read_manifest
 from ingroup.models import checkpoint, same
+from ingroup.tables import shown
 
 SHARD_SIZE = 4096
 TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
@@ -119,7 +120,7 @@ def fill(
                             budget.count(reply)
                     progress.update(done - progress.n)  # some count each reply themselves
     for sentence in notes(parts(store, columns=["error", "model"]), store.manifest.get("model")):
-        print(f"{title}: {sentence}" if title else sentence, file=sys.stderr)
+        print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
 
 
 def _ahead(

@@ -56,6 +56,7 @@ from ingroup.inference.wire import (
     without_keys,
 )
 from ingroup.parameters import address
+from ingroup.tables import shown
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Statuses of a key, a model or an account; others of 4xx may be a prompt's own. Of those a filter
@@ -367,7 +368,7 @@ class InspectEngine(Engine):
                     "system": "; the system turn is put before the user's",
                 }.get(rejected, "")
                 told = f"{self.model} rejects {rejected}, which is left out{instead}"
-                print(f"{told} ({asked.reply.error})", file=sys.stderr)
+                print(shown(f"{told} ({asked.reply.error})"), file=sys.stderr)
         finally:
             await model.api.aclose()
 

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -33,6 +33,18 @@ _PROBE = [
     {"role": "system", "content": "INGROUP SYSTEM PROBE"},
     {"role": "user", "content": "INGROUP USER PROBE"},
 ]
+
+
+@contextmanager
+def without_panic(name: str) -> Iterator[None]:
+    """Turn the panic of a tokenizer in Rust, which is no Exception, into an EngineError."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # pyo3's, which cannot be imported
+            raise
+        reason = str(error).partition("\n")[0]
+        raise EngineError(f"the tokenizer of {name} broke: {reason}; fetch it again") from error
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
@@ -132,7 +144,14 @@ class Prompter:
         return texts
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
-        """Token ids of each chat, for the model to answer; the tokenizer uses all cores."""
+        """Token ids of each chat, for the model to answer; the tokenizer uses all cores.
+
+        EngineError where the tokenizer breaks.
+        """
+        with without_panic(self.tokenizer.name_or_path):
+            return self._batch(conversations)
+
+    def _batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
         if self.system == "fold":
             conversations = [fold_system(messages) for messages in conversations]
         if not conversations:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.reasoning import separate
+from ingroup.tables import Sentence
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema(
@@ -56,7 +57,7 @@ _REMEDIES = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow writi
 }
 
 
-class StoreError(RuntimeError):
+class StoreError(Sentence, RuntimeError):
     """A store cannot be used for this run; the message says why and what to do."""
 
 
@@ -223,7 +224,11 @@ class Journal:
         self._max_tokens = max_tokens
         self.kept: dict[int, Reply] = {}
         self._stream, self._synced = None, 0.0
-        for line in file.read_bytes().split(b"\n") if file.exists() else ():
+        try:
+            content = file.read_bytes() if file.exists() else b""
+        except OSError as error:
+            raise StoreError(f"{file} cannot be read: {error.strerror}; move it away") from error
+        for line in content.split(b"\n"):
             text = sealed_text(line, manifest)
             if text is not None:
                 values = json.loads(text)

@@ -31,7 +31,7 @@ from ingroup import corpora, models, paths
 from ingroup.design import Message
 from ingroup.inference.choices import Endings, Tree
 from ingroup.inference.engine import FAILED, STOP, Engine, EngineError, Reply, Sampling
-from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole
+from ingroup.inference.prompts import Bos, Prompter, Prompts, SystemRole, without_panic
 from ingroup.inference.reasoning import apart, is_mark
 
 NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or float16 overflows
@@ -123,6 +123,21 @@ class Weights:
         self.model, self.folder = model, Path(model)
         if not self.folder.is_dir():
             self.folder = self._fetched()
+        self._check_indices()
+
+    def _check_indices(self) -> None:
+        """Raise an EngineError where an index names a file that the revision does not cover."""
+        covered = {file.relative_to(self.folder).as_posix() for file in models.files(self.folder)}
+        for index in sorted(self.folder.glob("*.index.json")):
+            try:
+                named = set(json.loads(index.read_text("utf8"))["weight_map"].values())
+            except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+                continue  # a loader says what is wrong with it
+            for name in sorted(named - covered, key=str):
+                raise EngineError(
+                    f"{index} names the file {name!r}, expected one of its own folder that is a "
+                    "model's; fetch the model again"
+                )
 
     def _fetched(self) -> Path:
         """The hub's files, each compared with the hash that names it in the cache."""
@@ -155,7 +170,10 @@ class Weights:
     def load(self, loader: Callable, **options) -> Any:
         """What a ``from_pretrained`` of transformers makes of these files, or an EngineError."""
         try:
-            return loader(str(self.folder), trust_remote_code=False, **options)
+            with without_panic(self.model):
+                return loader(str(self.folder), trust_remote_code=False, **options)
+        except EngineError:
+            raise
         except Exception as error:  # files of each kind have errors of their own
             raise self._unusable(error) from error
 
@@ -287,10 +305,11 @@ class LocalEngine(Engine):
         A reply fails where the model's logits are not finite. EngineError where this holds for all
         of the first batch: a run stops before anything is stored.
         """
-        if sampling.choices:
-            replies = self._chosen(prompts, sampling)
-        else:
-            replies = self._fitting(prompts, 0, partial(self._written, sampling=sampling))
+        with without_panic(self.weights.model):
+            if sampling.choices:
+                replies = self._chosen(prompts, sampling)
+            else:
+                replies = self._fitting(prompts, 0, partial(self._written, sampling=sampling))
 
         errors = {reply.error for reply in replies}
         if errors == {NOT_FINITE} and not self.has_answered:

@@ -31,7 +31,7 @@ def rater():
         number = f"{chance.uniform(20, 90):.{chance.choice((0, 0, 1))}f}"
         return "I cannot say." if chance.random() < 0.05 else number
 
-    return Toy(say, engine="rater", model=MODEL)
+    return Toy(say, model=MODEL)
 
 
 @pytest.fixture(params=["full", "totals"])

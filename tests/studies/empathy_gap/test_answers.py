@@ -67,7 +67,7 @@ def test_rounds_are_asked_loaded_and_averaged(tmp_path, monkeypatch):
     engines = {}
 
     def engine(*_, **__):
-        return Toy(lambda chat, before, asked: engines["said"], engine="toy", model="org/one")
+        return Toy(lambda chat, before, asked: engines["said"], model="org/one")
 
     monkeypatch.setattr(call, "make_engine", engine)
     asked = calls(ASKED | {"ROUNDS": 3})

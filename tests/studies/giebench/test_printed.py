@@ -35,7 +35,7 @@ def guesser(read):
         read[chat[0]["content"]] = letter.format(guess)
         return text.format(guess)
 
-    return Toy(say, engine="guesser", model=MODEL)
+    return Toy(say, model=MODEL)
 
 
 @pytest.fixture

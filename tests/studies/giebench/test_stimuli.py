@@ -547,6 +547,9 @@ BAD = [
     ({"category": ""}, "field 'category': found '', expected a text."),
     ({"identity": None}, "field 'identity': found None, expected a text."),
     ({"question": 7}, "field 'question': found 7, expected a text."),
+    ({"question": "a\ud800"}, r"field 'question': found 'a\ud800', expected a text."),
+    ({"answers": ["a", "b", "c", "\udfff"]},
+     r"field 'answers': found ['a', 'b', 'c', '\udfff'], expected a list of four texts."),
     ({"assistant_1(correct)": "a"},
      "found the field 'assistant_1(correct)', as in the released edge cases, expected the"),
 ]  # fmt: skip
@@ -565,6 +568,7 @@ FILES = [
     ('{"k": 3}', ", key 'k': found 3, expected an object with the fields of an item."),
     *((json.dumps({"k": {name: ITEM[name] for name in ITEM if name != field}}),
        f", key 'k': found no field {field!r}, expected the fields category, id") for field in ITEM),
+    (r'{"\ud800": {}}', r", key '\ud800': found half of a surrogate pair, expected whole"),
     ("[1]", f": found '[1]' and no items, {ITEMS}"),
     ("{}", f": found '{{}}' and no items, {ITEMS}"),
     ('{"Age":{\n{"user": "?", "assistant_1(correct)": "Yes."}}',

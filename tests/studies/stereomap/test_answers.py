@@ -34,7 +34,7 @@ class Scale(Engine):
         return replies
 
     def identity(self):
-        return {"engine": "scale", "model": "none"}
+        return {}
 
     def close(self):
         pass

@@ -29,7 +29,7 @@ class Parameters(shared.Parameters):
     """Types, ranges and choices; that the settings are known and the corpus can be read."""
 
     REWRITER: str
-    REWRITE_TOKENS: Count
+    REWRITE_TOKENS: shared.Tokens
     CORPUS: str
     N_EVENTS: Annotated[
         Annotated[int, Field(ge=0, le=0)] | Annotated[int, Field(ge=2)],

@@ -207,6 +207,8 @@ def _load(file: Path, prompt: str = "") -> dict[str, Question]:
 
 def _item(file: Path, key: str, record: object, prompt: str) -> Question:
     where = f"{file}, key {key!r}"
+    if not _is_whole(key):
+        raise wrong(where, "half of a surrogate pair", "whole characters")
     if not isinstance(record, dict):
         raise wrong(where, repr(record), "an object with the fields of an item")
     fields = _RELEASED if prompt else _PARTS
@@ -244,7 +246,12 @@ def _item(file: Path, key: str, record: object, prompt: str) -> Question:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return isinstance(value, str) and bool(value.strip()) and _is_whole(value)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which JSON can spell and no file can hold."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:

@@ -42,7 +42,7 @@ class Parameters(shared.Parameters):
     ]
     INCOMPLETE: Literal["drop", "mean"]
     CLUSTERS: Count
-    CLUSTER_SEED: CountOrNone
+    CLUSTER_SEED: shared.Seed
     N_INIT: Count
     KMEANS: Literal["sound", "released"]
     DICTIONARY: Annotated[str, readable(dictionary.load_lexicon)]
