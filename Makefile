@@ -25,8 +25,7 @@ override FOREIGN := $(value PYTHONPATH)
 override PYTHONPATH := $(CURDIR)/lib
 override GOALS := $(filter $(TASKS) $(NUMBERS),$(MAKECMDGOALS))
 export FOREIGN GOALS PYTHON PYTHONPATH PY VENV
-# Foreign kernels; compiled modules are kept, with their docstrings and checks.
-unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE
+unexport JUPYTER_PATH PYTHONDONTWRITEBYTECODE PYTHONOPTIMIZE  # no foreign kernels or bytecode
 .PHONY: help check lock $(TASKS) $(NUMBERS) model record data lab test $(CHECKS) test-vllm \
   check-recordings bench bench-scale calibration calibrant lint clean
 .NOTPARALLEL:  # the program runs two notebooks at a time

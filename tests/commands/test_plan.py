@@ -17,6 +17,7 @@ from ingroup import corpora, paths
 from ingroup.commands import plan
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Reply, open_store
+from ingroup.inference.call import there
 from ingroup.inference.cost import Characters
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.studies.biased_samaritan import lens as biased_samaritan
@@ -498,12 +499,12 @@ def test_the_smallest_effect_is_found_in_four_runs_of_five():
     given = recorded("20_biased_samaritan")
     planned = biased_samaritan.power(given, given, "smollm2-135m-instruct")
     variances = []
-    for call in calls_of("20_biased_samaritan", given):
-        if call.over_choices:
-            cells = cubes(load(call))
-            control = cells.pop("control")
-            tests = [bias(cell, control) for cell in cells.values()]
-            variances += [(test.bias / test.d_z) ** 2 for test in tests]
+    scored = [call for call in calls_of("20_biased_samaritan", given) if call.over_choices]
+    for call in there(scored):
+        cells = cubes(load(call))
+        control = cells.pop("control")
+        tests = [bias(cell, control) for cell in cells.values()]
+        variances += [(test.bias / test.d_z) ** 2 for test in tests]
     assert planned.spread == pytest.approx(np.sqrt(np.mean(variances)))
     assert (planned.n, planned.level) == (103, 0.01 / 5)
     said = plan.power("20_biased_samaritan", given)

@@ -371,7 +371,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
             print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
             return False
     _check_identity(call, there)
-    if there.get("prompts") == asked["prompts"]:  # else these are said
+    same_prompts = all(there.get(name) == asked[name] for name in ("prompts", "trials"))
+    if same_prompts:  # else the difference is said below
         _check_chats(call, there)
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
     store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)

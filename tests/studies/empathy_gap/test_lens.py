@@ -157,7 +157,7 @@ def answered(monkeypatch):
     """Answers to all but P1,S0,T0 of two categories, and what was read of them."""
     read = []
 
-    def load(call, rule="sound"):
+    def load(call, rule="sound", reading=None):
         read.append((*call.labels.values(), call.way, rule))
         rng = np.random.default_rng(len(call.design))
         values = rng.normal(50, 10, call.design.blocks[0].shape)
