@@ -37,6 +37,10 @@ STYLE = Path(__file__).with_name("ingroup.mplstyle")
 _CYCLE = mpl.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"]
 COLOURS = tuple(f"#{colour.lstrip('#')}" for colour in _CYCLE.by_key()["color"])
 
+# How scored answers are read, and what ends a number (free text has no such rule).
+READINGS = {"free": "*", "greedy": "o", "drawn": "^", "expected": "D"}  # markers
+ENDINGS = {"": "black", "turn": COLOURS[0], "newline": COLOURS[1], "any": COLOURS[2]}
+
 # What would change the bytes.
 _UNSAID = {"pdf": ("CreationDate", "Producer", "Creator"), "png": ("Software",), "svg": ("Date",)}
 _FORMULA = "=+-@\t\n＝＋－＠'"  # what begins a formula, and the mark before one
@@ -147,6 +151,51 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
     for ax in axes.flat[n:]:
         ax.remove()
     return fig, axes.flat[:n]
+
+
+def with_several_readings(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a `by_reading` table whose model and line have more than one reading."""
+    readings = table.groupby(["model", "line"]).reading
+    return table[readings.transform("size") > 1]
+
+
+def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
+    """Draw an estimate under every reading of the same scored answers, a panel a model.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``line`` (what the estimate is of), ``reading``, ``ending`` ("" for free text),
+        and the column of the estimate.
+    estimate : str
+        The name of that column, in points of the scale.
+    xlabel : str
+        What the axis of the estimates is called.
+
+    Returns
+    -------
+    Figure
+        Two columns wide.
+    """
+    shown = table.model.unique()
+    lines = list(dict.fromkeys(table.line))[::-1]  # the first is drawn on top
+    size = TWO_COLUMNS, 0.8 + 0.17 * len(lines)
+    fig, axes = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+    handles = {}
+    for ax, model in zip(axes[0], shown, strict=True):
+        own = table[table.model == model]
+        for (reading, ending), part in own.groupby(["reading", "ending"], sort=False):
+            y = [lines.index(line) for line in part.line]
+            look = {"marker": READINGS[reading], "color": ENDINGS[ending]}
+            look |= {"linestyle": "", "markersize": 3.5, "markerfacecolor": "none"}
+            (dots,) = ax.plot(part[estimate], y, **look)
+            handles[f"{reading}, {ending}" if ending else reading] = dots
+        ax.axvline(0, color="black", linewidth=0.6)
+        ax.margins(y=0.12)
+        ax.set(title=models.label(model), xlabel=xlabel, yticks=range(len(lines)))
+    axes[0, 0].set_yticklabels(lines)
+    fig.legend(handles.values(), handles, ncols=4, loc="outside lower center")
+    return fig
 
 
 def heatmap(

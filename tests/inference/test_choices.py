@@ -21,7 +21,7 @@ def test_probabilities_by_hand():
     """Answers 1, 10 and 2, digit by digit: behind 1 comes a 0 or the end of the reply."""
     tree = Tree([(1,), (1, 0), (2,)])
     assert tree.places == [Place((), (1, 2), False), Place((1,), (0,), True)]
-    assert [place.asked(ENDINGS) for place in tree.places] == [[1, 2], [0, END, NEWLINE]]
+    assert [place.looked_up(ENDINGS) for place in tree.places] == [[1, 2], [0, END, NEWLINE]]
 
     # Of 1 and 2 the model gives 0.3 and 0.1; behind 1 it gives 0.2 to 0, 0.05 to the end of the
     # turn, 0.15 to a newline, and so 0.6 to something else.
@@ -43,15 +43,15 @@ def test_the_greedy_answer_need_not_be_the_most_probable():
 def test_several_end_tokens_are_one_way_to_end():
     tree = Tree([(1,), (1, 0)])
     endings = Endings((7, END), (8,))
-    assert tree.places[1].asked(endings) == [0, 7, END, 8]
-    told = tree.places[1].told(np.log([[0.3, 0.2, 0.1, 0.25]]), endings)
+    assert tree.places[1].looked_up(endings) == [0, 7, END, 8]
+    told = tree.places[1].steps(np.log([[0.3, 0.2, 0.1, 0.25]]), endings)
     assert np.exp(told) == pytest.approx(np.array([[0.3, 0.3, 0.25]]))
     assert tree.probabilities([np.log([[0.5]]), told]) == pytest.approx(np.array([[0.5, 0.5]]))
 
 
 def test_a_model_without_a_newline_ends_with_its_turn_alone():
     tree = Tree([(1,), (1, 0)])
-    told = tree.places[1].told(np.log([[0.3, 0.1]]), Endings((END,), ()))
+    told = tree.places[1].steps(np.log([[0.3, 0.1]]), Endings((END,), ()))
     steps = [np.log([[0.5]]), told]
     assert np.isfinite(told).all()
     assert tree.probabilities(steps, "newline") == pytest.approx(tree.probabilities(steps))
@@ -97,8 +97,8 @@ def test_they_are_those_of_the_definition_and_sum_to_1(spelt, ends, seed):
     endings = Endings(tuple(dict.fromkeys(ends)), (7, 8))
     steps = []
     for place in tree.places:
-        asked = [model(row, place.path)[place.asked(endings)] for row in (0, 1)]
-        steps.append(place.told(np.stack(asked), endings))
+        asked = [model(row, place.path)[place.looked_up(endings)] for row in (0, 1)]
+        steps.append(place.steps(np.stack(asked), endings))
     stored = np.hstack(steps)
 
     for ending in ("turn", "newline", "any"):

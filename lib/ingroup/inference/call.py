@@ -280,21 +280,22 @@ def _print_choices(calls: Iterable[Call]) -> None:
     """Print which folder is read where several hold answers to the same call."""
     chosen = []
     for call in calls:
-        if len(call.folders) > 1:
-            read, *others = map(str, call.folders)
+        folders = call.folders
+        if len(folders) > 1:
+            read, *others = map(str, folders)
             chosen.append(f"{read} is read, and not {' or '.join(others)}")
     if chosen:
         more = f"; {len(chosen) - 3:,} calls more have several, too" if len(chosen) > 3 else ""
         print(f"several folders hold answers: {'; '.join(chosen[:3])}{more}", file=sys.stderr)
 
 
-def other_identity(call: Call, manifest: Mapping[str, Any]) -> list[str]:
-    """Tell in which of model and engine a manifest differs from its call.
+def other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Tell in which of model and engine the manifest of a call's folder differs from the call.
 
     A manifest that names neither differs in none. Where any engine's answers may be read, the
     engine is the one that the store's folder names.
     """
-    _, _, engine = call.folder.parent.name.rpartition("@")
+    _, _, engine = folder.parent.name.rpartition("@")
     found = []
     if _model_name(manifest.get("model", call.model)) != _model_name(call.model):
         found.append("model")
@@ -309,11 +310,11 @@ def _model_name(text: str) -> str:
     return known.name if known else Path(text).name
 
 
-def _check_identity(call: Call, manifest: Mapping[str, Any]) -> None:
+def _check_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise an IdentityError where a store's answers are another model's or engine's."""
-    for name in other_identity(call, manifest):
+    for name in other_identity(call, folder, manifest):
         raise IdentityError(
-            f"{call.folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
+            f"{folder} holds answers of the {name} {manifest[name]!r}, which is not what its "
             "place says; nothing was changed: move that folder away"
         )
 
@@ -327,16 +328,16 @@ def _recorded_chats(file: Path) -> dict[str, str]:
     return dict(zip(table["call"], table["chats"], strict=True))
 
 
-def _check_chats(call: Call, manifest: Mapping[str, Any]) -> None:
+def _check_chats(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
     """Raise a StoreError where a store answers other chats than its call renders now.
 
     For a recorded store whose manifest does not say, ``data/recordings/chats.csv`` does.
     """
     digest = manifest.get("chats", "")
-    if not digest and paths.RECORDINGS in call.folder.parents:
-        address = call.folder.relative_to(paths.RECORDINGS).as_posix()
+    if not digest and paths.RECORDINGS in folder.parents:
+        address = folder.relative_to(paths.RECORDINGS).as_posix()
         digest = _recorded_chats(paths.RECORDINGS / "chats.csv").get(address, "")
-    check_chats(call.folder, digest, call.design.chats_digest)
+    check_chats(folder, digest, call.design.chats_digest)
 
 
 def _turned(engine: Any, call: Call, categories: Iterable[str]) -> bool:
@@ -354,7 +355,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
 
     StoreError where it answers something else; for the engine "stored" there is nothing then.
     """
-    file = call.folder / "manifest.json"
+    own_folder = call.folder
+    file = own_folder / "manifest.json"
     if not file.exists() or call.engine == "replay":  # recordings tell what they answer
         return False
     there = read_manifest(file)
@@ -367,15 +369,15 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
         known["revision"] = revision(folder)  # it may have been trained anew
     if call.engine == STORED:
         differ = [k for k, v in (asked | known).items() if there.get(k) != v]
-        if differ := other_identity(call, there) + differ:
+        if differ := other_identity(call, own_folder, there) + differ:
             print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
             return False
-    _check_identity(call, there)
+    _check_identity(call, own_folder, there)
     same_prompts = all(there.get(name) == asked[name] for name in ("prompts", "trials"))
     if same_prompts:  # else the difference is said below
-        _check_chats(call, there)
+        _check_chats(call, own_folder, there)
     rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
-    store = Store(call.folder, rest | asked | known, call.sampling.max_tokens)
+    store = Store(own_folder, rest | asked | known, call.sampling.max_tokens)
     state = store.state()
     if call.engine == STORED:  # any other engine names it when it asks again
         for path in state.damaged:
@@ -394,14 +396,15 @@ def stored(call: Call) -> Store:
     StoreError where there are none, the manifest cannot be read, or they answer other prompts;
     IdentityError where they are another model's or engine's.
     """
-    file = call.folder / "manifest.json"
+    folder = call.folder
+    file = folder / "manifest.json"
     if not file.exists():
-        raise StoreError(f"{call.folder} holds no answers; run the study again")
+        raise StoreError(f"{folder} holds no answers; run the study again")
     manifest = read_manifest(file)
     here = call.design.fingerprint, len(call.design)
     if (manifest.get("prompts"), manifest.get("trials")) != here:
         other = "answers to other prompts than the study would ask now"
-        raise StoreError(f"{call.folder} holds {other}; run it again")
-    _check_identity(call, manifest)
-    _check_chats(call, manifest)
-    return Store(call.folder, manifest)
+        raise StoreError(f"{folder} holds {other}; run it again")
+    _check_identity(call, folder, manifest)
+    _check_chats(call, folder, manifest)
+    return Store(folder, manifest)

@@ -52,14 +52,20 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     return bool((np.abs(sums - 1) <= TOLERANCE).all())
 
 
+def numbers_of(column: pd.Series, width: int) -> NDArray[np.float64]:
+    """A store's column of lists as an array, (responses, width), NaN where a call failed."""
+    lists = column.array._pa_array.combine_chunks()
+    answered = lists.value_lengths().to_numpy() > 0
+    found = np.full((len(column), width), np.nan)
+    found[answered] = lists.flatten().to_numpy().reshape(-1, width)
+    return found
+
+
 def probabilities(
     responses: pd.DataFrame, choices: Sequence[str], leads: int = 1
 ) -> NDArray[np.float64]:
     """Stored probabilities, (responses, leads, choices), NaN where a call failed; sums are 1."""
-    lists = responses.probabilities.array._pa_array.combine_chunks()
-    sizes = lists.value_lengths().to_numpy()
-    found = np.full((len(responses), leads * len(choices)), np.nan)
-    found[sizes > 0] = lists.flatten().to_numpy().reshape(-1, found.shape[1])
+    found = numbers_of(responses.probabilities, leads * len(choices))
     found = found.reshape(len(responses), leads, len(choices))
     # They are stored to three digits.
     return found / found.sum(axis=2, keepdims=True)
@@ -113,19 +119,19 @@ class Place(NamedTuple):
     is_answer: bool  # whether the beginning is a whole answer itself, which may end here
 
     @property
-    def steps(self) -> int:
-        """How many steps are told here: one a token, the end of the turn, a newline."""
+    def n_steps(self) -> int:
+        """How many steps there are from here: one a token, the end of the turn, a newline."""
         return len(self.tokens) + 2 * self.is_answer
 
-    def asked(self, endings: Endings) -> list[int]:
+    def looked_up(self, endings: Endings) -> list[int]:
         """The tokens whose probability an engine looks up here."""
         ends = [*endings.turn, *endings.newline] if self.is_answer else []
         return [*self.tokens, *ends]
 
-    def told(
+    def steps(
         self, log_probabilities: NDArray[np.floating], endings: Endings
     ) -> NDArray[np.float64]:
-        """The steps from here, (prompts, steps), of what was `asked`, (prompts, tokens)."""
+        """The steps from here, (prompts, steps), of tokens `looked_up`, (prompts, tokens)."""
         logs = log_probabilities.astype(float)
         if not self.is_answer:
             return logs
@@ -189,6 +195,7 @@ class Tree:
             is_answer = path in whole
             if not path or is_answer or len(tokens) > 1:
                 self.places.append(Place(path, tuple(tokens), is_answer))
+        self._ways_to = [list(self._way(answer)) for answer in self.spelt]
 
     @property
     def needs_an_end(self) -> bool:
@@ -198,11 +205,11 @@ class Tree:
     @property
     def size(self) -> int:
         """How many steps a reply has, over all places."""
-        return sum(place.steps for place in self.places)
+        return sum(place.n_steps for place in self.places)
 
     def split(self, steps: NDArray[np.floating]) -> list[NDArray[np.float64]]:
         """Stored steps, (prompts, all steps), place by place."""
-        ends = np.cumsum([place.steps for place in self.places])
+        ends = np.cumsum([place.n_steps for place in self.places])
         return np.split(steps.astype(float), ends[:-1], axis=1)
 
     def probabilities(
@@ -217,7 +224,7 @@ class Tree:
         Parameters
         ----------
         steps : sequence of array
-            What the model gives at each place, (prompts, steps) as :meth:`Place.told` has them.
+            What the model gives at each place, (prompts, steps) as :meth:`Place.steps` has them.
         ending : {"turn", "newline", "any"}
             What ends an answer: the end of the turn; that or a newline; or any token that does not
             go on with an admissible answer.
@@ -231,9 +238,9 @@ class Tree:
         """
         ways = self._ways(steps, ending, temperature)
         columns = []
-        for answer in self.spelt:
+        for way_to_answer in self._ways_to:
             total = np.zeros(len(steps[0]))
-            for place, way in self._path(answer):
+            for place, way in way_to_answer:
                 total = total + ways[place.path][:, way]
             columns.append(total)
         return np.exp(np.stack(columns, axis=1))
@@ -248,9 +255,9 @@ class Tree:
         """
         best = {path: logs.argmax(axis=1) for path, logs in self._ways(steps, ending).items()}
         taken = []
-        for answer in self.spelt:
+        for way_to_answer in self._ways_to:
             follows = np.ones(len(steps[0]), dtype=bool)
-            for place, way in self._path(answer):
+            for place, way in way_to_answer:
                 follows &= best[place.path] == way
             taken.append(follows)
         return np.argmax(taken, axis=0)
@@ -262,7 +269,7 @@ class Tree:
         pairs = zip(self.places, steps, strict=True)
         return {place.path: place.ways(given, ending, temperature) for place, given in pairs}
 
-    def _path(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
+    def _way(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
         """The places on the way to an answer, and which of the ways on leads there."""
         for place in self.places:
             length = len(place.path)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference.choices import Ending, Tree, expected
+from ingroup.inference.choices import Ending, Tree, expected, numbers_of
 from ingroup.inference.engine import Sampling
 from ingroup.inference.store import SPELLING, Store, StoreError
 
@@ -97,12 +97,14 @@ def numbers(
             "from: move that folder away and ask again"
         )
 
-    steps, answered = _steps(responses)
+    trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
+    steps = numbers_of(responses["steps"], sum(tree.size for tree in trees))
+    answered = ~np.isnan(steps[:, 0])
+    steps = np.nan_to_num(steps)  # rows of failed calls are left out in the end
     points = np.array([float(choice) for choice in sampling.choices])
     columns = {}
     begins = 0
-    for number, lead in enumerate(sampling.leads):
-        tree = Tree(store.manifest[SPELLING][lead])
+    for number, tree in enumerate(trees):
         own = tree.split(steps[:, begins : begins + tree.size])
         begins += tree.size
         if reading.how == "greedy":
@@ -116,16 +118,6 @@ def numbers(
     return pd.DataFrame(columns, responses.index)
 
 
-def _steps(responses: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Stored steps, (responses, steps), 0 where there are none; and which rows have some."""
-    lists = responses["steps"].array._pa_array.combine_chunks()
-    sizes = lists.value_lengths().to_numpy()
-    answered = sizes > 0
-    steps = np.zeros((len(responses), sizes.max(initial=0)))
-    steps[answered] = lists.flatten().to_numpy().reshape(-1, steps.shape[1])
-    return steps, answered
-
-
 def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> NDArray[np.intp]:
     """One answer a row, drawn from its probabilities by a number of its trial's own.
 
@@ -133,10 +125,10 @@ def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> ND
     together.
     """
     trials = np.asarray(trials)
-    first = int(trials.min(initial=0)) // NUMBERS_A_COUNT
+    counts_before = int(trials.min()) // NUMBERS_A_COUNT  # those of earlier parts are not drawn
+    begins = counts_before * NUMBERS_A_COUNT
     stream = np.random.Philox(key=seed)
-    stream.advance(first)
-    last = int(trials.max(initial=0))
-    uniform = np.random.Generator(stream).random(last + 1 - first * NUMBERS_A_COUNT)
-    own = uniform[trials - first * NUMBERS_A_COUNT]
+    stream.advance(counts_before)
+    uniform = np.random.Generator(stream).random(int(trials.max()) + 1 - begins)
+    own = uniform[trials - begins]
     return (chances.cumsum(axis=1) < own[:, None]).sum(axis=1).clip(max=chances.shape[1] - 1)

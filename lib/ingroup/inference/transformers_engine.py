@@ -197,8 +197,8 @@ class TransformersEngine(LocalEngine):
         total = logits.logsumexp(dim=-1, keepdim=True)
         steps = []
         for number, place in enumerate(tree.places):
-            asked = logits[:, number, place.asked(self._endings)] - total[:, number]
-            steps.append(place.told(asked.cpu().numpy(), self._endings))
+            asked = logits[:, number, place.looked_up(self._endings)] - total[:, number]
+            steps.append(place.steps(asked.cpu().numpy(), self._endings))
         return weighed(tree, steps, choices, _cached(prompts, shared))
 
     def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:

@@ -112,7 +112,7 @@ class VLLMEngine(LocalEngine):
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
         asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
         drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
-        looked_up = [place.asked(self._endings) for place in tree.places]
+        looked_up = [place.looked_up(self._endings) for place in tree.places]
         how = [drawn(logprob_token_ids=tokens) for tokens in looked_up]
         if (most := max(map(len, looked_up))) > MOST_TOKENS:
             raise EngineError(
@@ -129,8 +129,8 @@ class VLLMEngine(LocalEngine):
         steps = []
         for place, output in zip(tree.places, outputs, strict=True):
             logprobs = output.outputs[0].logprobs[0]
-            asked = [logprobs[token].logprob for token in place.asked(self._endings)]
-            steps.append(place.told(np.array([asked]), self._endings))
+            asked = [logprobs[token].logprob for token in place.looked_up(self._endings)]
+            steps.append(place.steps(np.array([asked]), self._endings))
         (reply,) = weighed(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
         return reply
 

@@ -19,6 +19,7 @@ import yaml
 
 from ingroup import corpora, paths, published
 from ingroup.design import Message, filled
+from ingroup.inference.engine import encodable
 from ingroup.tables import InputError, decoded, read_json, wrong
 
 LETTERS = "ABCD"
@@ -251,7 +252,7 @@ def _is_text(value: object) -> bool:
 
 def _is_whole(text: str) -> bool:
     """Whether a text has no half of a surrogate pair, which JSON can spell and no file can hold."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return encodable(text) == text
 
 
 def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:
