@@ -168,13 +168,13 @@ def test_every_family_says_why_and_none_is_listed_twice():
 
 def test_what_the_registry_says_of_a_model():
     null, real = find("calibrant-null"), find("smollm2-135m-instruct")
-    assert (null.control, null.engine, null.rating, null.access) == (
-        True, "transformers", "greedy", "open")  # fmt: skip
-    assert (real.control, real.engine, real.rating) == (False, "stored", "expected")
+    assert (null.control, null.engine, null.reading, null.access) == (
+        True, "transformers", "free", "open")  # fmt: skip
+    assert (real.control, real.engine, real.reading) == (False, "stored", "expected")
     assert find("llama-3-8b").engine == "vllm"
     assert find("yi-large")[:5] == ("yi-large", "Yi-large", "Yi", "closed", "")
     assert {*ROWS.loc[ROWS["control"] == "yes", "name"]} == {"calibrant-null"}
-    assert {*ROWS.loc[ROWS["rating"] == "expected", "name"]} == {*models.carried()}
+    assert {*ROWS.loc[ROWS["reading"] == "expected", "name"]} == {*models.carried()}
     for _, row in ROWS.iterrows():
         assert (row["engine"] == "inspect") == (row["access"] == "closed") == (
             not row["hub_id"] and not is_calibrant(row["name"]))  # fmt: skip
@@ -253,7 +253,7 @@ def test_the_engines_are_those_of_the_inference_and_stored():
         (2, "name", "Calibrant", "line 2, column 'name': found 'Calibrant', expected a name"),
         (3, "access", "free", "line 3, column 'access': found 'free', expected open or closed"),
         (3, "engine", "gpu", "line 3, column 'engine': found 'gpu', expected one of transf"),
-        (4, "rating", "", "line 4, column 'rating': found '', expected greedy or expected"),
+        (4, "reading", "", "line 4, column 'reading': found '', expected free, greedy or exp"),
         (4, "control", "no", "line 4, column 'control': found 'no', expected yes or nothing"),
         (5, "top_p", "high", "line 5, column 'top_p': found 'high', expected a number, or"),
         (3, "name", "calibrant", "line 3: found name 'calibrant', study '' again, expected it o"),

@@ -1,6 +1,7 @@
 """What an earlier run of the same name left is not taken for this one's."""
 
 import errno
+import json
 import os
 
 import matplotlib.pyplot as plt
@@ -143,3 +144,19 @@ def test_option_mass_is_counted_and_a_model_below_one_half_is_named(asked, out, 
     (row,) = out.read("option_mass").itertuples()
     assert (row.answers, row.mean, row.least) == (72, 0.625, 0.25)
     assert capsys.readouterr().out.startswith("Warning: 25 % of m's scored answers hold less than")
+
+
+def test_a_run_of_an_earlier_version_is_to_be_made_again(tmp_path, monkeypatch):
+    """Its parameters have names that no notebook takes any more."""
+    monkeypatch.setattr(paths, "BUILD", tmp_path)
+    file = paths.executed("10_empathy_gap", "old")
+    assert notebook.ran("10_empathy_gap", "old") is None
+    file.parent.mkdir(parents=True)
+    for name in ("RATING", "READING"):
+        metadata = {"papermill": {"parameters": {name: ""}}}
+        file.write_text(json.dumps({"metadata": metadata}), "utf8")
+        if name == "READING":
+            assert notebook.ran("10_empathy_gap", "old") == {"READING": ""}
+        else:
+            with pytest.raises(InputError, match="10_empathy_gap of run 'old' was made by an ear"):
+                notebook.ran("10_empathy_gap", "old")

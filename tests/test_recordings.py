@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from ingroup import models, paths
+from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import stored, there
+from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
+from ingroup.studies.empathy_gap import answers
 from record import chats, listed, recorded
 
 MODELS = list(listed())
@@ -54,3 +57,28 @@ def test_the_recordings_answer_the_chats_that_are_rendered_today():
     for file in paths.RECORDINGS.rglob("manifest.json"):
         address = file.parent.relative_to(paths.RECORDINGS).as_posix()
         assert address in known or "chats" in read_manifest(file), address
+
+
+@pytest.mark.parametrize(
+    "notebook", ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
+)
+def test_every_call_of_a_run_has_the_reading_that_was_asked_for(notebook):
+    given = {"MODELS": "smollm2-135m-instruct", "READING": "greedy", "ENDING": "newline"}
+    calls = calls_of(notebook, merged(notebook, "demo", given))
+    assert {call.reading for call in calls} == {Reading("greedy", "newline")}
+    assert any(call.over_choices for call in calls)
+
+
+def test_recorded_answers_are_read_as_their_call_says():
+    """SmolLM2 on religion: few greedy numbers, means between them."""
+    given = {"MODELS": "smollm2-135m-instruct", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    values = {}
+    for reading in ("greedy", "expected"):
+        given["READING"] = reading
+        parameters = merged("10_empathy_gap", "demo", given)
+        call = next(c for c in calls_of("10_empathy_gap", parameters) if c.over_choices)
+        values[reading] = answers.load(call).values
+        again = answers.load(call, reading=Reading(reading)).values
+        np.testing.assert_array_equal(values[reading], again)
+    assert (values["greedy"] == np.rint(values["greedy"])).all()
+    assert not (values["expected"] == np.rint(values["expected"])).any()

@@ -1,5 +1,7 @@
 """The groups that several studies ask."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from matplotlib import pyplot as plt
 
 from cells import defined
 from ingroup import figures, paths, synthesis
+from ingroup.inference import Sampling
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.stereomap import stimuli as social_groups
@@ -77,3 +80,25 @@ def test_neighbouring_paths_share_a_mark():
     assert (shown[2, 20:] == 1).all()
     assert (shown[3, :20] == 1).all()
     assert (shown[2, :20] < 1).any(axis=-1).all()
+
+
+def test_answers_are_read_in_the_ways_that_all_of_them_allow(monkeypatch):
+    """Two stores keep the steps of digits, one has its probabilities alone, texts are texts."""
+    digits = {"": [[1], [1, 0], [2]]}
+    stores = {
+        "digits": SimpleNamespace(manifest={"spelling": digits}),
+        "mean": SimpleNamespace(manifest={}),
+    }
+
+    def call(part, temperature=0.0, choices=("1", "10", "2")):
+        return SimpleNamespace(
+            part=part, over_choices=bool(choices), sampling=Sampling(temperature, choices=choices)
+        )
+
+    monkeypatch.setattr(synthesis, "stored", lambda call: stores[call.part])
+    every = ["greedy", "expected"]
+    of_digits = [f"{how}, {ending}" for ending in ("turn", "newline", "any") for how in every]
+    assert list(synthesis.ways_to_read([call("digits"), call("digits")])) == of_digits
+    assert list(synthesis.ways_to_read([call("digits"), call("mean")])) == ["expected, turn"]
+    assert len(synthesis.ways_to_read([call("digits", temperature=1.0)])) == 9
+    assert list(synthesis.ways_to_read([call("no", choices=())])) == ["free"]

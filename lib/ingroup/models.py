@@ -44,7 +44,7 @@ _CELLS = {
     "series": (r".+", "a text"),
     "access": (r"open|closed", "open or closed"),
     "engine": ("|".join(ENGINES), f"one of {', '.join(ENGINES)}"),
-    "rating": (r"greedy|expected", "greedy or expected"),
+    "reading": (r"free|greedy|expected", "free, greedy or expected"),
     "control": (r"|yes", "yes or nothing"),
     "temperature": _NUMBER,
     "top_p": _NUMBER,
@@ -52,7 +52,7 @@ _CELLS = {
 
 
 # A row of the registry, as far as it is the same in every study: texts, a tuple of ids, a bool.
-Model = namedtuple("Model", "name label series access hub_id ids engine rating control")
+Model = namedtuple("Model", "name label series access hub_id ids engine reading control")
 
 
 @cache
@@ -264,18 +264,25 @@ class Asked(NamedTuple):
 
     name: str
     engine: str
-    over_choices: bool  # whether its ratings are means over all admissible answers
+    reading: str  # how an answer becomes a number, as the parameter READING has it
+    ending: str  # what ends a scored number, as the parameter ENDING has it
     control: bool  # asked in the first setting and run only
+
+    @property
+    def over_choices(self) -> bool:
+        """Whether the probabilities of all admissible answers are asked for, not a text."""
+        return self.reading != "free"
 
 
 def asked(parameters: Mapping[str, Any]) -> list[Asked]:
-    """The ``MODELS`` of a run, by its ``ENGINE`` and ``RATING`` where these are not empty."""
+    """The ``MODELS`` of a run, by its ``ENGINE`` and ``READING`` where these are not empty."""
     found = []
     for entry in parameters["MODELS"]:
         name, engine = split(entry, parameters["ENGINE"])
         known = find(name)
-        rating = parameters["RATING"] or (known.rating if known else "greedy")
-        found.append(Asked(name, engine, rating == "expected", bool(known and known.control)))
+        reading = parameters["READING"] or (known.reading if known else "free")
+        control = bool(known and known.control)
+        found.append(Asked(name, engine, reading, parameters["ENDING"], control))
     return found
 
 

@@ -16,7 +16,7 @@ from ingroup import figures, latex, models, paths, published
 from ingroup.inference import Call, parts, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
-from ingroup.tables import writing
+from ingroup.tables import InputError, writing
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
 pd.set_option("display.max_rows", 1_000, "display.max_columns", 40, "display.max_colwidth", 300)
@@ -36,11 +36,18 @@ def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
-    """The parameters that papermill gave a notebook of a run; None where it has not run."""
+    """The parameters that papermill gave a notebook of a run; None where it has not run.
+
+    InputError for a run of an earlier version, whose parameters have other names.
+    """
     file = paths.executed(notebook, run)
     if not file.exists():
         return None
-    return json.loads(file.read_text("utf8"))["metadata"].get("papermill", {}).get("parameters")
+    metadata = json.loads(file.read_text("utf8"))["metadata"]
+    parameters = metadata.get("papermill", {}).get("parameters")
+    if parameters and "RATING" in parameters:
+        raise InputError(f"{notebook} of run {run!r} was made by an earlier version: run it again")
+    return parameters
 
 
 class Output:

@@ -92,7 +92,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
     MODELS: Annotated[Texts, Field(min_length=1, description="names of models, e.g. calibrant")]
     ENGINE: Literal["", "transformers", "vllm", "inspect", "openai", "replay"]
-    RATING: Literal["", "greedy", "expected"]
+    READING: Literal["", "free", "greedy", "drawn", "expected"]
+    ENDING: Literal["turn", "newline", "any"]
     TEMPERATURE: Annotated[Empty | Temperature, Field(description="0 to 2, or empty")]
     REASONING: Annotated[
         str,
@@ -147,8 +148,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         for model in asked:
             if model.over_choices and model.engine == "replay":
                 raise InputError(
-                    "RATING=expected needs the probabilities of all admissible answers, which "
-                    f"{model.engine} does not give: set RATING=greedy"
+                    f"READING={model.reading} needs the probabilities of all admissible answers, "
+                    f"which {model.engine} does not give: set READING=free"
                 )
         self._options_fit(named)
         return self

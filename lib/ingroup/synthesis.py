@@ -16,7 +16,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from ingroup import paths
-from ingroup.inference import Call
+from ingroup.inference import Call, stored
+from ingroup.inference.reading import FREE, Reading, readings
 from ingroup.tables import at, check, once, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
@@ -45,6 +46,20 @@ class Tested(NamedTuple):
 def rules(calls: Sequence[Call]) -> tuple[str, ...]:
     """Rules of reading a reply: over choices, where there is no text to read, there is one."""
     return ("sound",) if calls[0].over_choices else ("sound", "released")
+
+
+def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
+    """Every reading that all of some stored answers of one model allow, by its name.
+
+    Free text has one, named "free"; scored answers have those of
+    :func:`ingroup.inference.reading.readings`. StoreError where there are no stored answers.
+    """
+    if not calls[0].over_choices:
+        return {str(FREE): FREE}
+
+    of_calls = [readings(stored(call), call.sampling) for call in calls]
+    shared = [one for one in of_calls[0] if all(one in others for others in of_calls)]
+    return {str(one): one for one in shared}
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:

@@ -88,7 +88,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
         (GAP, {"PRICE_IN": "nan"}, "PRICE_IN must be a number, not negative, found 'nan'"),
         (GAP, {"PRICE_OUT": "a lot"}, "PRICE_OUT must be a number, not negative, found 'a lot'"),
         (GAP, {"ENGINE": "gpu"}, "'gpu' is unknown; expected transformers, vllm, inspect, op"),
-        (GAP, {"RATING": "mean"}, "RATING 'mean' is unknown; expected greedy or expected"),
+        (GAP, {"READING": "mean"}, "READING 'mean' is unknown; expected free, greedy, draw"),
         (GAP, {"REWRITER": "no such"}, "'no such' is neither a model in data/models"),
         (GAP, {"DTYPE": "bf16"}, "'bf16' is unknown; expected auto, float32, bfloat16 or float16"),
         (
@@ -122,7 +122,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             REPLAY | {"MODELS": "a", "RECORDINGS": f"a={paths.DATA};a={paths.PUBLISHED}"},
             "RECORDINGS: found 'a' twice, expected one place a model",
         ),
-        (GAP, REPLAY | {"RATING": "expected"}, "RATING=expected needs .* which replay does not"),
+        (GAP, REPLAY | {"READING": "expected"}, "READING=expected needs .* which replay does not"),
         (GAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"RUNS": "0"}, r"RUNS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
@@ -245,3 +245,10 @@ def test_one_scenario_is_too_few(tmp_path):
 def test_a_command_line_works_without_docstrings():
     """As PYTHONOPTIMIZE=2 has none."""
     assert parameters.command_line(None).parse_args(["--run", "x"]).run == "x"
+
+
+def test_a_parameter_under_its_former_name_works_and_names_the_new_one(capsys):
+    parameters.parameters.note.cache_clear()
+    values = merged(GAP, "demo", {"RATING": "greedy"})
+    assert values["READING"] == "free"
+    assert "RATING=greedy is now READING=free" in capsys.readouterr().err

@@ -212,7 +212,7 @@ def test_several_studies_have_one_total(monkeypatch):
     ("changed", "lacks", "lines"),
     [
         ({"MODELS": "calibrant;calibrant-null"}, [], 8),
-        ({"RATING": "expected", "SETTINGS": "P1,S1,T1;P0,S0,T0"}, [], 3),
+        ({"READING": "expected", "SETTINGS": "P1,S1,T1;P0,S0,T0"}, [], 3),
         ({}, ["third_person_text"], 6),
         ({}, ["third_person_text", "first_person_text"], 5),
         ({"REWRITER": "calibrant-null", "ENGINE": "vllm"}, ["third_person_text"], 8),

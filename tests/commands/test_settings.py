@@ -148,3 +148,18 @@ def test_it_runs_without_the_project_s_packages(tmp_path):
     )
     assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr == "N_EVNTS is no parameter here; did you mean N_EVENTS?\n"
+
+
+def test_a_parameter_works_under_its_former_name():
+    """RATING=greedy meant the text that a model writes."""
+    now, sentences = settings.renamed({"RATING": "greedy", "N_EVENTS": "24"})
+    assert now == {"READING": "free", "N_EVENTS": "24"}
+    assert sentences == ["RATING=greedy is now READING=free; the old name works for one release"]
+    assert settings.renamed({"RATING": "expected"})[0] == {"READING": "expected"}
+    assert settings.renamed({"READING": "greedy"}) == ({"READING": "greedy"}, [])
+    settings.check_names(["10"], typed(RATING="greedy"))
+
+
+def test_a_parameter_under_both_names_is_refused():
+    with pytest.raises(settings.Refused, match="RATING is now READING: give READING alone"):
+        settings.check_names(["10"], typed(RATING="greedy", READING="free"))

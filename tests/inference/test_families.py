@@ -130,7 +130,7 @@ def test_a_family_is_asked_and_read(
     if family == "one slot":
         given["IN_FLIGHT"] = "1"
     if family == "top_logprobs":
-        given["RATING"] = "expected"
+        given["READING"] = "expected"
 
     with server.running() as address:
         parameters = merged(notebook, "demo", given | {"BASE_URL": f"{address}/v1"})

@@ -7,6 +7,7 @@ from scipy import stats
 from ingroup.inference import Reply, Sampling, Store, StoreError
 from ingroup.inference.choices import Tree
 from ingroup.inference.reading import Reading, numbers, readings
+from ingroup.tables import InputError
 
 # 1, 10 and 2, digit by digit: tokens 1 and 2, then 0 behind 1.
 SAMPLING = Sampling(choices=("1", "10", "2"), temperature=1.0, seed=5)
@@ -87,3 +88,9 @@ def test_where_no_answer_begins_another_no_rule_of_its_end_is_offered(tmp_path):
     assert [str(one) for one in readings(letters, greedy)] == ["greedy, turn", "expected, turn"]
     assert len(readings(spelt, greedy)) == 6
     assert len(readings(spelt, SAMPLING)) == 9
+
+
+def test_nothing_is_drawn_at_temperature_0(tmp_path):
+    store = store_of(tmp_path, [[*np.log([0.6, 0.4]), *np.log([0.45, 0.1, 0.15])]])
+    with pytest.raises(InputError, match="READING=drawn needs a TEMPERATURE above 0"):
+        numbers(store.read(), store, Sampling(choices=SAMPLING.choices), Reading("drawn"))

@@ -107,7 +107,7 @@ def test_scored_answers_are_stored_and_read_as_those_of_a_local_model(tmp_path):
     ],
 )
 def test_a_server_without_log_probabilities_is_refused_at_once(server, tmp_path):
-    with server.running() as address, pytest.raises(EngineError, match="RATING=greedy"):
+    with server.running() as address, pytest.raises(EngineError, match="READING=free"):
         run(religion(2), tmp_path, InspectEngine(MODEL, f"{address}/v1"), sampling=SCALE)
     assert len(server.calls) == 1
 

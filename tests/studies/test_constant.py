@@ -50,7 +50,7 @@ def answered(tmp_path, monkeypatch):
 
     def run_with(name, text, model="my/own", **small):
         monkeypatch.setattr(call, "make_engine", lambda *_, **__: Constant(text))
-        asked = {"MODELS": [model], "ENGINE": "openai", "RATING": "greedy", "RUN": "constant"}
+        asked = {"MODELS": [model], "ENGINE": "openai", "READING": "free", "RUN": "constant"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas and NumPy, of columns without a number
             return run(name, **merged(name, "demo", small) | asked)
@@ -118,7 +118,7 @@ def test_the_synthesis_of_one_answer_finds_no_difference(answered, monkeypatch):
     for place, study in ((1, "empathy_gap"), (3, "giebench")):
         name = f"{place}0_{study}"
         parameters = merged(name, "demo", small.get(study, {"ORDER": "given"}))
-        ran[name] = parameters | {"MODELS": ["my/own"], "ENGINE": "openai", "RATING": "greedy"}
+        ran[name] = parameters | {"MODELS": ["my/own"], "ENGINE": "openai", "READING": "free"}
         monkeypatch.setattr(call, "make_engine", lambda *_, s=study, **__: Constant(texts[s]))
         asked = import_module(f"ingroup.studies.{study}.design").calls(ran[name])
         ask(asked, ran[name])

@@ -16,6 +16,7 @@ import yaml
 from pydantic import ValidationError, create_model
 
 from ingroup import parameters, paths, studies
+from ingroup.commands.settings import renamed
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
@@ -34,6 +35,9 @@ def merged(
     """
     usual = defaults(notebook, profile)
     values, names = dict(usual), [name for name in usual if name != "RUN"]
+    given, sentences = renamed(given)
+    for sentence in sentences:
+        parameters.note(sentence)
     for name, text in given.items():
         others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in usual else ()
         if any(name in _cell(other) for other in others):

@@ -227,7 +227,7 @@ def main(arguments: list[str] | None = None) -> int:
             budget_of(parameters)  # a limit without prices starts nothing
         # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.
         if not (options.ask or options.redraw or any(paths.RESPONSES.glob("*/*/*@inspect"))):
-            named = models.asked(parameters) if "RATING" in parameters else ()
+            named = models.asked(parameters) if "READING" in parameters else ()
             for model in (one for one in named if one.engine == "inspect"):
                 make_engine("inspect", model.name, base_url=parameters["BASE_URL"]).close()
         if options.ask:

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))
@@ -25,6 +26,8 @@ OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
 # They read a run that is there already.
 READERS = {"00", "60", "report", "figures"}
+# Parameters under the names that they had, with their names now and values that changed.
+FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
 LONGEST_NAME = 60
 
 
@@ -69,6 +72,21 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
         others = others | {"MODELS"}  # which models one figure shows
     names = set(values) - others
     return {name: values[name] for name in sorted(names)}
+
+
+def renamed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Give parameters the names that they have now, and say which had another in a sentence."""
+    now = {}
+    sentences = []
+    for name, value in values.items():
+        new_name, new_values = FORMER_PARAMETERS.get(name, (name, {}))
+        now[new_name] = new_values.get(value, value) if new_values else value
+        if new_name != name:
+            sentences.append(
+                f"{name}={value} is now {new_name}={now[new_name]}; "
+                "the old name works for one release"
+            )
+    return now, sentences
 
 
 def command_options(values: Mapping[str, str]) -> list[str]:
@@ -181,7 +199,13 @@ def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
     """Refuse a parameter that none of the notebooks of these goals has."""
     asked = asked_notebooks(goals, environment.get("STUDY", ""))
     known = known_parameters(asked)
-    for name in parameters(given(environment)) if asked else ():
+    typed = parameters(given(environment))
+    for name in FORMER_PARAMETERS.keys() & typed.keys():
+        new_name, _ = FORMER_PARAMETERS[name]
+        if new_name in typed:
+            raise Refused(f"{name} is now {new_name}: give {new_name} alone")
+    now, _ = renamed(typed)
+    for name in now if asked else ():
         if name in known:
             continue
         near = difflib.get_close_matches(name.upper(), known, 1)

@@ -19,6 +19,7 @@ from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
+from ingroup.inference.reading import STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
 from ingroup.tables import read_table, shown
@@ -39,7 +40,8 @@ class Call:
     this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
     those of others, ``options`` are those of the engine that the study sets, ``root`` is where new
     answers go, if not to ``build/responses``. It is not ``settled`` where texts of the design are
-    still to be written, so that it can only be planned.
+    still to be written, so that it can only be planned. ``reading`` says how scored answers become
+    numbers; it changes nothing that is asked.
     """
 
     study: str
@@ -53,6 +55,7 @@ class Call:
     settled: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
     root: Path | None = None
+    reading: Reading = STORED_MEAN
 
     @property
     def address(self) -> Path:

@@ -22,7 +22,7 @@ REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
 # What an engine says that is asked over choices and cannot.
 NO_CHOICES = (
-    "without the probabilities of all admissible answers: ask with RATING=greedy, or ask the model "
+    "without the probabilities of all admissible answers: ask with READING=free, or ask the model "
     "itself with ENGINE=transformers or vllm"
 )
 BATCHED = 0.5  # of the price: what providers take for calls in batches

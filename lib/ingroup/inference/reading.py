@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ingroup.inference.choices import Ending, Tree, expected, numbers_of
 from ingroup.inference.engine import Sampling
 from ingroup.inference.store import SPELLING, Store, StoreError
+from ingroup.tables import InputError
 
 NUMBERS_A_COUNT = 4  # that Philox gives before its counter goes up by one
 
@@ -24,14 +25,15 @@ class Reading(NamedTuple):
 
     Attributes
     ----------
-    how : {"greedy", "drawn", "expected"}
-        The answer that takes the most probable way at each place, as a greedy text does; one that
-        is drawn at the study's temperature; or the mean of the distribution.
+    how : {"free", "greedy", "drawn", "expected"}
+        Nothing is scored, the text is read; the answer that takes the most probable way at each
+        place, as a greedy text does; one that is drawn at the study's temperature; or the mean of
+        the distribution.
     ending : {"turn", "newline", "any"}
         What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
     """
 
-    how: Literal["greedy", "drawn", "expected"] = "expected"
+    how: Literal["free", "greedy", "drawn", "expected"] = "expected"
     ending: Ending = "turn"
 
     @property
@@ -40,10 +42,11 @@ class Reading(NamedTuple):
         return ["probabilities"] if self == STORED_MEAN else ["steps"]
 
     def __str__(self) -> str:
-        return f"{self.how}, {self.ending}"
+        return self.how if self.how == "free" else f"{self.how}, {self.ending}"
 
 
 STORED_MEAN = Reading()  # what the stored probabilities give, without the steps
+FREE = Reading("free")
 
 
 def readings(store: Store, sampling: Sampling) -> list[Reading]:
@@ -88,7 +91,11 @@ def numbers(
     ------
     StoreError
         The answers were stored before steps were kept, and the reading needs them.
+    InputError
+        An answer is to be drawn at temperature 0.
     """
+    if reading.how == "drawn" and not sampling.draws:
+        raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
     if reading == STORED_MEAN:
         return expected(responses, sampling.choices, len(sampling.leads))
     if SPELLING not in store.manifest:

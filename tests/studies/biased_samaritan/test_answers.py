@@ -45,7 +45,8 @@ def parameters(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     chooser = Chooser(say=None, engine="transformers", model=WHO)
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: chooser)
-    return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "RATING": "expected", "RUNS": 2,
+    return {"MODELS": [f"{WHO}@transformers"], "ENGINE": "", "READING": "expected",
+        "ENDING": "turn", "RUNS": 2,
             "SCENARIOS": str(file), "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
             "TOP_P": -1.0, "MAX_TOKENS": 8, "REASONING": "", "SEED": 0, "ALPHA": 0.01,
             "REQUEST": "sample", "PARSING": "sound"}  # fmt: skip

@@ -14,7 +14,8 @@ from ingroup.studies.biased_samaritan.answers import cubes
 from ingroup.studies.biased_samaritan.design import calls, sampling_of, trials
 from toy import Toy
 
-ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "RATING": "", "RUNS": 2,
+ASKED = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": "", "READING": "",
+    "ENDING": "turn", "RUNS": 2,
          "SCENARIOS": "sample", "CROSSING": "full", "LATINO": False, "TEMPERATURE": -1.0,
          "TOP_P": -1.0, "MAX_TOKENS": 128, "REASONING": "", "SEED": 7,
          "REQUEST": "sample"}  # fmt: skip
@@ -78,7 +79,7 @@ def test_every_call_has_its_own_seed_and_place():
 
 
 def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily():
-    asked = calls(ASKED | {"MODELS": ["calibrant", "somebody/else"], "RATING": "expected"})[6:]
+    asked = calls(ASKED | {"MODELS": ["calibrant", "somebody/else"], "READING": "expected"})[6:]
     assert rated(asked) == asked[:3]
     assert [call.key for call in asked] == 2 * [
         ("somebody/else", 1, category) for category in stimuli.categories()

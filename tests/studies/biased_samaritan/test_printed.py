@@ -41,7 +41,14 @@ def rated(request, tmp_path, monkeypatch):
     told[told.scenario <= 12].to_csv(tmp_path / "twelve.csv", index=False)
     monkeypatch.setattr(paths, "RESPONSES", tmp_path / "responses")
     monkeypatch.setattr(call, "make_engine", lambda *_, **__: rater())
-    parameters = {"MODELS": [MODEL], "ENGINE": "openai", "RATING": "", "RUNS": 2, "LATINO": False}
+    parameters = {
+        "MODELS": [MODEL],
+        "ENGINE": "openai",
+        "READING": "",
+        "ENDING": "turn",
+        "RUNS": 2,
+        "LATINO": False,
+    }
     parameters |= {"SCENARIOS": str(tmp_path / "twelve.csv"), "CROSSING": request.param}
     parameters |= {"TEMPERATURE": -1.0, "TOP_P": -1.0, "MAX_TOKENS": 8, "REASONING": "", "SEED": 0}
     parameters |= {"REQUEST": "sample"}

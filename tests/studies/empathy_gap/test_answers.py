@@ -28,7 +28,8 @@ NAN = np.nan
 ASKED = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
     "SETTINGS": ["P0,S0,T0"], "CATEGORIES": ["Religion"], "REASONING": "", "TEMPERATURE": 1.0,
-    "MAX_TOKENS": 128, "SEED": 0, "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
+    "MAX_TOKENS": 128, "SEED": 0, "READING": "",
+    "ENDING": "turn", "REWRITER": "", "REWRITE_TOKENS": 300,
 }  # fmt: skip
 
 

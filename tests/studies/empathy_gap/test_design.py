@@ -103,7 +103,7 @@ CONTROL = next(one.name for one in models.registry().names.values() if one.contr
 GIVEN = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 12,
     "SETTINGS": [], "CATEGORIES": [], "REASONING": "", "TEMPERATURE": 0.0, "MAX_TOKENS": 128,
-    "SEED": 0, "RATING": "", "REWRITER": "", "REWRITE_TOKENS": 300,
+    "SEED": 0, "READING": "", "ENDING": "turn", "REWRITER": "", "REWRITE_TOKENS": 300,
 }  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def test_rounds_ask_the_same_design_again_with_a_seed_and_a_place_of_their_own()
     assert once[0].key == ("org/one", "P0,S0,T0", "Religion")
     assert asked[0].design is asked[1].design is asked[2].design
     # Over choices nothing is drawn.
-    over = calls(given | {"ROUNDS": 3, "RATING": "expected"})
+    over = calls(given | {"ROUNDS": 3, "READING": "expected"})
     assert [(call.way, call.round) for call in over] == [("over choices", 1), ("freely", 1)]
 
 
@@ -162,7 +162,7 @@ def test_only_the_categories_that_are_named_are_asked():
 
 
 def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
-    given = {"RATING": "expected", "SETTINGS": ["P0,S0,T0", "P0,S1,T0"]}
+    given = {"READING": "expected", "SETTINGS": ["P0,S0,T0", "P0,S1,T0"]}
     asked = calls(GIVEN | given | {"CATEGORIES": ["Religion"]})
     assert [(call.labels["setting"], call.way) for call in asked] == [
         ("P0,S0,T0", "over choices"), ("P0,S0,T0", "freely"), ("P0,S1,T0", "over choices"),

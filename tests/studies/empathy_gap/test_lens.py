@@ -1,6 +1,7 @@
 """The first study as a lens: empathy by hand, the options of a path against the direct call."""
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ ASKED = {
     "MODELS": ["org/one"], "ENGINE": "vllm", "CORPUS": "sample", "N_EVENTS": 2,
     "REWRITER": "", "REWRITE_TOKENS": 9,
     "SETTINGS": ["P0,S0,T0", "P1,S0,T0"], "CATEGORIES": [], "PARSING": "sound",
-    "EXCLUSION": "listwise", "RATING": "", "REASONING": "", "TEMPERATURE": 0.0,
+    "EXCLUSION": "listwise", "READING": "", "ENDING": "turn", "REASONING": "", "TEMPERATURE": 0.0,
     "MAX_TOKENS": 128, "SEED": 0,
 }  # fmt: skip
 
@@ -168,6 +169,8 @@ def answered(monkeypatch):
 
     monkeypatch.setattr(answers, "load", load)
     monkeypatch.setattr("ingroup.inference.call.there", stored)
+    without_steps = SimpleNamespace(manifest={})
+    monkeypatch.setattr("ingroup.synthesis.stored", lambda call: without_steps)
     return read
 
 
@@ -186,16 +189,17 @@ def test_a_portrait_reads_every_category_of_the_first_setting(answered):
 
 
 @pytest.mark.parametrize(
-    ("rating", "rules"), [("greedy", ["sound", "released"]), ("expected", ["sound"])]
+    ("reading", "rules"), [("free", ["sound", "released"]), ("expected", ["sound"])]
 )
 def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts(
-    answered, rating, rules
+    answered, reading, rules
 ):
-    table = lens.paths(ASKED | {"RATING": rating}, "org/one", OPTIONS)
-    way = "freely" if rating == "greedy" else "over choices"
+    table = lens.paths(ASKED | {"READING": reading}, "org/one", OPTIONS)
+    way = "freely" if reading == "free" else "over choices"
     keys = [*FIRST, ("P1,S0,T0", "Religion")]
     assert set(answered) == {(*key, way, rule) for key in keys for rule in rules}
     assert set(map(tuple, table[["setting", "claim"]].values)) == set(keys)
     assert table.parsing.unique().tolist() == [*rules]
+    assert set(table.reading) == {"free" if reading == "free" else "expected, turn"}
     # exclusion x matrix x (two roundings by identities and groups, one by events) x corrections
     assert len(table) == len(keys) * len(rules) * 2 * 2 * 5 * 4

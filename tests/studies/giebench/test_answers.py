@@ -235,7 +235,8 @@ def test_long_hostile_replies_are_read_too():
     assert agrees(parse_verdict("[[A]]" * 20_000 + "[[B]][[A]]", "released"), "B")
 
 
-PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "", "QUESTIONS": "sample"}
+PARAMETERS = {"MODELS": ["m"], "ENGINE": "vllm", "READING": ""}
+PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": True}
 PARAMETERS |= {"TEMPERATURE": 0.0, "TOP_P": 1.0, "MAX_TOKENS": 9, "REASONING": "", "SEED": 0}
 
@@ -314,7 +315,7 @@ def test_a_reply_that_ended_before_a_verdict_is_cut(judged):
 
 def test_over_choices_the_right_letter_has_a_probability_wherever_it_stands(judged):
     """A is the most probable verdict, so it is what is read; the right letter turns with shifts."""
-    raw, own, *_ = rated(judged(Judge(freely), RATING="expected"))
+    raw, own, *_ = rated(judged(Judge(freely), READING="expected"))
     table = answers.load(own, "released")
     assert set(table.letter) == {"A"}
     share = {"A": 0.5, "B": 0.25, "C": 0.125, "D": 0.125}

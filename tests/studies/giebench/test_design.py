@@ -10,7 +10,7 @@ from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.design import mismatched, trials
 
 ITEMS = [item for item in stimuli.load_questions() if item.category in ("Gender", "Economy")]
-PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "RATING": ""}
+PARAMETERS = {"MODELS": ["some/model", "other"], "ENGINE": "vllm", "READING": "", "ENDING": "turn"}
 PARAMETERS |= {"QUESTIONS": "sample", "ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.0}
 PARAMETERS |= {
     "TOP_P": 1.0,
@@ -107,7 +107,7 @@ def test_another_wording_or_template_is_asked_apart():
 
 def test_over_choices_the_same_prompts_are_asked_freely_too():
     """Two stores a plan: the four verdicts as the prompt wants them written, and a text."""
-    calls = design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "RATING": "expected"})
+    calls = design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
     assert [call.way for call in calls] == (["over choices"] * 5 + ["freely"] * 5) * 2
     assert {call.sampling.choices for call in calls} == {("[[A]]", "[[B]]", "[[C]]", "[[D]]"), ()}
     for chosen, free in zip(calls[:5], calls[5:10], strict=True):

@@ -100,7 +100,8 @@ class Says(Toy):
         return [Reply(text, "stop", **said) for _ in conversations]
 
 
-RUN = {"MODELS": ["m"], "ENGINE": "vllm", "RATING": "expected", "QUESTIONS": "sample"}
+RUN = {"MODELS": ["m"], "ENGINE": "vllm", "READING": "expected"}
+RUN |= {"ENDING": "turn", "QUESTIONS": "sample"}
 RUN |= {"ORDER": "given", "WORDING": "straight", "TEMPLATE": "chat", "MISMATCH": False}
 RUN |= {
     "PARSING": "sound",
@@ -130,7 +131,7 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(answered):
     (view,) = lens.portrait(RUN, "m", {item.identity: "all" for item in stimuli.load_questions()})
     right = np.array([item.correct == "C" for item in stimuli.load_questions()] * 2)
     assert view.sd == pytest.approx(right.std(ddof=1))
-    assert set(lens.paths(RUN | {"RATING": "greedy"}, "m", {}).parsing) == {"sound", "released"}
+    assert set(lens.paths(RUN | {"READING": "free"}, "m", {}).parsing) == {"sound", "released"}
 
 
 def test_texts_are_looked_at_where_nothing_else_is_stored(answered):

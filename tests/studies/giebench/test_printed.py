@@ -17,7 +17,8 @@ from toy import Toy
 
 NUMBERS = defined("30_giebench", "printed_numbers", statistics=statistics, stimuli=stimuli)
 MODEL = "gpt-4-turbo"
-PARAMETERS = {"MODELS": [MODEL], "ENGINE": "inspect", "RATING": "", "QUESTIONS": "sample"}
+PARAMETERS = {"MODELS": [MODEL], "ENGINE": "inspect", "READING": ""}
+PARAMETERS |= {"ENDING": "turn", "QUESTIONS": "sample"}
 PARAMETERS |= {"ORDER": "rotate", "MISMATCH": True, "TEMPERATURE": 0.9}
 PARAMETERS |= {"TOP_P": 0.9, "MAX_TOKENS": 512, "REASONING": "", "SEED": 0}
 PARAMETERS |= {"WORDING": "straight", "TEMPLATE": "chat"}

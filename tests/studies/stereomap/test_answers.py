@@ -8,7 +8,8 @@ from ingroup.inference import Engine, Reply, StoreError, ask, call, rated, there
 from ingroup.studies.stereomap import answers, design, lens, stimuli
 
 ASKED = {
-    "MODELS": ["small"], "ENGINE": "", "RATING": "expected", "GROUPS": ["Men", "Nurses"],
+    "MODELS": ["small"], "ENGINE": "", "READING": "expected",
+    "ENDING": "turn", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 2, "ABLATION_ROUNDS": 0, "FORM": "released",
     "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
     "MAX_TOKENS": 400, "REASONING": "", "SEED": 0,

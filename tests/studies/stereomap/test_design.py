@@ -7,7 +7,8 @@ from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST, calls, over_choices, trials
 
 ASKED = {
-    "MODELS": ["calibrant"], "ENGINE": "", "RATING": "", "GROUPS": ["Men", "Nurses"],
+    "MODELS": ["calibrant"], "ENGINE": "", "READING": "",
+    "ENDING": "turn", "GROUPS": ["Men", "Nurses"],
     "ORIGINAL_GROUPS": "paper", "ROUNDS": 3, "ABLATION_ROUNDS": 2, "FORM": "released",
     "WORDING": "paper", "CALLS": "together", "TEMPERATURE": -1.0, "TOP_P": 1.0,
     "MAX_TOKENS": 800, "REASONING": "", "SEED": 7,
@@ -83,7 +84,7 @@ def test_davinci_is_asked_at_its_own_temperature(model, own):
 def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round():
     """Of EXTENDED the axes, the four of status and competition, emotions, behaviours; of ORIGINAL
     all 21; a call for each reduced prompt. What is asked freely stands beside them, as ever."""
-    found = calls(ASKED | {"RATING": "expected"})
+    found = calls(ASKED | {"READING": "expected"})
     chosen = [call for call in found if call.over_choices]
     assert [len(call.design) for call in chosen] == [2, 2 * 4, 2, 2, 21, 2, 2, 2]
     asked = [{i.prompt for i in call.design.blocks[0].factors["inquiry"]} for call in chosen[:5]]
@@ -92,12 +93,12 @@ def test_over_choices_prompts_that_rate_the_same_words_are_one_call_of_one_round
     assert len({call.folder for call in found}) == len(found) == 8 + 12
     freely = [call for call in found if not call.over_choices]
     assert [call.key for call in freely] == [call.key for call in calls(ASKED)]
-    none = calls(ASKED | {"RATING": "expected", "ABLATION_ROUNDS": 0})
+    none = calls(ASKED | {"READING": "expected", "ABLATION_ROUNDS": 0})
     assert sum(call.over_choices for call in none) == 5
 
 
 def test_leads_are_the_words_in_their_order_and_choices_the_scale():
-    chosen = [call for call in calls(ASKED | {"RATING": "expected"}) if call.over_choices]
+    chosen = [call for call in calls(ASKED | {"READING": "expected"}) if call.over_choices]
     lines = [lead.strip("\n -:") for lead in chosen[0].sampling.leads]
     assert tuple(lines) == stimuli.prompts()[FIRST].words
     assert chosen[0].sampling.leads[:2] == ("- Friendly:", "\n- Sociable:")

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from ingroup import published
+from ingroup.inference.reading import FREE
 from ingroup.studies.stereomap import clustering, lens, stimuli
 from ingroup.studies.stereomap import statistics as content_model
 
@@ -72,6 +73,8 @@ def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
     for rounds, named in ((1, {"the only one"}), (2, {"same", "other"})):
         several = [table.assign(round=turn) for turn in range(rounds)]
         monkeypatch.setattr(lens, "_ratings", lambda *_, of=several: pd.concat(of))
+        monkeypatch.setattr(lens, "_calls", lambda *_: [])
+        monkeypatch.setattr(lens, "ways_to_read", lambda calls: {"free": FREE})
         found = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1})
         assert set(found["rounds"]) == named
         assert set(found.claim) == {f"{group} (EXTENDED)" for group in groups[:5]}

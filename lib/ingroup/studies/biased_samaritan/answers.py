@@ -5,20 +5,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
-from ingroup.inference.reading import STORED_MEAN, Reading, numbers
+from ingroup.inference.reading import Reading, numbers
 from ingroup.parsing import OK, UNPARSABLE, Rule, ends_in_cut_number, final_status, parse_rating
 from ingroup.studies.biased_samaritan import stimuli
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd.DataFrame:
+def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
     """The prompts of one call that was asked, in the order of the design.
 
     Columns: the fields of :class:`~.design.Prompt`, ``reply`` (None where the call failed),
     ``rating`` (in points of the scale, NaN without one) and ``status`` ("ok", "refused",
     "unparsable", "cut", "failed"), read by a `rule` of :func:`ingroup.parsing.parse_rating` and
     settled by :func:`ingroup.parsing.final_status`. A number at which a reply was cut is no answer.
-    Scored answers are read as the `reading` says; their ``reply`` is the greedy number. StoreError
-    where there are no answers to these prompts, or not what the reading needs.
+    Scored answers are read as the `reading` says, else as the call does; their ``reply`` is the
+    greedy number. StoreError where there are no answers to these prompts, or not what the reading
+    needs.
     """
     (block,) = call.design.blocks
     store = stored(call)
@@ -32,7 +33,8 @@ def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd
     status = final_status(table, parsed.status)
     rating = parsed.rating.where(status == OK)
     if call.over_choices:
-        rating = numbers(table, store, call.sampling, reading)[0].where(status == OK)
+        read_as = reading or call.reading
+        rating = numbers(table, store, call.sampling, read_as)[0].where(status == OK)
         # A server may tell no admissible answer among its most probable tokens.
         status[(status == OK) & rating.isna()] = UNPARSABLE
     return pd.DataFrame(block.factors["prompt"]).assign(reply=texts, rating=rating, status=status)

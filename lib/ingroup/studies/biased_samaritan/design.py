@@ -14,6 +14,7 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
+from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, formerly, readable
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.tables import InputError
@@ -139,5 +140,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                 way = replace(sampling, seed=drawn.seed + 1000 * (3 * run + number))
                 labels, options = {"run": run, "category": category}, {"system": "fold"}
                 rest = asked[category], way, labels
-                found.append(Call("biased_samaritan", *where, *rest, options=options))
+                reading = Reading(model.reading, model.ending)
+                call = Call("biased_samaritan", *where, *rest, options=options, reading=reading)
+                found.append(call)
     return found

@@ -15,7 +15,7 @@ from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
 from ingroup.studies.biased_samaritan.statistics import bias
-from ingroup.synthesis import Tested, View, rules
+from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("helpfulness",)
 CHOICES = {
@@ -92,9 +92,13 @@ def claims(
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
     """`claims` on every path, by `evaluate`; the groups of a category are a family."""
     calls = _calls(parameters, model)
+    ways = ways_to_read(calls)
 
-    def read(category, run, parsing):
-        found = {c.labels["category"]: cubes(load(c, parsing)) for c in calls if c.round == run}
+    def read(category, run, parsing, reading):
+        found = {}
+        for call in calls:
+            if call.round == run:
+                found[call.labels["category"]] = cubes(load(call, parsing, ways[reading]))
         every = [part[stimuli.CONTROL] for part in found.values()]
         own = found[category]
         return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
@@ -104,8 +108,9 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         runs.setdefault(call.labels["category"], []).append(call.labels["run"])
     tables = []
     for category, numbers in runs.items():
-        reading, own = {"run": numbers, "parsing": rules(calls)}, partial(read, category)
-        tables.append(evaluate(reading, own, CHOICES, claims, parameters["ALPHA"]))
+        choices = {"run": numbers, "parsing": rules(calls), "reading": list(ways)}
+        own = partial(read, category)
+        tables.append(evaluate(choices, own, CHOICES, claims, parameters["ALPHA"]))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup.inference import Call, parts, stored
-from ingroup.inference.reading import STORED_MEAN, Reading, numbers
+from ingroup.inference.reading import Reading, numbers
 from ingroup.parsing import (
     CUT,
     FAILED,
@@ -52,14 +52,16 @@ class Ratings:
         return pd.DataFrame({"rating": self.values.ravel(), "status": status})
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> Ratings:
+def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> Ratings:
     """The ratings of one call that was asked: its category, in its setting.
 
     Free text is parsed by a `rule` as in `from_parts`, scored answers are read as the `reading`
-    says. StoreError where there are no answers to these prompts, or not what the reading needs.
+    says, else as the call does. StoreError where there are no answers to these prompts, or not what
+    the reading needs.
     """
     (block,), store = call.design.blocks, stored(call)
     if call.over_choices:
+        reading = reading or call.reading
         values = np.full(prod(block.shape), np.nan)
         status = np.full(prod(block.shape), STATUSES.index(MISSING), dtype=np.int8)
         for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
@@ -84,7 +86,7 @@ def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
 
 
 def load_rounds(
-    calls: Sequence[Call], rule: Rule = "sound", reading: Reading = STORED_MEAN
+    calls: Sequence[Call], rule: Rule = "sound", reading: Reading | None = None
 ) -> Ratings:
     """The ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
     return mean_of_rounds([load(call, rule, reading) for call in calls])

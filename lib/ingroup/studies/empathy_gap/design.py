@@ -19,6 +19,7 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, EngineError, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
+from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Texts, readable
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
@@ -154,6 +155,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     designs = {(name, c): trials(events, [name], [c]) for name, c in blocks}
     rounds = p.get("ROUNDS", 1)
     for model in models.asked(p):
+        reading = Reading(model.reading, model.ending)
         for (name, category), design in designs.items():
             first, scale = name == names[0], stimuli.setting(name)
             numbers = tuple(map(str, range(scale.low, scale.high + 1)))
@@ -172,7 +174,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                 place = part if turn == 1 else f"{part}-round{turn}"
                 sampling = replace(how, seed=how.seed + 1000 * (turn - 1))
                 told = labels | {"round": turn} if rounds > 1 else labels
-                found.append(Call(*at, place, design, sampling, told, settled))
+                call = Call(*at, place, design, sampling, told, settled, reading=reading)
+                found.append(call)
     return found
 
 

@@ -18,7 +18,7 @@ from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import by_block, load_rounds
 from ingroup.studies.empathy_gap.planted import Planted
-from ingroup.synthesis import Tested, View, rules
+from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("empathy received", "empathy given")
 CHOICES = {
@@ -123,15 +123,19 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken."""
     calls = _calls(parameters, model)
     same = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
-    reading = {"setting": list(calls), "parsing": rules(next(iter(calls.values())))}
+    every = [call for of_setting in calls.values() for call in of_setting]
+    ways = ways_to_read(every)
+    choices = {"setting": list(calls), "parsing": rules(every), "reading": list(ways)}
 
-    def read(setting, parsing):
-        blocks = by_block(calls[setting]).items()
-        return {category: load_rounds(rounds, parsing).values for (*_, category), rounds in blocks}
+    def read(setting, parsing, reading):
+        values = {}
+        for (*_, category), rounds in by_block(calls[setting]).items():
+            values[category] = load_rounds(rounds, parsing, ways[reading]).values
+        return values
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
-        reading, read, CHOICES, tested, 0.05,
+        choices, read, CHOICES, tested, 0.05,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
 

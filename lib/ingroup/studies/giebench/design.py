@@ -14,6 +14,7 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call
 from ingroup.inference.engine import free_sampling
+from ingroup.inference.reading import Reading
 from ingroup.parameters import readable
 from ingroup.studies.giebench import stimuli
 from ingroup.studies.giebench.construction import read_topics
@@ -122,9 +123,10 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     for model in models.asked(parameters):
         at = "giebench", source, model.name, model.engine
         free = free_sampling(parameters, model.name)
+        more = {"options": options, "reading": Reading(model.reading, model.ending)}
         samplings = [replace(free, choices=VERDICTS), free] if model.over_choices else [free]
         for sampling in samplings:
             for plan, (part, design) in asked.items():
                 labels = {"plan": plan}
-                found.append(Call(*at, part, design, sampling, labels, options=options))
+                found.append(Call(*at, part, design, sampling, labels, **more))
     return found

@@ -13,7 +13,7 @@ from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.planted import Planted
 from ingroup.studies.giebench.statistics import OVERALL, changes
-from ingroup.synthesis import Tested, View, rules
+from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("accuracy gained",)
 VERDICTS = ["prompt", "category", "key", "shift", "correct", "letter"]  # what claims are made of
@@ -93,13 +93,15 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """`claims` on every path, by `evaluate`; nothing is drawn."""
     choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
 
-    def read(parsing):  # why a reply has no verdict changes no claim
+    def read(parsing, reading):  # why a reply has no verdict changes no claim
         return _read(parameters, model, parsing)[VERDICTS]
 
     def applies(unit, shares, **_):
         return (unit, shares) != ("item", "released")
 
-    reading = {"parsing": rules(_calls(parameters, model))}
+    calls = _calls(parameters, model)
+    one_way = next(iter(ways_to_read(calls)))  # letters are the same under every reading
+    reading = {"parsing": rules(calls), "reading": [one_way]}
     return evaluate(reading, read, choices, claims, 0.05, applies)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from ingroup.inference import Call, stored
 from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
-from ingroup.inference.reading import STORED_MEAN, Reading, numbers
+from ingroup.inference.reading import Reading, numbers
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
 from ingroup.studies.stereomap.design import FIRST
@@ -16,11 +16,11 @@ from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
 
-def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd.DataFrame:
+def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
     """The replies to one call of `design.calls`, and what each holds, in the design's order.
 
-    Scored answers are read as the `reading` says and have no keywords; `rule` is as of
-    `parse_ratings`.
+    Scored answers are read as the `reading` says, else as the call does, and have no keywords;
+    `rule` is as of `parse_ratings`.
 
     ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
     ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
@@ -32,7 +32,7 @@ def load(call: Call, rule: Rule = "sound", reading: Reading = STORED_MEAN) -> pd
     rows = []
     scores = [None] * len(table)
     if call.over_choices:
-        scores = numbers(table, store, call.sampling, reading).to_numpy()
+        scores = numbers(table, store, call.sampling, reading or call.reading).to_numpy()
     filtered = table.finish_reason == FILTERED
     at_limit = table.finish_reason == LENGTH
     texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer

@@ -12,11 +12,13 @@ from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
+from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
 from ingroup.studies.stereomap import stimuli
 from ingroup.tables import InputError
 
 FIRST = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
+NO_SYSTEM_TURN = {"system": "fold"}
 
 
 def _judged(files: list[str]) -> None:
@@ -118,6 +120,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             drawn["temperature"] = published.sampling("stereomap", model.name)["temperature"]
         free = free_sampling(p, model.name, **drawn)
         at = "stereomap", source, model.name, model.engine
+        more = {"options": NO_SYSTEM_TURN, "reading": Reading(model.reading, model.ending)}
         for number, ((version, ablation), (groups, prompts)) in enumerate(asked.items()):
             name = "-".join([version, *ablation.replace("/", "").split(), *named])
             rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
@@ -128,14 +131,14 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                     part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
                     design = trials(groups, same, ablation, how[0], "together", how[2])
                     sampling = over_choices(words, free)
-                    found.append(Call(*at, part, design, sampling, labels | {"round": 1}))
+                    found.append(Call(*at, part, design, sampling, labels | {"round": 1}, **more))
             design = trials(groups, prompts, ablation, *how)
             for turn in range(1, rounds + 1):
                 seed = p["SEED"] + 1000 * turn + number
                 sampling = replace(free, seed=seed)
                 part = f"{name}-round{turn}"
-                found.append(Call(*at, part, design, sampling, labels | {"round": turn}))
-    return [replace(call, options={"system": "fold"}) for call in found]  # no system turn
+                found.append(Call(*at, part, design, sampling, labels | {"round": turn}, **more))
+    return found
 
 
 def over_choices(words: Sequence[str], free: Sampling) -> Sampling:

@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
-from ingroup.inference import rated_by
+from ingroup.inference import Call, rated_by
+from ingroup.inference.reading import Reading
 from ingroup.stats.effects import relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.studies.stereomap import clustering, design, statistics, stimuli
 from ingroup.studies.stereomap.answers import load, rating_table
 from ingroup.studies.stereomap.planted import Planted
 from ingroup.studies.stereomap.statistics import AXES
-from ingroup.synthesis import Tested, View
+from ingroup.synthesis import Tested, View, ways_to_read
 
 MEASURES = ("warmth", "competence")
 
@@ -111,17 +112,23 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     answered a single round there is no other half of the rounds and no test over rounds: these
     paths are left out, and ``rounds`` is "the only one".
     """
-    table, words = _ratings(parameters, model), published.load("stereomap", 4)
+    words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    scores = {rule: statistics.round_scores(table, words, rule) for rule in ("drop", "mean")}
+    ways = ways_to_read(_calls(parameters, model))
+    scores = {}
+    for name, way in ways.items():
+        table = _ratings(parameters, model, way)
+        for rule in ("drop", "mean"):
+            scores[name, rule] = statistics.round_scores(table, words, rule)
     anchors = [g for g in stimuli.ANCHORS["EXTENDED"] if g in set(table.group)]
 
-    def read(incomplete, **path):
-        return clustered(scores[incomplete], n_clusters=parameters["CLUSTERS"], **path)
+    def read(reading, incomplete, **path):
+        return clustered(scores[reading, incomplete], n_clusters=parameters["CLUSTERS"], **path)
 
     several = table["round"].nunique() > 1
     reading = {
-        "incomplete": list(scores),
+        "reading": list(ways),
+        "incomplete": ["drop", "mean"],
         "rounds": ["same", "other"] if several else ["the only one"],
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
@@ -132,9 +139,17 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     return table.assign(claim=table.claim + " (EXTENDED)")
 
 
-def _ratings(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Ratings of the EXTENDED prompts as the paper has them: ``group``, ``round``, the words."""
+def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
+    """What this model is rated by, under the EXTENDED prompts as the paper has them."""
     asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}.items()
     calls = (call for call in design.calls(parameters) if asked <= call.labels.items())
-    tables = (load(call, parameters["PARSING"]) for call in rated_by(model, calls))
+    return rated_by(model, calls)
+
+
+def _ratings(
+    parameters: Mapping[str, Any], model: str, reading: Reading | None = None
+) -> pd.DataFrame:
+    """Ratings of the EXTENDED prompts: ``group``, ``round``, the words."""
+    calls = _calls(parameters, model)
+    tables = [load(call, parameters["PARSING"], reading) for call in calls]
     return rating_table(pd.concat(tables))
