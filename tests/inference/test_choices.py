@@ -159,3 +159,12 @@ def test_agreement_counts_free_answers_and_how_many_are_the_chosen():
     none = agreement([np.nan], [5], pd.Series([0.5]))
     assert (none["answered"], none["agree"]) == (0, 0)
     assert np.isnan(none["percent_agree"])
+
+
+def test_agreement_compares_the_greedy_number_and_the_mean_too():
+    """5 and 3 were written; greedily 5 and 2, and the means are 1.5 below and 0.5 above."""
+    free = [5, np.nan, 3]
+    found = agreement(free, [4, 2, 3], [0.2] * 3, greedy=[5, 2, 2], mean=[3.5, 9, 3.5])
+    assert (found["agree"], found["agree_greedy"], found["percent_agree_greedy"]) == (1, 1, 50)
+    assert found["mean_above"] == pytest.approx((-1.5 + 0.5) / 2)
+    assert found["mean_apart"] == pytest.approx((1.5 + 0.5) / 2)

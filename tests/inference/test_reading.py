@@ -6,7 +6,7 @@ from scipy import stats
 
 from ingroup.inference import Reply, Sampling, Store, StoreError
 from ingroup.inference.choices import Tree
-from ingroup.inference.reading import Reading, numbers, readings
+from ingroup.inference.reading import Reading, numbers, readings, summaries
 from ingroup.tables import InputError
 
 # 1, 10 and 2, digit by digit: tokens 1 and 2, then 0 behind 1.
@@ -94,3 +94,17 @@ def test_nothing_is_drawn_at_temperature_0(tmp_path):
     store = store_of(tmp_path, [[*np.log([0.6, 0.4]), *np.log([0.45, 0.1, 0.15])]])
     with pytest.raises(InputError, match="READING=drawn needs a TEMPERATURE above 0"):
         numbers(store.read(), store, Sampling(choices=SAMPLING.choices), Reading("drawn"))
+
+
+def test_three_numbers_sum_up_an_answer(tmp_path):
+    """1 begins with .6, then 10 is likelier than 1; but .35 of 10 is less than .4 of 2."""
+    steps = [*np.log([0.6, 0.4]), *np.log([0.35, 0.25, 0.15])]
+    store = store_of(tmp_path, [steps, None])
+    (table,) = [summaries(store.read(), store, SAMPLING)]
+    ten = 0.6 * 0.35 / 0.6
+    mean = (0.6 - ten) * 1 + ten * 10 + 0.4 * 2
+    assert table.loc[0].tolist() == pytest.approx([2, 10, mean], rel=2e-3)
+    assert table.loc[1].isna().all()
+
+    older = store_of(tmp_path / "older", [steps], spelling={})
+    assert np.isnan(summaries(older.read(), older, SAMPLING).greedy[0])

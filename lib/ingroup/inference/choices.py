@@ -82,26 +82,53 @@ def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) ->
 
 
 def agreement(
-    free: Sequence[Any], chosen: Sequence[Any], mass: Sequence[float] | pd.Series
-) -> dict[str, float]:
-    """What free text says beside the most probable admissible answers to the same prompts.
+    free: Sequence[Any], chosen: Sequence[Any], mass: Sequence[float] | pd.Series,
+    greedy: Sequence[float] | None = None, mean: Sequence[float] | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """Compare free text with scored answers to the same prompts, in the same order.
 
-    `free` are its answers, NaN or "" where it holds none, `chosen` the other, in the same order.
-    ``asked`` prompts, of which ``answered`` freely (also in percent), of which ``agree`` (percent
-    of those answered, NaN without any); ``mass`` is the mean probability, in percent, that the
-    unconstrained model gives to the first tokens of admissible answers. First-token and constrained
-    probabilities are known not to match text answers (Wang et al. 2024, "My Answer is C").
+    First-token and constrained probabilities are known not to match text answers (Wang et al. 2024,
+    "My Answer is C").
+
+    Parameters
+    ----------
+    free : sequence
+        The answers that free text holds, NaN or "" where it holds none.
+    chosen : sequence
+        The most probable admissible answers.
+    mass : sequence of float
+        What the unconstrained model gives to the first tokens of admissible answers, 0 to 1.
+    greedy : sequence of float, optional
+        The admissible answers that greedy decoding would write.
+    mean : sequence of float, optional
+        The means of the distributions, in points of the scale.
+
+    Returns
+    -------
+    dict
+        ``asked`` prompts; ``answered`` freely, also in percent; ``agree`` with the most probable
+        answer and ``agree_greedy`` with the greedy one, also in percent of those answered (NaN
+        without any); ``mean_above``, by how many points the mean lies above the free answer, and
+        ``mean_apart``, how far from it, both averaged over those answered; ``mass`` in percent.
     """
     said = pd.Series(list(free)).replace("", np.nan)
-    same = said[said.notna()] == pd.Series(list(chosen))[said.notna()]
-    return {
+    answered = said.notna()
+    found = {
         "asked": len(said),
-        "answered": int(said.notna().sum()),
-        "percent_answered": 100 * said.notna().mean(),
-        "agree": int(same.sum()),
-        "percent_agree": 100 * same.mean() if len(same) else np.nan,
-        "mass": 100 * float(np.mean(mass)),
+        "answered": int(answered.sum()),
+        "percent_answered": 100 * answered.mean(),
     }
+    for name, scored in (("agree", chosen), ("agree_greedy", greedy)):
+        if scored is not None:
+            same = said[answered] == pd.Series(list(scored))[answered]
+            found[name] = int(same.sum())
+            found[f"percent_{name}"] = 100 * same.mean() if len(same) else np.nan
+    if mean is not None:
+        above = pd.Series(list(mean))[answered] - said[answered].astype(float)
+        found["mean_above"] = above.mean()
+        found["mean_apart"] = above.abs().mean()
+    found["mass"] = 100 * float(np.mean(mass))
+    return found
 
 
 class Endings(NamedTuple):

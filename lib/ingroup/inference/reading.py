@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ingroup.inference.choices import Ending, Tree, expected, numbers_of
+from ingroup.inference.choices import Ending, Tree, expected, numbers_of, probabilities
 from ingroup.inference.engine import Sampling
 from ingroup.inference.store import SPELLING, Store, StoreError
 from ingroup.tables import InputError
@@ -123,6 +123,33 @@ def numbers(
             read = points[_drawn(chances, responses["trial"], sampling.seed + number)]
         columns[number] = np.where(answered, read, np.nan)
     return pd.DataFrame(columns, responses.index)
+
+
+def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
+    """Three numbers that sum up each scored answer to one lead.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        Rows of the store, with ``trial``, ``probabilities`` and ``steps``.
+    store, sampling
+        As in :func:`numbers`.
+
+    Returns
+    -------
+    DataFrame
+        ``most_probable``, ``greedy`` and ``expected``, in points of the scale, with the index of
+        the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
+    """
+    points = np.array([float(choice) for choice in sampling.choices])
+    chances = probabilities(responses, sampling.choices)[:, 0]
+    mean = numbers(responses, store, sampling)[0]
+    most_probable = points[np.nan_to_num(chances).argmax(axis=1)]
+    greedy = np.nan
+    if SPELLING in store.manifest:
+        greedy = numbers(responses, store, sampling, Reading("greedy"))[0]
+    table = pd.DataFrame({"most_probable": most_probable, "greedy": greedy}, responses.index)
+    return table.assign(expected=mean).where(mean.notna())
 
 
 def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> NDArray[np.intp]:
