@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from ingroup.design import Block, Design, filled
+from ingroup.design import Block, Design, filled, tenth
 from ingroup.tables import InputError
 
 
@@ -91,3 +91,14 @@ def test_values_are_filled_in_one_pass_and_braces_in_them_stay():
     assert filled("as it is {x}", {}) == "as it is {x}"
     with pytest.raises(InputError, match=r"has no placeholder \{b\}"):
         filled("{a}", {"a": "1", "b": "2"})
+
+
+def test_a_tenth_is_the_same_each_time_and_in_order():
+    levels = [f"level {number}" for number in range(103)]
+    chosen = tenth(levels)
+    assert chosen == tenth(levels)
+    assert len(chosen) == 11
+    assert [levels.index(level) for level in chosen] == sorted(map(levels.index, chosen))
+    assert chosen != levels[:11]
+    assert len(tenth(levels[:12], least=2)) == 2
+    assert tenth(["only"], least=2) == ["only"]

@@ -40,6 +40,26 @@ def _cut(template: str, names: tuple[str, ...]) -> list[str]:
     return re.split(f"{{({either})}}", template) if names else [template]
 
 
+def tenth(levels: Sequence[Any], least: int = 1) -> list[Any]:
+    """Choose a fixed random tenth of some levels, the same for every model and every run.
+
+    Parameters
+    ----------
+    levels : sequence
+        What to choose from.
+    least : int
+        How many are chosen at least, if there are as many.
+
+    Returns
+    -------
+    list
+        A tenth of the levels, rounded up, in their order.
+    """
+    number = min(len(levels), max(least, -(-len(levels) // 10)))
+    places = np.random.default_rng(0).choice(len(levels), number, replace=False)
+    return [levels[place] for place in sorted(places)]
+
+
 class Trial(NamedTuple):
     """One prompt: its number in the design, the labels of its condition, its chat messages."""
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ingroup import paths
-from ingroup.design import Design
+from ingroup.design import Design, tenth
 from ingroup.inference import Sampling, fill, open_store, rated, stored
 from ingroup.studies.biased_samaritan import stimuli
 from ingroup.studies.biased_samaritan.answers import cubes
@@ -87,12 +87,13 @@ def test_over_choices_there_is_one_run_and_beside_it_a_tenth_freely_and_greedily
     assert [len(call.design) for call in asked] == [412 * n for n in (11, 8, 8)] + [
         44 * n for n in (11, 8, 8)
     ]
-    assert {call.source for call in asked[3:]} == {"sample-11"}
+    assert {call.source for call in asked[3:]} == {"sample-103-tenth"}
     assert all(call.sampling.choices == tuple(map(str, range(1, 101))) for call in asked[:3])
     assert {(call.sampling.temperature, call.sampling.choices) for call in asked[3:]} == {(0, ())}
     chosen, free = ({t.condition["prompt"] for t in one.design} for one in (asked[0], asked[3]))
-    assert {prompt.scenario for prompt in free} == set(range(1, 12))
-    assert free == {prompt for prompt in chosen if prompt.scenario <= 11}
+    few = {prompt.scenario for prompt in free}
+    assert few == set(tenth(range(1, 104)))
+    assert free == {prompt for prompt in chosen if prompt.scenario in few}
 
 
 def test_a_users_prompts_run_as_they_are_and_apart_from_those_with_the_request():

@@ -171,6 +171,11 @@ def test_a_model_over_choices_is_asked_freely_too_in_the_first_setting_only():
     assert asked[0].sampling.choices == tuple(str(number) for number in range(101))
     assert asked[2].sampling.choices == tuple(str(number) for number in range(11))
     assert len({call.folder for call in asked}) == 3
+    # Freely about two of the events.
+    every, few = (call.design.blocks[0].factors["event"] for call in asked[:2])
+    assert len(few) == 2
+    assert set(few) <= set(every)
+    assert asked[1].source == f"{asked[0].source}-tenth"
     assert asked[0].folder.name == "P0,S0,T0-religion+choices"
     assert [call.way for call in rated(asked)] == ["over choices"] * 2
     control = calls(GIVEN | given | {"MODELS": [CONTROL], "CATEGORIES": ["Religion"]})

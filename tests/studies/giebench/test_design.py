@@ -105,14 +105,18 @@ def test_another_wording_or_template_is_asked_apart():
     assert len(set.union(*texts.values())) == len(texts) == 5 + 1 + 2 + 5
 
 
-def test_over_choices_the_same_prompts_are_asked_freely_too():
+def test_over_choices_a_tenth_of_the_items_is_asked_freely_too():
     """Two stores a plan: the four verdicts as the prompt wants them written, and a text."""
     calls = design.calls(PARAMETERS | {"MODELS": ["m", "n@openai"], "READING": "expected"})
     assert [call.way for call in calls] == (["over choices"] * 5 + ["freely"] * 5) * 2
     assert {call.sampling.choices for call in calls} == {("[[A]]", "[[B]]", "[[C]]", "[[D]]"), ()}
     for chosen, free in zip(calls[:5], calls[5:10], strict=True):
-        assert (chosen.key, chosen.design.fingerprint) == (free.key, free.design.fingerprint)
-        assert chosen.folder == free.folder.with_name(f"{free.folder.name}+choices")
+        assert chosen.key == free.key
+        assert (chosen.source, free.source) == ("sample-79", "sample-79-tenth")
+        every = chosen.design.blocks[0].factors["asked"]
+        few = free.design.blocks[0].factors["asked"]
+        assert set(few) < set(every)
+        assert len({one.question.key for one in few}) <= 8
         assert (free.sampling.max_tokens, free.sampling.leads) == (9, ("",))
     assert {call.engine for call in calls[10:]} == {"inspect"}
     assert all(call.options == {"system": "fold"} for call in calls)

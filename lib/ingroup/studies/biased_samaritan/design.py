@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from ingroup import models, published
 from ingroup import parameters as shared
-from ingroup.design import Block, Design, Message
+from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Call, Sampling
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
@@ -113,16 +113,17 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     One call a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
     a seed of its own. Over choices (the whole numbers of the scale) nothing is drawn and there is
-    one run; such a model is asked freely as well, greedily, about the first tenth of the scenarios.
+    one run; such a model is asked freely as well, greedily, about a fixed random tenth of the
+    scenarios.
     """
     p = parameters
     table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
-    first = table.scenario.unique()[: -(-table.scenario.nunique() // 10)]
+    chosen = tenth(table.scenario.unique())
     tail = f"{_STORED_AS[p['CROSSING']]}{'+latino' if p['LATINO'] else ''}"
     choices = tuple(map(str, range(scale.low, scale.high + 1)))
     how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
-    for few, told in ((False, table), (True, table[table.scenario.isin(first)])):
-        source = f"{Path(p['SCENARIOS']).stem}-{told.scenario.nunique()}"
+    for few, told in ((False, table), (True, table[table.scenario.isin(chosen)])):
+        source = f"{Path(p['SCENARIOS']).stem}-{table.scenario.nunique()}{'-tenth' * few}"
         designs[few] = source, {c: trials(told, c, *how) for c in stimuli.categories()}
     found = []
     for model in models.asked(p):

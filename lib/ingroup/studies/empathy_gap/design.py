@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from ingroup import models
 from ingroup import parameters as shared
-from ingroup.design import Block, Design, Message
+from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Call, EngineError, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
@@ -123,7 +123,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     One call a model, setting and category, which are its labels. With several ``ROUNDS`` a model
     that answers freely, and is no control, is asked as often; the label ``round`` counts from 1,
     and each round has a seed of its own. A model that is asked over choices
-    (the whole numbers of the scale) is asked freely as well in the first setting, for comparison.
+    (the whole numbers of the scale) is asked freely as well in the first setting, about a fixed
+    random tenth of the events, at least two.
     Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
     settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
     of the narrative the corpus lacks are left out. InputError as ``load_events`` and where no
@@ -131,7 +132,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """
     p = parameters
     events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
-    about = ("empathy_gap", f"{Path(p['CORPUS']).stem}-{len(events)}")
+    source = f"{Path(p['CORPUS']).stem}-{len(events)}"
     names = list(p["SETTINGS"] or stimuli.prompts()["settings"])
     shows = {name: stimuli.setting(name).narrative for name in names}
     found, written = [], True
@@ -140,7 +141,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
         who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
         writing = free_sampling({**p, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}, who[0])
-        writer = Call(*about, *who, f"rewrite-{tokens}", design, writing, labels)
+        at = "empathy_gap", source, *who, f"rewrite-{tokens}"
+        writer = Call(*at, design, writing, labels)
         replies = stored(writer).read() if there([writer]) else None
         written = replies is not None and not (replies.finish_reason == FAILED).any()
         if written:  # else asked again, the failed too
@@ -153,6 +155,8 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         raise InputError(f"the corpus {p['CORPUS']} lacks the form that SETTINGS show ({forms})")
     blocks = [(name, c) for name in names for c in p["CATEGORIES"] or stimuli.categories()]
     designs = {(name, c): trials(events, [name], [c]) for name, c in blocks}
+    few_events = events.iloc[tenth(range(len(events)), least=2)]
+    few = {c: trials(few_events, names[:1], [c]) for name, c in blocks if name == names[0]}
     rounds = p.get("ROUNDS", 1)
     for model in models.asked(p):
         reading = Reading(model.reading, model.ending)
@@ -160,22 +164,25 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
             first, scale = name == names[0], stimuli.setting(name)
             numbers = tuple(map(str, range(scale.low, scale.high + 1)))
             free = free_sampling(p, model.name)
-            ways = [replace(free, choices=numbers)] if model.over_choices else []
-            ways += [free] if first or not ways else []
+            ways = [(source, design, free)]
+            if model.over_choices:
+                ways = [(source, design, replace(free, choices=numbers))]
+                if first:
+                    ways.append((f"{source}-tenth", few[category], free))
             part = f"{name}-{'-'.join(category.lower().split())}"
             labels = {"setting": name, "category": category}
             settled = written or shows[name] != "third_person_text"
             if model.control and not first:
                 continue
-            at = (*about, model.name, model.engine)
             once = model.control or model.over_choices
-            for turn, how in product(range(1, 2 if once else rounds + 1), ways):
+            turns = range(1, 2 if once else rounds + 1)
+            for turn, (asked_about, asked, how) in product(turns, ways):
                 # The address of the only round is also that of the first of several.
                 place = part if turn == 1 else f"{part}-round{turn}"
                 sampling = replace(how, seed=how.seed + 1000 * (turn - 1))
                 told = labels | {"round": turn} if rounds > 1 else labels
-                call = Call(*at, place, design, sampling, told, settled, reading=reading)
-                found.append(call)
+                at = "empathy_gap", asked_about, model.name, model.engine, place
+                found.append(Call(*at, asked, sampling, told, settled, reading=reading))
     return found
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ingroup import models
 from ingroup import parameters as shared
-from ingroup.design import Block, Design, Message
+from ingroup.design import Block, Design, Message, tenth
 from ingroup.inference import Call
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
@@ -103,7 +103,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
 
     Plans are "Raw", "ID", "COT" and, with ``MISMATCH``, "COT mismatch" and "ID mismatch", where the
     prompt names another identity. Over choices the four verdicts are asked for as the prompt wants
-    them written, and the same prompts freely as well.
+    them written, and the prompts of a fixed random tenth of the items freely as well.
     """
     items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
@@ -114,19 +114,28 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         other = "question" in own or prompt in own.get("prompts", ())
         return f"{prompt}-{kind}" + f"+{wording}" * other + "+plain" * plain
 
-    asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
-    pairs = pairs_of(items) if parameters["MISMATCH"] else ()
-    for q in ("COT", "ID") if len(pairs) else ():
-        asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
+    def plans(items: Sequence[Question]) -> dict[str, tuple[str, Design]]:
+        """By plan, the part of a call's address and what is asked."""
+        asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
+        pairs = pairs_of(items) if parameters["MISMATCH"] else ()
+        for q in ("COT", "ID") if len(pairs) else ():
+            asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
+        return asked
+
+    everything = plans(items)
+    few = plans(tenth(items))
     options = {"system": "plain" if plain else "fold"}  # no prompt has a system turn
     found = []
     for model in models.asked(parameters):
-        at = "giebench", source, model.name, model.engine
+        who = model.name, model.engine
         free = free_sampling(parameters, model.name)
         more = {"options": options, "reading": Reading(model.reading, model.ending)}
-        samplings = [replace(free, choices=VERDICTS), free] if model.over_choices else [free]
-        for sampling in samplings:
+        ways = [(source, everything, free)]
+        if model.over_choices:
+            scored = replace(free, choices=VERDICTS)
+            ways = [(source, everything, scored), (f"{source}-tenth", few, free)]
+        for asked_about, asked, sampling in ways:
             for plan, (part, design) in asked.items():
-                labels = {"plan": plan}
-                found.append(Call(*at, part, design, sampling, labels, **more))
+                at = "giebench", asked_about, *who, part
+                found.append(Call(*at, design, sampling, {"plan": plan}, **more))
     return found
