@@ -198,6 +198,58 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
     return fig
 
 
+def two_scopes(table: pd.DataFrame, xlabel: str) -> Figure:
+    """Draw effects with two intervals, a panel a model.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``line`` (what the effect is of), ``estimate``; ``low`` and ``high``, for these
+        names and phrasings; ``low_like`` and ``high_like``, for those like these, NaN where they
+        cannot be told.
+    xlabel : str
+        What the axis of the effects is called.
+
+    Returns
+    -------
+    Figure
+        Two columns wide. The interval for these is thick, the one for those like these is thin, and
+        a hollow dot has no thin one.
+    """
+    shown = table.model.unique()
+    lines = list(dict.fromkeys(table.line))[::-1]  # the first is drawn on top
+    size = TWO_COLUMNS, 1.0 + 0.15 * len(lines)
+    fig, axes = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+    narrow = {"color": COLOURS[0], "linewidth": 2.4, "alpha": 0.5}
+    wide = {"color": COLOURS[0], "linewidth": 0.7}
+    dot = {"linestyle": "", "marker": "o", "markersize": 2.5, "color": COLOURS[0]}
+    hollow = {"markerfacecolor": "white"}
+    first_of_kind = {}  # calibrants have one scale, real models another
+    for ax, model in zip(axes[0], shown, strict=True):
+        first = first_of_kind.setdefault(models.is_calibrant(model), ax)
+        if first is not ax:
+            ax.sharex(first)
+        own = table[table.model == model]
+        y = np.array([lines.index(line) for line in own.line])
+        untold = own.low_like.isna().to_numpy()
+        ax.hlines(y, own.low, own.high, **narrow)
+        ax.hlines(y, own.low_like, own.high_like, **wide)
+        ax.plot(own.estimate[~untold], y[~untold], **dot)
+        ax.plot(own.estimate[untold], y[untold], **dot, **hollow)
+        ax.axvline(0, color="black", linewidth=0.5, zorder=0)
+        ax.set_title(models.label(model), fontsize=6.5)
+    axes[0, 0].set(ylim=(-0.7, len(lines) - 0.3), yticks=range(len(lines)), yticklabels=lines)
+    axes[0, len(shown) // 2].set_xlabel(xlabel)
+    key = {
+        "for these names and phrasings": plt.Line2D([], [], **narrow),
+        "for names and phrasings like these": plt.Line2D([], [], **wide),
+    }
+    if table.low_like.isna().any():
+        key["cannot be told for others"] = plt.Line2D([], [], **dot, **hollow)
+    fig.legend(key.values(), key, ncols=3, loc="outside upper center")
+    return fig
+
+
 def heatmap(
     ax: Axes, matrix: np.ndarray, shown: np.ndarray | None = None, groups: Sequence[str] = (),
     labels: Sequence[str] = (), limits: tuple[float, float] | None = None, cmap: str | None = None,

@@ -24,6 +24,7 @@ from ingroup.studies.empathy_gap.statistics import (
     exclude,
     gap,
     gap_like_these,
+    gap_of_these,
     gap_matrix,
     same_group,
     zscore,
@@ -226,6 +227,24 @@ def test_a_gap_for_names_like_these():
     level = (np.trace(means) - means.sum() / 4) / 3
     assert found["own group"].estimate == pytest.approx(level, abs=0.02)
     assert stimuli.clusters("Race or Ethnicity") is None
+
+
+def test_a_gap_for_these_names_is_a_t_test_over_events():
+    """Each event's effect: what own cells have beyond both levels, of three groups by hand."""
+    rng = np.random.default_rng(7)
+    values = 2.0 * np.eye(3)[..., None] + rng.normal(size=(3, 3, 6))
+    # With the means B of G groups: (trace(B) - sum(B) / G) / (G - 1).
+    by_event = [(np.trace(m) - m.sum() / 3) / 2 for m in np.moveaxis(values, 2, 0)]
+    found = gap_of_these(values, ["a", "b", "c"])
+    assert found.difference == pytest.approx(np.mean(by_event))
+    assert found.pvalue == pytest.approx(stats.ttest_1samp(by_event, 0).pvalue)
+    like = gap_like_these(values, ["a", "b", "c"])["own group"]
+    assert found.difference == pytest.approx(like.estimate)
+
+    values[0, 1, 0] = NAN  # an event without all pairs says nothing
+    assert gap_of_these(values, ["a", "b", "c"]).n == 5
+    with pytest.raises(ValueError, match="no event has ratings of all pairs"):
+        gap_of_these(np.full((3, 3, 2), NAN), ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("gap", [0.0, 4.0])

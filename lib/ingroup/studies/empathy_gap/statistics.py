@@ -194,6 +194,38 @@ def _unless_alike(by_event: np.ndarray) -> PairedTest:
     return test._replace(statistic=np.nan, pvalue=np.nan, low=np.nan, high=np.nan, least=np.nan)
 
 
+def gap_of_these(values: np.ndarray, groups: Sequence[str]) -> PairedTest:
+    """Test the gap of a category for these names and groups, events being a sample.
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings left by `exclude`, without "a person".
+    groups : sequence of str
+        The group of each of the n identities.
+
+    Returns
+    -------
+    PairedTest
+        A t-test over the complete events of the estimate that `gap_like_these` calls "own group",
+        taken of each event alone, in points of the scale. Where a model answers all events alike,
+        these are no sample: statistic, interval and p are NaN.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than 3 groups, or no event has ratings of all pairs of groups.
+    """
+    means = _pair_means(values, groups)
+    complete = np.isfinite(means).all(axis=(0, 1))
+    if not complete.any():
+        raise ValueError("no event has ratings of all pairs of groups, expected at least one")
+
+    effects = [own_group(means[..., event]) for event in np.flatnonzero(complete)]
+    by_event = np.array([effect.estimate for effect in effects])
+    return _unless_alike(by_event)
+
+
 def gap_like_these(
     values: np.ndarray, groups: Sequence[str], clusters: Sequence[str] | None = None
 ) -> dict[str, Effect]:
