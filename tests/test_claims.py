@@ -1,4 +1,4 @@
-"""Every sentence of docs/findings.md with a number follows from tables made anew from the answers."""
+"""Each sentence of docs/findings.md with a number follows from tables made anew, of the answers."""
 
 import re
 
