@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from scipy import stats
 
 from cells import defined
 from ingroup import figures, paths, synthesis
@@ -102,3 +103,18 @@ def test_answers_are_read_in_the_ways_that_all_of_them_allow(monkeypatch):
     assert list(synthesis.ways_to_read([call("digits"), call("mean")])) == ["expected, turn"]
     assert len(synthesis.ways_to_read([call("digits", temperature=1.0)])) == 9
     assert list(synthesis.ways_to_read([call("no", choices=())])) == ["free"]
+
+
+def test_two_models_are_compared_over_the_items_that_both_answered():
+    one = pd.DataFrame({"gap": [1.0, 3.0, 5.0, np.nan], "own": 0.0}, index=list("abcd"))
+    other = pd.DataFrame({"gap": [0.0, 1.0, 1.0, 9.0], "else": 1.0}, index=list("bcad"))
+    (row,) = synthesis.compared(one, other).itertuples(index=False)
+    # The items a, b and c: 1 and 1, 3 and 0, 5 and 1.
+    assert (row.effect, row.one, row.items) == ("gap", 3, 3)
+    assert row.other == pytest.approx(2 / 3)
+    assert row.difference == pytest.approx(7 / 3)
+    expected = stats.ttest_rel([1, 3, 5], [1, 0, 1])
+    assert row.p == pytest.approx(expected.pvalue)
+    low, high = expected.confidence_interval()
+    assert (row.low, row.high) == pytest.approx((low, high))
+    assert synthesis.compared(one, other.iloc[:0]).empty

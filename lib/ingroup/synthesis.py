@@ -3,7 +3,8 @@
 A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`;
 ``claims`` and ``paths``, its headline claims on one path of a multiverse and on all; ``power``, how
 many items a run would test (of the parameters ``planned``), and their spread in the answers of a
-model that was asked with others (``recorded``), as `Tested`. They take the
+model that was asked with others (``recorded``), as `Tested`; ``effects``, its headline numbers item
+by item, in which two models are `compared`. They take the
 ``parameters`` of its notebook (:func:`ingroup.notebook.ran`), a ``model`` of them, ``groups`` (an
 identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not the stored ones)
 and the ``options`` of the synthesis. StoreError where there are no stored answers.
@@ -18,6 +19,7 @@ import pandas as pd
 from ingroup import paths
 from ingroup.inference import Call, stored
 from ingroup.inference.reading import FREE, Reading, readings
+from ingroup.stats.paired import paired_test
 from ingroup.tables import at, check, once, read_table, wrong
 
 COLUMNS = ["study", "category", "group", "identity"]
@@ -41,6 +43,43 @@ class Tested(NamedTuple):
     n: int  # of these that are planned
     level: float  # of one test: alpha, or what Holm's correction asks of the smallest p of a family
     spread: float  # standard deviation of the items' differences, in recorded answers
+
+
+def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Compare two models over the items that both answered, effect by effect.
+
+    Parameters
+    ----------
+    one, other : DataFrame
+        ``effects`` of a lens: items by effects, in the unit of the study, NaN where there is none.
+
+    Returns
+    -------
+    DataFrame
+        A row an effect that both have: ``effect``; ``one`` and ``other``, its means over the shared
+        items; ``difference`` of these with its interval ``low`` to ``high``; ``p`` of the paired
+        t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``. The items are a
+        sample, names and phrasings are not.
+    """
+    items = one.index.intersection(other.index)
+    rows = []
+    for effect in one.columns.intersection(other.columns, sort=False):
+        pairs = pd.DataFrame({"one": one.loc[items, effect], "other": other.loc[items, effect]})
+        pairs = pairs.dropna()
+        if len(pairs) == 0:
+            continue
+        test = paired_test(pairs.one, pairs.other)
+        rows.append({
+            "effect": effect,
+            **pairs.mean(),
+            "difference": test.difference,
+            "low": test.low,
+            "high": test.high,
+            "p": test.pvalue,
+            "items": test.n,
+        })  # fmt: skip
+    columns = ["effect", "one", "other", "difference", "low", "high", "p", "items"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def rules(calls: Sequence[Call]) -> tuple[str, ...]:

@@ -90,6 +90,10 @@ def test_what_is_not_stored_is_left_out_or_named(parameters):
     of_race, of_age = lens.portrait(parameters, WHO, {"a senior citizen": "Older"})
     assert of_race.items.empty
     np.testing.assert_allclose(of_age.items.Older, 10)
+    # One of the phrasings of "senior" is rated 50, the others 40 as the control.
+    biases = lens.effects(parameters, WHO)
+    phrasings = stimuli.phrasings("Age").group.eq("senior").sum()
+    np.testing.assert_allclose(biases.senior, 10 / phrasings)
     found = lens.paths(parameters, WHO, {})
     assert set(found.claim) == {*load(race).group, *load(age).group} - {stimuli.CONTROL}
     assert set(found.parsing) == {"sound"}  # rules differ for texts alone

@@ -188,6 +188,17 @@ def test_a_portrait_reads_every_category_of_the_first_setting(answered):
     assert all("shared" in view.items for view in views)
 
 
+def test_effects_are_those_of_events_in_the_first_setting(answered):
+    effects = lens.effects(ASKED, "org/one")
+    assert list(effects) == list(stimuli.categories())
+    assert len(effects) == 2
+    groups = stimuli.identities("Religion").group[1:]
+    design_of_religion = 36 * 2
+    values = np.random.default_rng(design_of_religion).normal(50, 10, (6, 6, 2))[1:, 1:]
+    tested = ratings.gap_of_these(values, groups)
+    assert effects.Religion.mean() == pytest.approx(tested.difference)
+
+
 @pytest.mark.parametrize(
     ("reading", "rules"), [("free", ["sound", "released"]), ("expected", ["sound"])]
 )

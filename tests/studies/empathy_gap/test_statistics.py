@@ -24,8 +24,8 @@ from ingroup.studies.empathy_gap.statistics import (
     exclude,
     gap,
     gap_like_these,
-    gap_of_these,
     gap_matrix,
+    gap_of_these,
     same_group,
     zscore,
 )

@@ -131,6 +131,11 @@ def test_what_was_asked_over_choices_is_looked_at_and_read_in_one_way(answered):
     (view,) = lens.portrait(RUN, "m", {item.identity: "all" for item in stimuli.load_questions()})
     right = np.array([item.correct == "C" for item in stimuli.load_questions()] * 2)
     assert view.sd == pytest.approx(right.std(ddof=1))
+    effects = lens.effects(RUN, "m")
+    expected = [100.0 * (item.correct == "C") for item in stimuli.load_questions()]
+    keys = [item.key for item in stimuli.load_questions()]
+    assert effects.loc[keys, "right under ID"].tolist() == expected
+    assert (effects["COT over Raw"] == 0).all()
     freely = RUN | {"READING": "free"}
     ask(design.calls(freely), freely)
     assert set(lens.paths(freely, "m", {}).parsing) == {"sound", "released"}

@@ -80,6 +80,19 @@ def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
         assert set(found.claim) == {f"{group} (EXTENDED)" for group in groups[:5]}
 
 
+def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
+    words = published.load("stereomap", 4)
+    warm = set(words.word[words.family == "Warmth"])
+    rated = {word: [4.0, 2.0] if word in warm else [1.0, 5.0] for word in words.word}
+    table = pd.DataFrame({"group": ["Men", "Women"], "round": 1, **rated})
+    monkeypatch.setattr(lens, "_ratings", lambda *_: table)
+    effects = lens.effects({"INCOMPLETE": "drop"}, "")
+    assert effects.loc["Men"].to_dict() == {
+        "Competence": 1, "Warmth": 4, "Warmth minus Competence": 3,
+    }  # fmt: skip
+    assert effects.loc["Women", "Warmth minus Competence"] == -3
+
+
 def test_clusters_that_cannot_be_made_have_a_reason():
     scores = some_scores(rounds=1)
     found = lens.claims(lens.clustered(scores, "other", 0, 1, 5), "groups", ["A", "B"])

@@ -55,13 +55,14 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
     return table[names].sub(table[stimuli.CONTROL], axis=0)
 
 
+def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Bias of each group in each scenario of the first run, in points: scenarios by groups."""
+    return pd.concat(_biases(parameters, model), axis=1)
+
+
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Biases of groups by scenario; Holm's family is the largest category's."""
-    variances = []
-    for call in _calls(recorded, model, run=1):
-        prompts = load(call, recorded["PARSING"])
-        phrases = prompts[prompts.group != stimuli.CONTROL].set_index("phrase").group.to_dict()
-        variances.append(above_control(prompts, phrases).var())
+    variances = [biases.var() for biases in _biases(recorded, model)]
     n = stimuli.load_scenarios(planned["SCENARIOS"]).scenario.nunique()
     level = planned["ALPHA"] / max(map(len, variances))
     spread = float(pd.concat(variances).mean() ** 0.5)
@@ -112,6 +113,16 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         own = partial(read, category)
         tables.append(evaluate(choices, own, CHOICES, claims, parameters["ALPHA"]))
     return pd.concat(tables, ignore_index=True)
+
+
+def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
+    """`above_control` of the study's own groups in the first run, a table a category."""
+    tables = []
+    for call in _calls(parameters, model, run=1):
+        prompts = load(call, parameters["PARSING"])
+        phrases = prompts[prompts.group != stimuli.CONTROL].set_index("phrase").group.to_dict()
+        tables.append(above_control(prompts, phrases))
+    return tables
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:

@@ -68,6 +68,19 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
     return relative(received), relative(given)
 
 
+def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Own-group effect of each event in the first setting, in points: events by categories."""
+    first = next(iter(_calls(parameters, model).values()))
+    columns = {}
+    for (_, _, category), rounds in by_block(first).items():
+        values = load_rounds(rounds, parameters["PARSING"]).values[1:, 1:]
+        groups = stimuli.identities(category).group[1:]
+        events = rounds[0].design.blocks[0].factors["event"]
+        names = [f"{event.emotion} {event.text_id}" for event in events]
+        columns[category] = pd.Series(statistics.own_by_event(values, groups), names)
+    return pd.DataFrame(columns)
+
+
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Gaps by event, in the first setting: the interval over events is not corrected."""
     first, variances = next(iter(_calls(recorded, model).values())), []

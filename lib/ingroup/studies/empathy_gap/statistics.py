@@ -207,23 +207,39 @@ def gap_of_these(values: np.ndarray, groups: Sequence[str]) -> PairedTest:
     Returns
     -------
     PairedTest
-        A t-test over the complete events of the estimate that `gap_like_these` calls "own group",
-        taken of each event alone, in points of the scale. Where a model answers all events alike,
-        these are no sample: statistic, interval and p are NaN.
+        A t-test over the effects of `own_by_event`. Where a model answers all events alike, these
+        are no sample: statistic, interval and p are NaN.
 
     Raises
     ------
     ValueError
         Where there are fewer than 3 groups, or no event has ratings of all pairs of groups.
     """
-    means = _pair_means(values, groups)
-    complete = np.isfinite(means).all(axis=(0, 1))
-    if not complete.any():
+    by_event = own_by_event(values, groups)
+    if np.isnan(by_event).all():
         raise ValueError("no event has ratings of all pairs of groups, expected at least one")
-
-    effects = [own_group(means[..., event]) for event in np.flatnonzero(complete)]
-    by_event = np.array([effect.estimate for effect in effects])
     return _unless_alike(by_event)
+
+
+def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Own-group effect of each event alone: the estimate that `gap_like_these` calls "own group".
+
+    Parameters
+    ----------
+    values, groups
+        As in `gap_of_these`.
+
+    Returns
+    -------
+    ndarray, (events,)
+        Points of the scale, NaN for an event that lacks a pair of groups.
+    """
+    means = _pair_means(values, groups)
+    by_event = np.full(means.shape[2], np.nan)
+    complete = np.isfinite(means).all(axis=(0, 1))
+    for event in np.flatnonzero(complete):
+        by_event[event] = own_group(means[..., event]).estimate
+    return by_event
 
 
 def gap_like_these(

@@ -56,6 +56,19 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
     return table.set_index("group", append=True).gain.unstack("group")
 
 
+def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Right answers of each item under each prompt, and what ID and COT add, in percent.
+
+    Items by "right under Raw", "right under ID", "right under COT", "ID over Raw" and "COT over
+    Raw"; means over the orders of an item's answers.
+    """
+    answers = _read(parameters, model, parameters["PARSING"])
+    right = answers.letter.eq(answers.correct).groupby([answers.key, answers.prompt]).mean()
+    by_prompt = 100 * right.unstack("prompt")[list(design.PROMPTS)]
+    gains = by_prompt[["ID", "COT"]].sub(by_prompt.Raw, axis=0).add_suffix(" over Raw")
+    return by_prompt.add_prefix("right under ").join(gains)
+
+
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """What ID gains over Raw in the probability of the right letter, by item, in percent."""
     answers = _read(recorded, model, recorded["PARSING"])

@@ -49,6 +49,15 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
     return table[known].rename(columns=groups).T.groupby(level=0, sort=False).mean().T
 
 
+def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Warmth and competence of each group, and their difference, in points: groups by scores."""
+    words = published.load("stereomap", 4)
+    scores = statistics.round_scores(_ratings(parameters, model), words, parameters["INCOMPLETE"])
+    means = statistics.group_means(scores)[list(AXES)]
+    difference = (means.Warmth - means.Competence).rename("Warmth minus Competence")
+    return means.join(difference)
+
+
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Competence minus warmth by group, of a cluster of mean size; the clusters are a family."""
     words = published.load("stereomap", 4)
