@@ -132,6 +132,8 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         """A notebook without MODELS reads what others asked."""
         if self.MODELS is None:
             return self
+        if self.READING == "drawn" and self.TEMPERATURE == 0:
+            raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
         asked = models.asked(self.model_dump())
         names = [models.label(model.name) for model in asked]
         for name in (name for name in names if names.count(name) > 1):

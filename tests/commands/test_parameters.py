@@ -123,6 +123,7 @@ def test_a_text_takes_the_type_that_is_checked(text, value):
             "RECORDINGS: found 'a' twice, expected one place a model",
         ),
         (GAP, REPLAY | {"READING": "expected"}, "READING=expected needs .* which replay does not"),
+        (GAP, {"READING": "drawn"}, "READING=drawn needs a TEMPERATURE above 0"),
         (GAP, {"ROUNDS": "0"}, r"ROUNDS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"RUNS": "0"}, r"RUNS must be a whole number, 1 to 10\^9, found '0'"),
         (SAMARITAN, {"LATINO": "maybe"}, "LATINO must be true or false, found 'maybe'"),
