@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -184,7 +184,14 @@ def test_brittleness_between_groups_against_scipy(phrasings, ddof):
 answers = arrays(float, (2, 5, 3), elements=st.integers(1, 100))
 
 
+# A bias of 0 up to rounding: 13/3 in one scenario, -13/3 in another.
+NO_BIAS = np.full((2, 5, 3), 18.0)
+NO_BIAS[:, :2, 0] = [[29, 18], [98, 31]]
+NO_BIAS[0, 0, 1] = 100
+
+
 @settings(max_examples=20)
+@example(NO_BIAS, 10, [0, 1, 2, 3, 4], [0, 1, 2])
 @given(answers, st.integers(-40, 40), st.permutations(range(5)), st.permutations(range(3)))
 def test_shift_swap_and_order(ratings, shift, scenarios, wordings):
     control, group = ratings

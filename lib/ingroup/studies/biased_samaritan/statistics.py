@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ingroup.stats.crossed import Effect, over_levels
-from ingroup.stats.paired import PairedTest, adjust, in_family, nan_mean, paired_test
+from ingroup.stats.paired import TINY, PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
 # Mean over `n` scenarios and its interval; `left_out` had no number to average.
@@ -174,10 +174,11 @@ def excess_over_brittleness(
 
     The interval is that of e over scenarios, which carries the errors of both and what they share:
     a bias exceeds the brittleness where ``low`` > 0. The sign is held: were |mean(d)| resampled, no
-    bias at all would exceed a brittleness of 0.
+    bias at all would exceed a brittleness of 0. A bias of 0 has the sign 1, whatever rounding says.
     """
     d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
-    sign = -1 if d[~np.isnan(d - s)].sum() < 0 else 1
+    total = d[~np.isnan(d - s)].sum()
+    sign = -1 if total < -TINY else 1
     return _scenario_mean(sign * d - s)
 
 
