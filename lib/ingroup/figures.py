@@ -153,6 +153,18 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
     return fig, axes.flat[:n]
 
 
+def _panels_of_models(
+    table: pd.DataFrame, margin: float, step: float
+) -> tuple[Figure, dict[str, Axes], dict[str, int]]:
+    """A figure with a panel a ``model``; its panels, and the height of each ``line`` in them."""
+    shown = list(table.model.unique())
+    lines = list(dict.fromkeys(table.line))[::-1]  # the first is drawn on top
+    size = TWO_COLUMNS, margin + step * len(lines)
+    fig, axes = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+    places = {line: place for place, line in enumerate(lines)}
+    return fig, dict(zip(shown, axes[0], strict=True)), places
+
+
 def with_several_readings(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of a `by_reading` table whose model and line have more than one reading."""
     readings = table.groupby(["model", "line"]).reading
@@ -177,23 +189,20 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
     Figure
         Two columns wide.
     """
-    shown = table.model.unique()
-    lines = list(dict.fromkeys(table.line))[::-1]  # the first is drawn on top
-    size = TWO_COLUMNS, 0.8 + 0.17 * len(lines)
-    fig, axes = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+    fig, axes, places = _panels_of_models(table, 0.8, 0.17)
     handles = {}
-    for ax, model in zip(axes[0], shown, strict=True):
+    for model, ax in axes.items():
         own = table[table.model == model]
         for (reading, ending), part in own.groupby(["reading", "ending"], sort=False):
-            y = [lines.index(line) for line in part.line]
+            y = part.line.map(places)
             look = {"marker": READINGS[reading], "color": ENDINGS[ending]}
             look |= {"linestyle": "", "markersize": 3.5, "markerfacecolor": "none"}
             (dots,) = ax.plot(part[estimate], y, **look)
             handles[f"{reading}, {ending}" if ending else reading] = dots
         ax.axvline(0, color="black", linewidth=0.6)
         ax.margins(y=0.12)
-        ax.set(title=models.label(model), xlabel=xlabel, yticks=range(len(lines)))
-    axes[0, 0].set_yticklabels(lines)
+        ax.set(title=models.label(model), xlabel=xlabel)
+        ax.set_yticks(list(places.values()), list(places))
     fig.legend(handles.values(), handles, ncols=4, loc="outside lower center")
     return fig
 
@@ -216,30 +225,29 @@ def two_scopes(table: pd.DataFrame, xlabel: str) -> Figure:
         Two columns wide. The interval for these is thick, the one for those like these is thin, and
         a hollow dot has no thin one.
     """
-    shown = table.model.unique()
-    lines = list(dict.fromkeys(table.line))[::-1]  # the first is drawn on top
-    size = TWO_COLUMNS, 1.0 + 0.15 * len(lines)
-    fig, axes = plt.subplots(1, len(shown), figsize=size, sharey=True, squeeze=False)
+    fig, axes, places = _panels_of_models(table, 1.0, 0.15)
     narrow = {"color": COLOURS[0], "linewidth": 2.4, "alpha": 0.5}
     wide = {"color": COLOURS[0], "linewidth": 0.7}
     dot = {"linestyle": "", "marker": "o", "markersize": 2.5, "color": COLOURS[0]}
     hollow = {"markerfacecolor": "white"}
     first_of_kind = {}  # calibrants have one scale, real models another
-    for ax, model in zip(axes[0], shown, strict=True):
+    for model, ax in axes.items():
         first = first_of_kind.setdefault(models.is_calibrant(model), ax)
         if first is not ax:
             ax.sharex(first)
         own = table[table.model == model]
-        y = np.array([lines.index(line) for line in own.line])
-        untold = own.low_like.isna().to_numpy()
+        y = own.line.map(places)
+        untold = own.low_like.isna()
         ax.hlines(y, own.low, own.high, **narrow)
         ax.hlines(y, own.low_like, own.high_like, **wide)
         ax.plot(own.estimate[~untold], y[~untold], **dot)
         ax.plot(own.estimate[untold], y[untold], **dot, **hollow)
         ax.axvline(0, color="black", linewidth=0.5, zorder=0)
         ax.set_title(models.label(model), fontsize=6.5)
-    axes[0, 0].set(ylim=(-0.7, len(lines) - 0.3), yticks=range(len(lines)), yticklabels=lines)
-    axes[0, len(shown) // 2].set_xlabel(xlabel)
+        ax.set_yticks(list(places.values()), list(places))
+        ax.set_ylim(-0.7, len(places) - 0.3)
+    middle = list(axes.values())[len(axes) // 2]
+    middle.set_xlabel(xlabel)
     key = {
         "for these names and phrasings": plt.Line2D([], [], **narrow),
         "for names and phrasings like these": plt.Line2D([], [], **wide),

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))
@@ -74,13 +73,13 @@ def parameters(values: Mapping[str, str]) -> dict[str, str]:
     return {name: values[name] for name in sorted(names)}
 
 
-def renamed(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Give parameters the names that they have now, and say which had another in a sentence."""
     now = {}
     sentences = []
     for name, value in values.items():
         new_name, new_values = FORMER_PARAMETERS.get(name, (name, {}))
-        now[new_name] = new_values.get(value, value) if new_values else value
+        now[new_name] = new_values.get(value, value)
         if new_name != name:
             sentences.append(
                 f"{name}={value} is now {new_name}={now[new_name]}; "

@@ -128,6 +128,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     found = []
     for model in models.asked(p):
         drawn = sampling_of(p, model.name)
+        reading = Reading(model.reading, model.ending)
         ways = [(False, drawn)]  # whether a tenth is asked, and how
         if model.over_choices:
             scored = replace(drawn, choices=choices)
@@ -141,7 +142,6 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
                 way = replace(sampling, seed=drawn.seed + 1000 * (3 * run + number))
                 labels, options = {"run": run, "category": category}, {"system": "fold"}
                 rest = asked[category], way, labels
-                reading = Reading(model.reading, model.ending)
-                call = Call("biased_samaritan", *where, *rest, options=options, reading=reading)
-                found.append(call)
+                more = {"options": options, "reading": reading}
+                found.append(Call("biased_samaritan", *where, *rest, **more))
     return found

@@ -49,8 +49,7 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
 
     Items by groups: -1 to 1, NaN outside the item's own group; no verdict is wrong.
     """
-    right = answers.letter.eq(answers.correct).groupby([answers.key, answers.prompt]).mean()
-    right = right.unstack("prompt")
+    right = _share_right(answers)
     group = answers.drop_duplicates("key").set_index("key").identity.map(groups).dropna()
     table = pd.DataFrame({"gain": (right.ID - right.Raw)[group.index], "group": group})
     return table.set_index("group", append=True).gain.unstack("group")
@@ -63,8 +62,7 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     Raw"; means over the orders of an item's answers.
     """
     answers = _read(parameters, model, parameters["PARSING"])
-    right = answers.letter.eq(answers.correct).groupby([answers.key, answers.prompt]).mean()
-    by_prompt = 100 * right.unstack("prompt")[list(design.PROMPTS)]
+    by_prompt = 100 * _share_right(answers)[list(design.PROMPTS)]
     gains = by_prompt[["ID", "COT"]].sub(by_prompt.Raw, axis=0).add_suffix(" over Raw")
     return by_prompt.add_prefix("right under ").join(gains)
 
@@ -116,6 +114,12 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     one_way = next(iter(ways_to_read(calls)))  # letters are the same under every reading
     reading = {"parsing": rules(calls), "reading": [one_way]}
     return evaluate(reading, read, choices, claims, 0.05, applies)
+
+
+def _share_right(answers: pd.DataFrame) -> pd.DataFrame:
+    """Share of an item's orders in which the verdict is right: items by prompts."""
+    right = answers.letter.eq(answers.correct)
+    return right.groupby([answers.key, answers.prompt]).mean().unstack("prompt")
 
 
 def _read(

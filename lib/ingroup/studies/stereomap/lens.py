@@ -51,18 +51,14 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Warmth and competence of each group, and their difference, in points: groups by scores."""
-    words = published.load("stereomap", 4)
-    scores = statistics.round_scores(_ratings(parameters, model), words, parameters["INCOMPLETE"])
-    means = statistics.group_means(scores)[list(AXES)]
+    means = _group_means(parameters, model)[list(AXES)]
     difference = (means.Warmth - means.Competence).rename("Warmth minus Competence")
     return means.join(difference)
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
     """Competence minus warmth by group, of a cluster of mean size; the clusters are a family."""
-    words = published.load("stereomap", 4)
-    scores = statistics.round_scores(_ratings(recorded, model), words, recorded["INCOMPLETE"])
-    means, k = statistics.group_means(scores), planned["CLUSTERS"]
+    means, k = _group_means(recorded, model), planned["CLUSTERS"]
     spread = float((means[AXES[0]] - means[AXES[1]]).std())
     n = len(planned["GROUPS"] or stimuli.names()) // k
     effect = "points between warmth and competence"
@@ -146,6 +142,13 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     unit = {"unit": ["groups", "rounds"] if several else ["groups"]}
     table = evaluate(reading, read, unit, tested, parameters["ALPHA"])
     return table.assign(claim=table.claim + " (EXTENDED)")
+
+
+def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
+    """Mean scores of each group, as :func:`~.statistics.group_means` has them."""
+    words = published.load("stereomap", 4)
+    scores = statistics.round_scores(_ratings(parameters, model), words, parameters["INCOMPLETE"])
+    return statistics.group_means(scores)
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
