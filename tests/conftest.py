@@ -18,9 +18,12 @@ if "PYTEST_XDIST_WORKER" not in os.environ and not any("check_" in a for a in sy
     OWN = tempfile.TemporaryDirectory(prefix="ingroup-")  # goes with this process
     os.environ.setdefault("INGROUP_BUILD", OWN.name)
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any load")
+# How long an example takes depends on what else the machine does. `make test` gives the same
+# verdict each time; `pytest --hypothesis-profile=explore` draws new examples.
+ANY_LOAD = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same examples", derandomize=True, **ANY_LOAD)
+settings.register_profile("explore", **ANY_LOAD)
+settings.load_profile("same examples")
 
 # A worker takes a file at a time, in order: the long ones first, so that both end together.
 LONG = ("test_notebooks", "test_audit", "test_planted")

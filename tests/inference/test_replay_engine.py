@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ingroup.design import Block, Design
 from ingroup.inference import EngineError, Reply, Sampling
+from ingroup.inference.reasoning import separate
 from ingroup.inference.replay_engine import ReplayEngine
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.design import trials as giebench_trials
@@ -109,10 +110,15 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")
 @rules(max_examples=20)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT)))
 @example([("You are a person.\n", '"It was \tbad"\n', text) for text in QUIRKS])
+@example([("", "", "commentary")])  # the first word of a reasoning, and nothing else
 def test_whatever_pandas_writes_is_read_back(tmp_path_factory, rows):
     rows = [(f"s{i} {row[0]}", *row[1:]) for i, row in enumerate([*rows, ("s", "u", "t")])]
     engine = ReplayEngine(released(rows, tmp_path_factory.mktemp("any"), 2), "m")
-    assert texts(engine, [chat(user, system) for system, user, _ in rows]) == [r[2] for r in rows]
+
+    replies = engine.answer([chat(user, system) for system, user, _ in rows], SAMPLING)
+
+    read_back = [(reply.text, reply.reasoning) for reply in replies]
+    assert read_back == [separate(text) for _, _, text in rows]
 
 
 def test_a_store_is_refused_with_the_way_to_read_it(plan, tmp_path):
