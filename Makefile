@@ -1,6 +1,5 @@
-# Ingroup: `make all` runs the studies, `make test` the tests, `make help` lists the rest.
-# make knows environments and the names of tasks. ingroup.commands.settings reads what is set on the
-# command line (make 10 N_EVENTS=24), and doit decides what is out of date (dodo.py).
+# Ingroup: `make help` lists the targets. make knows environments and the names of tasks,
+# ingroup.commands.settings reads the command line, and doit decides what is out of date (dodo.py).
 
 # make would expand a dollar sign in a value; MAKEOVERRIDES has each dollar sign of a value twice.
 override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
@@ -17,7 +16,7 @@ override READY := $(subst ;,-,$(READY))
 override BOTH  := check $(READY) $(VENV)-vllm/.ready
 
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
-override TASKS   := all figures plan ask view report runs bench-gpu
+override TASKS   := all compare figures plan ask view report runs bench-gpu
 override CHECKS  := test-report test-view test-latex test-ray test-fire test-training
 
 # This folder's package runs, and no other clone's, whatever PYTHONPATH says.
@@ -51,6 +50,7 @@ lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes 
 $(TASKS) $(NUMBERS): check $(READY)
 	@exec "$$PY" -m ingroup.commands.cli $@
 all:  ## run every notebook, draw every figure, write the report, end with a summary
+compare:  ## two models, effect by effect, from stored answers: MODELS="...;..."
 runs:  ## the runs that are there: what each changed, how its numbers came out
 report:  ## pages of what ran: build/report/index.html, opens without a net
 figures:  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name>

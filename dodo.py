@@ -61,6 +61,7 @@ class Reporter(ZeroReporter):
 
 GOALS = os.environ.get("GOALS", "").split()
 IS_ALL = not GOALS or "all" in GOALS
+IS_COMPARISON = "compare" in GOALS
 PROFILE = os.environ.get("PROFILE") or "demo"
 VALUES = settings.given()
 PARAMETERS = settings.parameters(VALUES)
@@ -106,7 +107,7 @@ def earlier(notebook: str) -> list[str]:
         return others
     if notebook == "50_audit":
         return [name for name in others if "audit" in name]
-    if notebook == "60_synthesis":
+    if notebook in ("60_synthesis", settings.COMPARISON):
         return first
     return [
         name for name in first if name[3:] == studies_of(notebook)[0] and "audit" not in notebook
@@ -139,7 +140,9 @@ def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
 def chosen() -> list[str]:
     """List the notebooks that the goals name, and the paper's before one that goes beyond it."""
     names = settings.notebooks()
-    if not IS_ALL:
+    if IS_COMPARISON:
+        names = [settings.COMPARISON]
+    elif not IS_ALL:
         names = [name for name in names if name[:2] in GOALS]
         for name in list(names):
             names += earlier(name) if "beyond" in name else []
@@ -206,7 +209,7 @@ def task_again():
 
 def task_report():
     """Write the report, when it or something that it shows changed."""
-    if not IS_ALL:
+    if not (IS_ALL or IS_COMPARISON):
         return
     inputs = files(REPORT)
     for notebook in chosen():

@@ -16,7 +16,16 @@ STUDIES = sorted(f.name for f in (LIB / "ingroup/studies").iterdir() if (f / "de
 FLOORS = [
     {"paths", "tables"},
     {"design", "parsing", "corpora", "stats", "models", "figures"},
-    {"inference", "published", "latex", "keywords", "dictionary", "audit", "parameters"},
+    {
+        "families",
+        "inference",
+        "published",
+        "latex",
+        "keywords",
+        "dictionary",
+        "audit",
+        "parameters",
+    },
     {"notebook", "synthesis"},
     {"studies"},
     {"commands"},

@@ -14,7 +14,7 @@ import clone
 from ingroup import paths
 
 NAMES = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
-LAST = ["00_map", "60_synthesis"]  # read all studies
+LAST = ["00_map", "60_synthesis", "61_comparison"]  # read all studies
 MAKEFILE = (paths.ROOT / "Makefile").read_text("utf8")
 
 
@@ -215,6 +215,7 @@ def test_the_order_of_a_run_of_all(done):
             assert order.index(first[0]) < order.index(name)
         if re.match("[1-4]0_", name):
             assert order.index(name) < order.index("60_synthesis")
+            assert order.index(name) < order.index("61_comparison")
     assert order[-2:] == ["00_map", "report"]
 
 
@@ -277,6 +278,17 @@ def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
     assert clone.ran(done) == []
     clone.make(done, "10", "N_EVENTS=24", f"RUN={name}")  # other parameters under its name
     assert clone.names(done) == ["10_empathy_gap"]
+
+
+def test_two_models_are_compared_without_a_study_that_runs(done):
+    tables = done / "build" / "runs" / "mine" / "tables" / "comparison"
+    tables.mkdir(parents=True)
+    counts = "study,model,other_model,effects,first_has_more,second_has_more\ngiebench,a,b,5,2,1\n"
+    (tables / "counts.csv").write_text(counts, "utf8")
+    said = clone.make(done, "compare", "MODELS=a;b", "RUN=mine").stdout
+    assert sorted(clone.names(done)) == ["61_comparison", "report"]
+    assert "giebench, 5 effects: a has more in 2, b in 1\n" in said
+    assert said.endswith("Page: build/runs/mine/report/61_comparison.html\n")
 
 
 @pytest.mark.parametrize(

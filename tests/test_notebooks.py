@@ -13,7 +13,9 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands import parameters, run
+from ingroup.notebook import ran as parameters_of_run
 from ingroup.studies.biased_samaritan import design as samaritan
+from ingroup.studies.biased_samaritan import lens as samaritan_lens
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import answers as empathy_answers
 from ingroup.studies.empathy_gap import design as empathy
@@ -343,6 +345,27 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     # Over two events nothing is significant, which is one of five ways to get p.
     assert own[own.study == "empathy_gap"].stands.tolist() == [70, 80, 80]
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3
+
+
+def test_two_models_are_compared_as_their_lenses_read_them(ran):
+    """The table's means and differences are those of the lens; the calibrant has more bias."""
+    for study in ran.values():
+        study.result()
+    executed("61_comparison")
+    table = pd.read_csv(FOLDER / "tables" / "comparison" / "differences.csv")
+    pair = ("calibrant", "calibrant-null")
+    table = table[(table.model == pair[0]) & (table.other_model == pair[1])]
+    assert table.study.unique().tolist() == [
+        "empathy_gap", "biased_samaritan", "giebench", "stereomap"
+    ]  # fmt: skip
+    np.testing.assert_allclose(table.one - table.other, table.difference, atol=1e-9)
+    assert (table.p_holm >= table.p).all()
+    values = parameters_of_run("20_biased_samaritan", "test")
+    own, other = (samaritan_lens.effects(values, model) for model in pair)
+    rows = table[table.study == "biased_samaritan"].set_index("effect")
+    for effect, row in rows.iterrows():
+        assert row.difference == pytest.approx((own[effect] - other[effect]).mean(), abs=1e-9)
+    assert {"differences_empathy_gap", "differences_giebench"} <= figures_of("comparison")
 
 
 def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):

@@ -62,10 +62,16 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
 def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
     outcome = defined("60_synthesis", "outcome", figures=figures)
     paths_of = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
+    paths_of = paths_of.assign(could=True, result=range(4))
     assert outcome(paths_of) == "reversed on 100 %"
     assert outcome(paths_of.assign(reversed=False)) == "stands on no path"
     mixed = paths_of.assign(stands=[True, False, False, False], reversed=[False, True, True, False])
     assert outcome(mixed) == "stands on 25 %,\nreversed on 50 %"
+    # Two paths with the same result are one, and one that could show nothing is none.
+    assert outcome(mixed.assign(result=[0, 1, 1, 2])) == "stands on 33 %,\nreversed on 33 %"
+    able = mixed.assign(could=[True, True, True, False])
+    assert outcome(able) == "stands on 33 %,\nreversed on 67 %"
+    assert outcome(mixed.assign(could=False)) == "cannot be told"
 
 
 def test_neighbouring_paths_share_a_mark():

@@ -1,9 +1,9 @@
 """What the four lenses share: the groups that several studies ask, and the form of an answer.
 
 A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`;
-``claims`` and ``paths``, its headline claims on one path of a multiverse and on all; ``power``, how
-many items a run would test (of the parameters ``planned``), and their spread in the answers of a
-model that was asked with others (``recorded``), as `Tested`; ``effects``, its headline numbers item
+``claims`` and ``paths``, its headline claims on one path of a multiverse and on all; ``power``, the
+reported tests of a run with the parameters ``planned``, each as `Tested`, given the spread in the
+answers of a model that was asked with others (``recorded``); ``effects``, its headline numbers item
 by item, in which two models are `compared`. They take the
 ``parameters`` of its notebook (:func:`ingroup.notebook.ran`), a ``model`` of them, ``groups`` (an
 identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not the stored ones)
@@ -36,13 +36,40 @@ class View(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """What a study's test is of, as its lens plans it: see :func:`ingroup.commands.plan.power`."""
+    """A reported test of a study, as its lens plans it: see :func:`ingroup.commands.plan.power`.
 
-    effect: str  # with its unit
+    Attributes
+    ----------
+    effect : str
+        What is tested, with its unit.
+    items : str
+        What is counted.
+    n : int
+        How many of these are planned.
+    name : str
+        The test.
+    level : float
+        The level of one test: what Holm's correction asks of the smallest p of a family.
+    smallest : float
+        The smallest effect that most runs find, in standard deviations; infinite where none is.
+    spread : float
+        Such a standard deviation in recorded answers, in the unit of the effect.
+    floor : float
+        The smallest p that the study's other test can give, whatever the answers; 0 where it has
+        no such test.
+    floor_of : str
+        That test.
+    """
+
+    effect: str
     items: str
-    n: int  # of these that are planned
-    level: float  # of one test: alpha, or what Holm's correction asks of the smallest p of a family
-    spread: float  # standard deviation of the items' differences, in recorded answers
+    n: int
+    name: str
+    level: float
+    smallest: float
+    spread: float
+    floor: float = 0.0
+    floor_of: str = ""
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

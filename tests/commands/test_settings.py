@@ -96,6 +96,8 @@ def test_two_runs_never_have_one_folder():
         ("plan", {"STUDY": "77"}, "there is no study 77: give one of 10_empathy_gap"),
         ("ask", {"STUDY": "77", "MODELS": "calibrant"}, "there is no study 77: give one of 10_em"),
         ("ask", {"MODELS": "calibrant"}, "give a study: make ask STUDY=10 MODELS=..."),
+        ("compare", {"MODELS": "calibrant"}, "give two models or more: make compare MODELS="),
+        ("compare", {"MODELS": "a;b", "SEED": "1"}, "SEED is no parameter here"),
         ("view", {"SAMPLES": "many"}, "SAMPLES is a whole number, 0 for all, not many"),
         ("60", {"RUN": "typo"}, "there is no run typo to read, there are: "),
         ("report", {"RUN": "typo"}, "there is no run typo to read, there are: "),
@@ -117,6 +119,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(goal, values, sentence):
     [
         ("all", {"CROSSING": "totals", "N_EVENTS": "24"}),
         ("20", {"CROSSING": "totals"}),
+        ("compare", {"MODELS": "calibrant;calibrant-null"}),
         ("plan", {"STUDY": "empathy_gap", "RATE": "3", "N_EVENTS": "24"}),
         ("view", {"STUDY": "10", "SAMPLES": "0"}),
         ("10", {"ENGINE_WORKERS": "8"}),

@@ -49,16 +49,49 @@ def test_shares_by_hand():
     reading, others = {"way": ["none", "sure", "unsure"]}, {"side": [1, -1]}
     table = multiverse.evaluate(reading, lambda way: way, others, claims, 0.05)
     row = multiverse.shares(table).loc["claim"]
-    assert row[["paths", "undefined"]].tolist() == [6 * 4, 2 * 4]  # in four corrections
-    assert row[["stands", "reversed"]].tolist() == pytest.approx([100 / 6, 100 / 6])
+    # Four corrections of one test are one result, and both sides of "none" are the same one.
+    assert row[["listed", "paths", "undefined", "could"]].tolist() == [6 * 4, 5, 1, 4]
+    assert row[["stands", "reversed"]].tolist() == pytest.approx([25, 25])
     assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
     assert "expected at least 2" in table.reason[0]
     options = multiverse.by_option(table, [*reading, *others]).stands["claim"]
-    assert options.loc["way"].to_dict() == {"none": 0, "sure": 50, "unsure": 0}
-    assert options.loc["side"].to_dict() == pytest.approx({"1": 100 / 3, "-1": 0})
-    assert options.loc["correction"].to_dict() == pytest.approx(
-        dict.fromkeys(multiverse.CORRECTIONS, 100 / 6)
-    )
+    assert options.loc["way"].fillna(-1).to_dict() == {"none": -1, "sure": 50, "unsure": 0}
+    assert options.loc["side"].to_dict() == {"1": 50, "-1": 0}
+    assert options.loc["correction"].to_dict() == dict.fromkeys(multiverse.CORRECTIONS, 25)
+
+
+def test_a_path_that_could_not_show_a_claim_counts_neither_for_nor_against_it():
+    """Least p .02 of two tests: .04 after Bonferroni, which is above a level of .03."""
+
+    def claims(answers, side):
+        return {"one": Result(side, 0, 0, 0.02, least=0.02), "other": Result(1.0, 0, 0, 0.5)}
+
+    table = multiverse.evaluate({}, dict, {"side": [1.0, -1.0]}, claims, 0.03)
+    by_correction = table[table.claim == "one"].groupby("correction").could.unique().map(list)
+    assert by_correction.to_dict() == {
+        "none": [True], "Bonferroni": [False], "Holm": [True], "Benjamini-Hochberg": [True],
+    }  # fmt: skip
+    row = multiverse.shares(table).loc["one"]
+    # Holm and Benjamini-Hochberg agree on two tests. Without a correction .02 is below .03.
+    assert row[["paths", "could"]].tolist() == [6, 4]
+    assert (row.stands, row.reversed) == (25, 25)
+
+    table = multiverse.evaluate({}, dict, {"side": [1.0]}, claims, 0.01)
+    assert multiverse.shares(table).loc["one", "could"] == 0
+    assert np.isnan(multiverse.shares(table).loc["one", "stands"])
+
+
+def test_options_without_an_effect_count_once():
+    """Two rules that change nothing: a claim has the paths of the choice that matters."""
+
+    def claims(answers, rule, side):
+        return {"one": Result(side, 0, 0, 0.01), "other": Result(1.0, 0, 0, 0.3)}
+
+    choices = {"rule": ["a", "b", "c"], "side": [1.0, -1.0, 2.0]}
+    row = multiverse.shares(multiverse.evaluate({}, dict, choices, claims, 0.05)).loc["one"]
+    assert row.listed == 3 * 3 * 4
+    assert row.stands == pytest.approx(200 / 3)
+    assert row.paths < row.listed / 3 + 1
 
 
 def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
@@ -94,3 +127,26 @@ def test_equal_answers_are_tested_once():
     assert asked == [("s", 0), ("o", 0)]
     assert table.rule.drop_duplicates().tolist() == rules["rule"]
     assert len(table) == 3 * len(multiverse.CORRECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("stands", "reverse", "undefined", "could", "above", "below", "none"),
+    [
+        (100, 0, 0, 8, "stands", "reversed", "differs"),
+        (0, 100, 0, 8, "reversed", "stands", "differs"),
+        (40, 0, 0, 8, "depends", "not shown", "depends"),
+        (40, 60, 0, 8, "depends", "depends", "differs"),
+        (0, 0, 0, 8, "not shown", "not shown", "stands"),
+        (0, 74, 0, 8, "mostly reversed", "depends", "depends"),
+        (np.nan, np.nan, 0, 0, *["cannot be told"] * 3),
+        (np.nan, np.nan, 8, 0, *["undefined"] * 3),
+    ],
+)
+def test_what_paths_make_of_a_sentence(stands, reverse, undefined, could, above, below, none):
+    row = {"paths": 8, "undefined": undefined, "could": could, "stands": stands}
+    table = pd.DataFrame([row | {"reversed": reverse}] * 3)
+    found = multiverse.verdicts(table, ["above", "below", "no difference"])
+    assert found.verdict.tolist() == [above, below, none]
+    if could:
+        assert found.share.tolist() == [stands, reverse, 100 - stands - reverse]
+        assert found.against.tolist() == [reverse, stands, stands + reverse]

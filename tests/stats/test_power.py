@@ -1,7 +1,11 @@
 """Power of the own-group test: the issue's numbers, simulation, and the floor of permutations."""
 
+import math
+import re
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from ingroup.stats import power
 from ingroup.stats.crossed import own_group
@@ -65,3 +69,17 @@ def test_what_has_no_power_is_refused():
         power.own_group_power(2, 1)
     with pytest.raises(ValueError, match="1,000 groups are too few"):
         power.groups_for_power(0.001)
+
+
+@pytest.mark.parametrize("n", [6, 79, 120, 6050])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 7])
+def test_the_smallest_paired_effect_is_one_positive_number_at_every_size(n, level):
+    """For some of these sizes the solver gives an array, and a negative number."""
+    effect = power.smallest_paired_effect(n, level)
+    assert effect > 0
+    critical = stats.t.isf(level / 2, n - 1)
+    shift = effect * math.sqrt(n)
+    above = stats.nct.sf(critical, n - 1, shift)
+    below = stats.nct.cdf(-critical, n - 1, shift)
+    assert above + below == pytest.approx(0.8, abs=1e-3)
+    assert re.match(r"\d", f"{effect:,.2g}")

@@ -3,6 +3,7 @@
 The targets read what is set on the command line from :mod:`ingroup.commands.settings`.
 """
 
+import csv
 import os
 import signal
 import sys
@@ -44,6 +45,25 @@ def summary(number: str) -> str:
     folder = settings.run_folder(settings.run_name()) / "notebooks"
     files = sorted(folder.glob(f"{number}*.txt"))
     return "".join(file.read_text("utf8") for file in files).rstrip("\n")
+
+
+def compare() -> int:
+    """Run the notebook that compares models, and print where two of them differ."""
+    status = run_notebooks(settings.given())
+    if status != 0:
+        return status
+
+    folder = settings.run_folder(settings.run_name())
+    with (folder / "tables" / "comparison" / "counts.csv").open(encoding="utf8") as file:
+        for row in csv.DictReader(file):
+            print(
+                f"{row['study']}, {row['effects']} effects: "
+                f"{row['model']} has more in {row['first_has_more']}, "
+                f"{row['other_model']} in {row['second_has_more']}"
+            )
+    page = folder / "report" / f"{settings.COMPARISON}.html"
+    print(f"Page: {os.path.relpath(page)}")
+    return 0
 
 
 def run_target(target: str, values: dict[str, str]) -> int:
@@ -174,6 +194,8 @@ def call(target: str) -> int:
 
     if target == "all" or target.isdigit():
         return run_target(target, values)
+    if target == "compare":
+        return compare()
     if target == "figures":
         return draw_figures(run, values)
     if target == "runs":

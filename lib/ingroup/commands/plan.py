@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from huggingface_hub import try_to_load_from_cache
-from statsmodels.stats.power import TTestPower
 
 from ingroup import corpora, models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
@@ -36,11 +35,12 @@ from ingroup.inference.cost import (
 from ingroup.inference.generate import SHARD_SIZE, pinned
 from ingroup.inference.prompts import Prompter, tokens
 from ingroup.inference.store import read_manifest
+from ingroup.stats.power import POWER
+from ingroup.synthesis import Tested
 from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
-POWER = 0.8  # the share of runs that find the smallest effect
 
 
 def plannable() -> list[str]:
@@ -159,43 +159,37 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     return [stop - start for start, stop in map(store.bounds, store.files())], ""
 
 
-def smallest_effect(n: int, level: float) -> float:
-    """Compute the effect that a two-sided t-test of `n` differences finds with `POWER`.
+def power(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Say what the reported tests of a study can find: a sentence for each.
 
-    Parameters
-    ----------
-    n : int
-        The number of paired items, at least 2.
-    level : float
-        The level of the test.
-
-    Returns
-    -------
-    float
-        A positive number of standard deviations.
-    """
-    # The solver returns a float, or for some sizes an array of one number with either sign.
-    found = TTestPower().solve_power(nobs=n, alpha=level, power=POWER)
-    return abs(np.asarray(found).item())
-
-
-def power(notebook: str, parameters: Mapping[str, Any]) -> str:
-    """The smallest effect that most runs (`POWER`) of so many items find; a sentence.
-
-    By statsmodels' TTestPower, two-sided, at the level at which the study tests; the spread is that
-    of the answers which the repository holds of a real model (:class:`ingroup.synthesis.Tested`).
+    It is the smallest effect that most runs (`POWER`) find, at the level at which the study tests.
+    The spread is that of the answers which the repository holds of a real model
+    (:class:`ingroup.synthesis.Tested`).
     """
     recorded = merged(notebook, "demo", {})
     model = next(name for name in recorded["MODELS"] if not models.is_calibrant(name))
     lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
-    effect, items, n, level, spread = lens.power(parameters, recorded, model)
-    if n < 2:
-        return f"{notebook[:2]} finds nothing: {n} {items}, expected at least 2."
-    smallest = smallest_effect(n, level)
+    return [
+        f"{notebook[:2]} {found_by(test, model)}"
+        for test in lens.power(parameters, recorded, model)
+    ]
+
+
+def found_by(test: Tested, model: str) -> str:
+    """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
+    if test.n < 2:
+        return f"finds nothing: {test.n} {test.items}, expected at least 2."
+
+    floor = ""
+    if test.floor:
+        cannot = ", so that it shows nothing" if test.floor >= test.level else ""
+        floor = f" {test.floor_of} can bring p to {test.floor:.2g}{cannot}."
+    if math.isinf(test.smallest):
+        return f"with {test.n:,} {test.items} finds no effect ({test.name}).{floor}"
     return (
-        f"{notebook[:2]} with {n:,} {items} finds {smallest * spread:,.2g} {effect} in {POWER:.0%} "
-        f"of the runs (t-test at {level:.2g}; {smallest:.2g} standard deviations of {spread:.2g}, "
-        f"as the recorded answers of {model} have it)."
+        f"with {test.n:,} {test.items} finds {test.smallest * test.spread:,.2g} {test.effect} in "
+        f"{POWER:.0%} of the runs ({test.name} at {test.level:.2g}; {test.smallest:.2g} standard "
+        f"deviations of {test.spread:.2g}, as the recorded answers of {model} have it).{floor}"
     )
 
 
@@ -336,7 +330,8 @@ def main(arguments: list[str] | None = None) -> int:
             for given in values.values():
                 budget_of(given)  # a limit without prices is said here, too
             print(plan(values, rate))
-            print(*(power(name, given) for name, given in values.items()), sep="\n")
+            for name, given in values.items():
+                print(*power(name, given), sep="\n")
         for corpus, file in instead.items():
             if any(file in given.values() for given in values.values()):
                 items = f"its {corpora.CORPORA[corpus].size:,} items are counted"

@@ -25,6 +25,7 @@ OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
 # They read a run that is there already.
 READERS = {"00", "60", "report", "figures"}
+COMPARISON = "61_comparison"  # the notebook of make compare
 # Parameters under the names that they had, with their names now and values that changed.
 FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
 LONGEST_NAME = 60
@@ -191,6 +192,8 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
         return notebooks()
     if "ask" in goals:
         return chosen_studies(study)
+    if "compare" in goals:
+        return [COMPARISON]
     return [name for name in notebooks() if name[:2] in goals]
 
 
@@ -291,6 +294,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     if "ask" in goals and not environment.get("STUDY"):
         raise Refused("give a study: make ask STUDY=10 MODELS=...")
     samples = environment.get("SAMPLES", "")
+    if "compare" in goals and len(environment.get("MODELS", "").split(";")) < 2:
+        raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
     if "view" in goals and re.search(r"[^0-9]", samples):
         raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
     check_names(goals, environment)

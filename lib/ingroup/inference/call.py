@@ -19,7 +19,7 @@ from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
 from ingroup.inference.generate import fill, open_store, pinned
-from ingroup.inference.reading import STORED_MEAN, Reading
+from ingroup.inference.reading import FREE, STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
 from ingroup.models import STORED
 from ingroup.tables import read_table, shown
@@ -128,6 +128,11 @@ class Call:
     def way(self) -> str:
         """How it is asked, as a table says it: ``"freely"`` or ``"over choices"``."""
         return "over choices" if self.over_choices else "freely"
+
+    @property
+    def read_as(self) -> str:
+        """How an answer becomes a value, as a table says it: ``"free"``, or a scored reading."""
+        return str(self.reading if self.over_choices else FREE)
 
     @property
     def title(self) -> str:

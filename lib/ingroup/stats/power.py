@@ -1,16 +1,20 @@
-"""Power of the own-group test by the number of groups, and the floor of its permutation test.
+"""Power of the tests that the studies report, and the floor below which no p can be.
 
-Both tests are of a matrix, perceiver by experiencer, with one cell for each pair of groups. Effects
-are in standard deviations of such a cell beyond its perceiver's and its target's level.
+Tests of an own-group effect are of a matrix, perceiver by experiencer, with one cell for each pair
+of groups. Their effects are in standard deviations of such a cell beyond its perceiver's and its
+target's level. Those of paired tests are in standard deviations of the differences.
 """
 
 import math
 from typing import NamedTuple
 
+import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
+from statsmodels.stats.power import TTestPower
 
 MOST_GROUPS = 1_000
+POWER = 0.8  # the share of runs that find the smallest effect
 
 
 class OwnGroupPlan(NamedTuple):
@@ -21,6 +25,28 @@ class OwnGroupPlan(NamedTuple):
     smallest_effect: float
     permutation_floor: float
     permutation_groups: int
+
+
+def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) -> float:
+    """Find the effect that a two-sided t-test of `n` differences finds with a given power.
+
+    Parameters
+    ----------
+    n : int
+        The number of pairs, at least 2.
+    level : float
+        The level of the test.
+    power : float
+        The share of runs that find it.
+
+    Returns
+    -------
+    float
+        A positive number of standard deviations.
+    """
+    # The solver returns a float, or for some sizes an array of one number with either sign.
+    found = TTestPower().solve_power(nobs=n, alpha=level, power=power)
+    return abs(np.asarray(found).item())
 
 
 def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
@@ -98,7 +124,7 @@ def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroup
     )
 
 
-def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0.8) -> float:
+def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = POWER) -> float:
     """Find the effect that `own_group_power` finds with a given power, in SD of a cell."""
 
     def missing(effect: float) -> float:
@@ -111,7 +137,7 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = 0
     return float(brentq(missing, 0, above))
 
 
-def groups_for_power(effect: float, level: float = 0.05, power: float = 0.8) -> int:
+def groups_for_power(effect: float, level: float = 0.05, power: float = POWER) -> int:
     """Count the groups from which `own_group_power` reaches a given power.
 
     Raises

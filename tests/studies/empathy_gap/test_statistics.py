@@ -26,6 +26,7 @@ from ingroup.studies.empathy_gap.statistics import (
     gap_like_these,
     gap_matrix,
     gap_of_these,
+    relationship_sd,
     same_group,
     zscore,
 )
@@ -310,3 +311,15 @@ def test_cells_that_only_a_person_differs_in_have_no_gap():
     row = gap(values, np.eye(3, dtype=bool))
     assert (row["flat"], row["events"]) == (True, 5)
     assert np.isnan([row["delta"], row["p_two_sided"], row["delta_released"]]).all()
+
+
+def test_the_relationship_sd_is_that_of_simulated_pairs():
+    """Levels of perceivers and targets, and own groups, change nothing."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(300):
+        pairs = rng.normal(0, 2, (6, 6))
+        levels = rng.normal(0, 9, (6, 1)) + rng.normal(0, 9, (1, 6)) + 20 * np.eye(6)
+        values = (pairs + levels)[..., None] + np.zeros(2)
+        found.append(relationship_sd(values, list("abcdef")) ** 2)
+    assert np.mean(found) == pytest.approx(4, abs=0.3)  # four standard errors

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cells import defined
 from ingroup import published
-from ingroup.studies.stereomap import stimuli
+from ingroup.studies.stereomap import clustering, stimuli
 from ingroup.studies.stereomap.clustering import (
     axis_tests,
     clusters,
@@ -299,3 +299,30 @@ def test_the_sign_of_a_centroid_says_what_was_found():
         "(4.00?1.00)",
         "(4.00?1.00)",
     ]
+
+
+def test_the_smallest_difference_is_found_in_four_clusters_of_five():
+    """A null of clusters of 20 groups; the differences of 30 groups, drawn and tested."""
+    rng = np.random.default_rng(3)
+    noise = rng.standard_normal((999, 20))
+    null = np.abs(noise.sum(axis=1)) / np.sqrt((noise**2).sum(axis=1))
+    mean = clustering.smallest_difference(null, 30)
+    means = pd.DataFrame({"Warmth": 3.0, "Competence": 3.0}, index=range(30))
+    found = []
+    for d in mean + rng.standard_normal((400, 30)):
+        drawn = means.assign(Competence=3 + d)
+        table = clustering.axis_tests(drawn, pd.Series(0, means.index), null=null)
+        found.append(table.p_exchanged[0] < 0.05)
+    assert np.mean(found) == pytest.approx(0.8, abs=0.08)  # four standard errors
+
+
+def test_a_cluster_that_is_too_small_finds_nothing():
+    """Each draw has a cluster of 16 groups that all lean to one side: z is 4."""
+    null = np.full(999, 4.0)
+    assert clustering.exchange_floor(null, 16) == 1
+    assert clustering.smallest_difference(null, 16) == np.inf
+    assert clustering.groups_for_exchange(null) == 17
+    assert clustering.exchange_floor(null, 17) == 1 / 1000
+    assert 0 < clustering.smallest_difference(null, 40) < 5
+    with pytest.raises(ValueError, match="found 9 draws, expected more than 20"):
+        clustering.groups_for_exchange(null[:9])

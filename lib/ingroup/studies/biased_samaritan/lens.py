@@ -1,5 +1,6 @@
 """The second study as a lens: who is rated more helpful than "a person", and on which paths."""
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Call, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
+from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.biased_samaritan import design, stimuli
 from ingroup.studies.biased_samaritan.answers import cubes, load
 from ingroup.studies.biased_samaritan.planted import Planted
@@ -60,13 +62,15 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return pd.concat(_biases(parameters, model), axis=1)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
     """Biases of groups by scenario; Holm's family is the largest category's."""
     variances = [biases.var() for biases in _biases(recorded, model)]
     n = stimuli.load_scenarios(planned["SCENARIOS"]).scenario.nunique()
     level = planned["ALPHA"] / max(map(len, variances))
     spread = float(pd.concat(variances).mean() ** 0.5)
-    return Tested("points of a group's bias", "scenarios", n, level, spread)
+    smallest = smallest_paired_effect(n, level) if n > 1 else math.inf
+    effect = "points of a group's bias"
+    return [Tested(effect, "scenarios", n, "paired t-test", level, smallest, spread)]
 
 
 def claims(
@@ -133,4 +137,4 @@ def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) ->
 
 def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
     test = bias(ours, theirs, unit)
-    return Result(test.bias, test.low, test.high, test.p)
+    return Result(test.bias, test.low, test.high, test.p, least=test.p_least)

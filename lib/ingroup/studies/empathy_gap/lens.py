@@ -1,5 +1,6 @@
 """The first study as a lens: empathy that groups receive and give, and the gap on every path."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from math import isqrt
@@ -10,11 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.stats.effects import BootstrapInterval, bootstrap_interval, bootstrap_pvalue, relative
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.paired import nan_mean
 from ingroup.stats.permutation import permutation_test
+from ingroup.stats.power import (
+    groups_for_permutation,
+    permutation_floor,
+    smallest_own_group_effect,
+    smallest_paired_effect,
+)
 from ingroup.studies.empathy_gap import design, statistics, stimuli
 from ingroup.studies.empathy_gap.answers import by_block, load_rounds
 from ingroup.studies.empathy_gap.planted import Planted
@@ -81,16 +89,51 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
-    """Gaps by event, in the first setting: the interval over events is not corrected."""
-    first, variances = next(iter(_calls(recorded, model).values())), []
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+    """The gap over events, for these names; and that of each category, for groups like these.
+
+    The second is the test of :func:`ingroup.stats.crossed.own_group`, beside the floor of the
+    permutations of names in Table 2. The categories of a setting are Holm's family.
+    """
+    ratings = {}
+    first = next(iter(_calls(recorded, model).values()))
     for (_, _, category), rounds in by_block(first).items():
+        ratings[category] = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
+
+    variances = []
+    for category, values in ratings.items():
         same = statistics.same_group(stimuli.identities(category).group[1:])
-        values = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
         variances.append(np.nanvar(gaps, ddof=1))
     n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
-    return Tested("points of gap", "events", n, 0.05, float(np.mean(variances) ** 0.5))
+    alpha = families()["empathy_gap"].level
+    smallest = smallest_paired_effect(n, alpha) if n > 1 else math.inf
+    spread = float(np.mean(variances) ** 0.5)
+    tests = [Tested("points of gap", "events", n, "interval over events", alpha, smallest, spread)]
+    names = planned["CATEGORIES"] or stimuli.categories()
+    for category in names:
+        if category in ratings:
+            tests.append(_own_group(category, ratings[category], len(names)))
+    return tests
+
+
+def _own_group(category: str, values: NDArray, family: int) -> Tested:
+    """The test of a category for groups like these, one of a family of so many tests."""
+    alpha = families()["empathy_gap"].level
+    groups = stimuli.identities(category).group[1:]
+    n = groups.nunique()
+    needed = groups_for_permutation(alpha, family)
+    return Tested(
+        effect="points more for one's own group",
+        items=f"groups ({category})",
+        n=n,
+        name="social relations model",
+        level=alpha / family,
+        smallest=smallest_own_group_effect(n, alpha / family),
+        spread=statistics.relationship_sd(values, groups),
+        floor=permutation_floor(len(groups)),
+        floor_of=f"Permuting {len(groups)} names ({needed} are needed)",
+    )
 
 
 def claims(
@@ -114,7 +157,8 @@ def gap(
     found = _drawn(left.tobytes(), len(left), same.tobytes(), seed)
     if unit == "events":
         p = bootstrap_pvalue(found.draws, left.shape[2])
-        return Result(found.statistic, found.low, found.high, p)
+        least = bootstrap_pvalue(np.ones_like(found.draws), left.shape[2])
+        return Result(found.statistic, found.low, found.high, p, least=least)
     decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
     z = statistics.gap_matrix(values, exclusion, decimals, separate)
     tested, pairs = z, same
@@ -122,7 +166,8 @@ def gap(
         tested = statistics.by_group(z, same)
         pairs = np.eye(len(tested))
     test = permutation_test(tested, pairs, n_resamples, seed)
-    return Result(statistics.empathy_gap(z, same), found.low, found.high, test.pvalue)
+    delta = statistics.empathy_gap(z, same)
+    return Result(delta, found.low, found.high, test.pvalue, least=test.least)
 
 
 @lru_cache(maxsize=8)
@@ -148,7 +193,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
     return evaluate(
-        choices, read, CHOICES, tested, 0.05,
+        choices, read, CHOICES, tested, families()["empathy_gap"].level,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
 

@@ -13,7 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ingroup.stats.crossed import Effect, own_group, own_group_by_group, own_group_of_names
+from ingroup.stats.crossed import (
+    Effect,
+    own_group,
+    own_group_by_group,
+    own_group_of_names,
+    relations,
+)
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.paired import TINY, PairedTest, nan_mean, paired_test
 from ingroup.stats.permutation import checked, permutation_test
@@ -282,6 +288,32 @@ def gap_like_these(
     if len(means) < len(values):
         effects |= own_group_of_names(values, groups)
     return effects
+
+
+def relationship_sd(values: np.ndarray, groups: Sequence[str]) -> float:
+    """Estimate how much what two groups feel for each other varies beyond both groups' levels.
+
+    Of the means by pair of groups, with n groups and the residuals r of the pairs of two groups
+    (:func:`ingroup.stats.crossed.relations`)::
+
+        sqrt(sum(r**2) / (n**2 - 3 n + 1))
+
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        As in `gap_like_these`.
+    groups : sequence of str
+        The group of each of the n identities; at least 3 groups.
+
+    Returns
+    -------
+    float
+        A standard deviation in points of the scale.
+    """
+    matrix = nan_mean(_pair_means(values, groups), axis=2)
+    n = len(matrix)
+    squares = np.nansum(relations(matrix).relationships ** 2)
+    return float(np.sqrt(squares / (n**2 - 3 * n + 1)))
 
 
 def _pair_means(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:

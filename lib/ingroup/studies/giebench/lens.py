@@ -1,18 +1,21 @@
 """The third study as a lens: what naming an identity gains, and on which paths it does."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ingroup.families import families
 from ingroup.inference import Call, StoreError, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
-from ingroup.stats.paired import paired_test
+from ingroup.stats.paired import PairedTest, paired_test
+from ingroup.stats.power import smallest_paired_effect
 from ingroup.studies.giebench import design, stimuli
 from ingroup.studies.giebench.answers import load
 from ingroup.studies.giebench.planted import Planted
-from ingroup.studies.giebench.statistics import OVERALL, changes
+from ingroup.studies.giebench.statistics import OVERALL, changes, share_right
 from ingroup.synthesis import Tested, View, rules, ways_to_read
 
 MEASURES = ("accuracy gained",)
@@ -21,9 +24,12 @@ CHOICES = {
     # An answer without a verdict is wrong, or its item is left out of this pair of prompts (in this
     # order), or everywhere.
     "silence": ["wrong", "pairwise", "listwise"],
-    # The answers as given, or moved by so many places; or an item is right where it is in each.
-    "order": ["0", "1", "2", "3", "all four"],
-    "unit": ["item", "category"],  # McNemar's test, or a t-test of the categories' accuracies
+    # The share of an item's four orders in which it is right; or one order: the answers as given,
+    # or moved by so many places.
+    "order": ["mean", "0", "1", "2", "3"],
+    # Items, by a t-test of their shares or by McNemar's test of one order; or a t-test of the
+    # categories' accuracies.
+    "unit": ["item", "category"],
     # right / n, or / (n + 1) by category and rounded to 0.1 points
     "shares": ["paper", "released"],
 }
@@ -49,7 +55,7 @@ def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
 
     Items by groups: -1 to 1, NaN outside the item's own group; no verdict is wrong.
     """
-    right = _share_right(answers)
+    right = share_right(answers)
     group = answers.drop_duplicates("key").set_index("key").identity.map(groups).dropna()
     table = pd.DataFrame({"gain": (right.ID - right.Raw)[group.index], "group": group})
     return table.set_index("group", append=True).gain.unstack("group")
@@ -62,41 +68,44 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     Raw"; means over the orders of an item's answers.
     """
     answers = _read(parameters, model, parameters["PARSING"])
-    by_prompt = 100 * _share_right(answers)[list(design.PROMPTS)]
+    by_prompt = 100 * share_right(answers)[list(design.PROMPTS)]
     gains = by_prompt[["ID", "COT"]].sub(by_prompt.Raw, axis=0).add_suffix(" over Raw")
     return by_prompt.add_prefix("right under ").join(gains)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
-    """What ID gains over Raw in the probability of the right letter, by item, in percent."""
-    answers = _read(recorded, model, recorded["PARSING"])
-    right = 100 * answers.groupby(["key", "prompt"]).p_right.mean().unstack("prompt")
-    n, spread = len(stimuli.load_questions(planned["QUESTIONS"])), (right.ID - right.Raw).std()
-    return Tested("points of 100 more of the right letter's p", "items", n, 0.05, float(spread))
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+    """What COT gains over Raw in right verdicts, by item, over the orders of its answers."""
+    right = 100 * share_right(_read(recorded, model, recorded["PARSING"]))
+    spread = float((right.COT - right.Raw).std())
+    n = len(stimuli.load_questions(planned["QUESTIONS"]))
+    level = families()["giebench"].level / len(right.columns.drop("Raw"))
+    smallest = smallest_paired_effect(n, level) if n > 1 else math.inf
+    effect = "points of 100 more right verdicts"
+    return [Tested(effect, "items", n, "paired t-test", level, smallest, spread)]
 
 
 def claims(
     answers: pd.DataFrame, silence: str, order: str, unit: str, shares: str
 ) -> dict[str, Result]:
-    """ID, and COT, beat Raw (Wang et al.), in points of accuracy, by `changes`.
+    """ID, and COT, beat Raw (Wang et al.), in points of accuracy.
 
     `answers` are those of `load` under all three prompts, the others one of each of `CHOICES`. The
     reason of a result says where so few items could not have been significant.
     """
     silent = answers.key[answers.letter.eq("")]
     answers = answers[~answers.key.isin(silent)] if silence == "listwise" else answers
-    if order != "all four":
+    if order != "mean":
         answers = answers[answers["shift"] == int(order)]
     found = {}
     for prompt in ("ID", "COT"):
         pair = answers[answers.prompt.isin(["Raw", prompt])]
         if silence == "pairwise":
             pair = pair[~pair.key.isin(pair.key[pair.letter.eq("")])]
-        if order == "all four":  # an item once, with its right letter where every order had it
-            right = pair.letter.eq(pair.correct).groupby([pair.key, pair.prompt]).transform("all")
-            pair = pair.assign(letter=pair.correct.where(right, ""))
-            pair = pair.drop_duplicates(["key", "prompt"])
-        found[f"{prompt} over Raw"] = attempt(_change, pair, prompt, unit, shares)
+        if order == "mean":
+            result = attempt(_mean_change, pair, prompt, unit)
+        else:
+            result = attempt(_change, pair, prompt, unit, shares)
+        found[f"{prompt} over Raw"] = result
     return found
 
 
@@ -107,19 +116,14 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     def read(parsing, reading):  # why a reply has no verdict changes no claim
         return _read(parameters, model, parsing)[VERDICTS]
 
-    def applies(unit, shares, **_):
-        return (unit, shares) != ("item", "released")
+    def applies(unit, shares, order, **_):
+        return shares == "paper" or (unit == "category" and order != "mean")
 
     calls = _calls(parameters, model)
     one_way = next(iter(ways_to_read(calls)))  # letters are the same under every reading
     reading = {"parsing": rules(calls), "reading": [one_way]}
-    return evaluate(reading, read, choices, claims, 0.05, applies)
-
-
-def _share_right(answers: pd.DataFrame) -> pd.DataFrame:
-    """Share of an item's orders in which the verdict is right: items by prompts."""
-    right = answers.letter.eq(answers.correct)
-    return right.groupby([answers.key, answers.prompt]).mean().unstack("prompt")
+    level = families()["giebench"].level
+    return evaluate(reading, read, choices, claims, level, applies)
 
 
 def _read(
@@ -152,9 +156,25 @@ def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
         whole = table.loc[OVERALL]
         floor = f"{whole.finding}: p of {whole.n} items is at least {whole.p_least:g}"
         reason = floor if whole.finding.startswith("could not") else ""
-        return Result(*whole[["change", "low", "high", "p"]], reason)
+        return Result(*whole[["change", "low", "high", "p"]], reason, whole.p_least)
     rows = table.drop(OVERALL)
     if len(rows) < 2:
         raise ValueError(f"there is {len(rows)} category to pair, expected at least 2")
-    test = paired_test(rows.after, rows.before)
-    return Result(test.difference, test.low, test.high, test.pvalue)
+    return _result(paired_test(rows.after, rows.before))
+
+
+def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
+    """The change in the share of an item's orders that are right, over items or categories."""
+    right = 100 * share_right(pair)
+    if unit == "category":
+        category = pair.drop_duplicates("key").set_index("key").category
+        right = right.groupby(category, sort=False).mean()
+    if len(right) < 2:
+        raise ValueError(f"there is {len(right)} {unit} to pair, expected at least 2")
+    return _result(paired_test(right[prompt], right.Raw))
+
+
+def _result(test: PairedTest) -> Result:
+    """A paired test as a claim's result."""
+    numbers = (test.difference, test.low, test.high, test.pvalue)
+    return Result(*map(float, numbers), least=float(test.least))

@@ -72,6 +72,51 @@ def changes(
     return in_family(table, 0.05, table["category"] != OVERALL)
 
 
+def share_right(answers: pd.DataFrame) -> pd.DataFrame:
+    """Share of an item's orders in which its verdict is right: items by prompts, 0 to 1.
+
+    `answers` has a row for each ``key``, ``prompt`` and order; no verdict is wrong.
+    """
+    right = answers["letter"].eq(answers["correct"])
+    return right.groupby([answers["key"], answers["prompt"]]).mean().unstack("prompt")
+
+
+def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
+    """Test what a prompt gains over Raw, an item counting once with the mean over its orders.
+
+    A judge that looks at the place of an answer alone gains nothing over all four orders, and
+    something in one of them. The test is the paired t-test of `share_right` over items.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        One model's, of any number of orders, under Raw and other prompts.
+
+    Returns
+    -------
+    DataFrame
+        A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
+        under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
+        ``low`` to ``high``; ``p``, and ``p_least`` below which no answers bring it.
+    """
+    right = 100 * share_right(answers)
+    rows = []
+    for prompt in right.columns.drop("Raw"):
+        test = paired_test(right[prompt], right["Raw"])
+        rows.append({
+            "prompt": prompt,
+            "n": int(test.n),
+            "before": right["Raw"].mean(),
+            "after": right[prompt].mean(),
+            "change": test.difference,
+            "low": test.low,
+            "high": test.high,
+            "p": test.pvalue,
+            "p_least": test.least,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def p_right(answers: pd.DataFrame) -> pd.DataFrame:
     """Probability of the right letter, of answers over choices, by prompt and category.
 

@@ -11,13 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from ingroup.stats.paired import TINY, adjust, paired_test
+from ingroup.stats.power import POWER
 from ingroup.studies.stereomap.statistics import AXES
 from ingroup.studies.stereomap.stimuli import ANCHORS
+
+LARGEST_MEAN = 100  # standard deviations, beyond which no difference is looked for
 
 
 class Clusters(NamedTuple):
@@ -149,6 +153,78 @@ def exchange_null(
     d = (maps[..., 0] - maps[..., 1])[..., None]
     size = np.sqrt((member * d**2).sum(axis=1))
     return (np.abs((member * d).sum(axis=1)) / np.maximum(size, TINY)).max(axis=1)
+
+
+def exchange_floor(null: Sequence[float], n: int) -> float:
+    """Compute the smallest p that exchanging the axes can give a cluster of `n` groups.
+
+    It is the share of the draws of `exchange_null`, and of the observed map with them, whose z is
+    at least sqrt(n): larger clusters of a draw reach more.
+    """
+    draws = np.append(null, np.inf)
+    return float(np.mean(draws >= np.sqrt(n) - TINY))
+
+
+def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
+    """Count the groups of a cluster from which exchanging the axes can find a difference.
+
+    Raises
+    ------
+    ValueError
+        Where no number is enough: there are too few draws for `level`.
+    """
+    if 1 / (len(null) + 1) >= level:
+        raise ValueError(f"found {len(null)} draws, expected more than {1 / level:g}")
+
+    n = 2
+    while exchange_floor(null, n) >= level:
+        n += 1
+    return n
+
+
+def smallest_difference(
+    null: Sequence[float], n: int, level: float = 0.05, power: float = POWER
+) -> float:
+    """Find the difference of the axes that exchanging them finds in a cluster of `n` groups.
+
+    The differences d of the groups are drawn from a normal distribution, 2,000 clusters a mean; the
+    z of `exchange_null` has to be above all but `level` of the null. Checked by simulation.
+
+    Parameters
+    ----------
+    null : sequence of float
+        From `exchange_null`.
+    n : int
+        Groups of the cluster.
+    level : float
+        The level of the test of all clusters together.
+    power : float
+        The share of clusters that it finds.
+
+    Returns
+    -------
+    float
+        The mean of d in its standard deviations; infinite where no mean has this power, as z
+        cannot be above sqrt(n).
+    """
+    if exchange_floor(null, n) >= level:
+        return np.inf
+
+    draws = np.append(null, np.inf)
+    noise = np.random.default_rng(0).standard_normal((2_000, n))
+
+    def missing(mean: float) -> float:
+        d = mean + noise
+        z = np.abs(d.sum(axis=1)) / np.sqrt((d**2).sum(axis=1))
+        p = np.mean(draws >= z[:, None] - TINY, axis=1)
+        return np.mean(p < level) - power
+
+    above = 1.0
+    while missing(above) < 0:
+        above *= 2
+        if above > LARGEST_MEAN:
+            return np.inf
+    return float(brentq(missing, 0, above))
 
 
 def axis_tests(

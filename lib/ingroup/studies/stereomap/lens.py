@@ -1,5 +1,6 @@
 """The fourth study as a lens: how warm and able groups are, and which clusters on which paths."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import published
+from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.inference.reading import Reading
 from ingroup.stats.effects import relative
@@ -56,13 +58,30 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     return means.join(difference)
 
 
-def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> Tested:
-    """Competence minus warmth by group, of a cluster of mean size; the clusters are a family."""
-    means, k = _group_means(recorded, model), planned["CLUSTERS"]
-    spread = float((means[AXES[0]] - means[AXES[1]]).std())
-    n = len(planned["GROUPS"] or stimuli.names()) // k
-    effect = "points between warmth and competence"
-    return Tested(effect, "groups of a cluster", n, planned["ALPHA"] / k, spread)
+def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
+    """Competence minus warmth over the groups of a cluster of mean size, the axes exchanged.
+
+    The null is that of the recorded map, as far as it has as many clusters and groups.
+    """
+    means = _group_means(recorded, model)
+    clusters = planned["CLUSTERS"]
+    level = families()["stereomap"].level
+    null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
+    n = len(planned["GROUPS"] or stimuli.names()) // clusters
+    needed = clustering.groups_for_exchange(null, level)
+    return [
+        Tested(
+            effect="points between warmth and competence",
+            items="groups of a cluster",
+            n=n,
+            name="axes exchanged, all clusters together",
+            level=level,
+            smallest=clustering.smallest_difference(null, n, level) if n > 1 else math.inf,
+            spread=float((means[AXES[0]] - means[AXES[1]]).std()),
+            floor=clustering.exchange_floor(null, n),
+            floor_of=f"Exchanging the axes of {n} groups ({needed} are needed)",
+        )
+    ]
 
 
 def clustered(

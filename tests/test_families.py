@@ -1,0 +1,70 @@
+"""One file of families: read whole, refused in one sentence, and corrected as Holm does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from ingroup import families
+from ingroup.commands.parameters import defaults
+from ingroup.tables import InputError
+
+
+def test_every_study_has_a_family():
+    found = families.families()
+    assert list(found) == ["empathy_gap", "biased_samaritan", "giebench", "stereomap"]
+    assert found["empathy_gap"].together == ("model", "setting")
+    # The second study's level is a parameter, too: the paper's, unless somebody sets another.
+    assert found["biased_samaritan"].level == defaults("20_biased_samaritan")["ALPHA"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a: {claim: x, tests: y, together: [m], method: holm}", "a, level: Field required"),
+        (
+            "a: {claim: x, tests: y, together: [m], method: tukey, level: 0.05}",
+            "a, method: Input should be 'holm' or 'largest'",
+        ),
+        (
+            "a: {claim: x, tests: y, together: [m], method: holm, level: 5}",
+            "a, level: Input should be less than 1",
+        ),
+        (
+            "a: {claim: x, tests: y, together: [m], method: holm, level: 0.05, more: 1}",
+            "a, more: Extra inputs are not permitted",
+        ),
+    ],
+)
+def test_a_family_that_is_wrong_says_where(tmp_path, text, found):
+    file = tmp_path / "families.yaml"
+    file.write_text(text, "utf8")
+    with pytest.raises(InputError, match=found):
+        families.families(file)
+
+
+def test_a_family_is_the_categories_of_a_model_and_setting():
+    table = pd.DataFrame({
+        "model": ["a"] * 4 + ["b"],
+        "setting": ["P0", "P0", "P0", "P1", "P0"],
+        "p": [0.01, 0.04, np.nan, 0.01, 0.01],
+        "p_least": [0.001, 0.02, 0.001, 0.001, 0.001],
+    })  # fmt: skip
+    found = families.corrected(table, "empathy_gap")
+    _, by_hand, *_ = multipletests([0.01, 0.04], method="holm")
+    assert found.holm[:2].tolist() == pytest.approx(by_hand.tolist())
+    assert np.isnan(found.holm[2])
+    assert found.holm[3:].tolist() == [0.01, 0.01]
+    assert found.least[:2].tolist() == [0.002, 0.02]
+    assert np.isnan(found.least[2])
+    assert found.tests.tolist() == [2, 2, 2, 1, 1]
+
+
+def test_a_table_of_one_model_is_one_family():
+    table = pd.DataFrame({"p": [0.01, 0.02], "p_least": [0.0, 0.0]})
+    assert families.corrected(table, "giebench").holm.tolist() == [0.02, 0.02]
+
+
+def test_another_method_is_refused():
+    with pytest.raises(ValueError, match="stereomap is corrected by 'largest', expected 'holm'"):
+        families.corrected(pd.DataFrame({"p": [], "p_least": []}), "stereomap")
