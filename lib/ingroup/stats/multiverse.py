@@ -48,9 +48,9 @@ def paths(
 def evaluate(
     reading: Mapping[str, Sequence], read: Callable[..., Any], choices: Mapping[str, Sequence],
     claims: Callable[..., Mapping[str, Result]], alpha: float,
-    applies: Callable[..., bool] | None = None,
+    applies: Callable[..., bool] | None = None, corrections: Sequence[str] = CORRECTIONS,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compute all claims of one family on every path; the correction is the last choice.
+    """Compute all claims of one family on every path; one of `corrections` is the last choice.
 
     The options of `reading`, the first choices, go to `read`, which gives the answers; paths on
     equal answers are computed once. Answers and the options of the other `choices`, where `applies`
@@ -76,7 +76,7 @@ def evaluate(
             if key not in known:
                 known[key] = dict(claims(answers, **path))
             options = (*sheet.values(), *path.values())
-            for method in CORRECTIONS:
+            for method in corrections:
                 family = _corrected(known[key], method.lower(), alpha)
                 number = results.setdefault(repr(family), len(results))
                 rows += [(claim, *options, method, *one, number) for claim, *one in family]

@@ -40,7 +40,7 @@ def some_scores(rounds=4):
 def test_warmer_than_competent_over_groups(rounds):
     scores = some_scores()
     second, labels = lens.clustered(scores, rounds, 1, 5, n_clusters=3)
-    found = lens.claims((second, labels), "groups", ["A", "B", "C", "D"])
+    found = lens.claims((second, labels), lens.OVER_GROUPS, ["A", "B", "C", "D"])
     tested = scores
     if rounds == "other":
         _, tested = clustering.halves(scores, np.random.default_rng(1))
@@ -57,10 +57,28 @@ def test_warmer_than_competent_over_groups(rounds):
     assert found["D"].reason == "D has no position, so no cluster"
 
 
+def test_warmer_than_competent_with_exchanged_axes():
+    """The p of the whole family, from the same draws; a cluster of five groups reaches little."""
+    second, labels = lens.clustered(some_scores(), "same", 0, 5, n_clusters=3)
+    found = lens.claims((second, labels), lens.EXCHANGED, ["A", "B"], n_clusters=3, seed=4)
+    paired = lens.claims((second, labels), lens.OVER_GROUPS, ["A", "B"])
+
+    means = content_model.group_means(second)
+    order = means.groupby(labels, sort=True).apply(lambda part: part).droplevel(0)
+    rng = np.random.default_rng(4)
+    null = clustering.exchange_null(order, 3, rng, lens.DRAWS)
+    table = clustering.axis_tests(means, labels, null=null)
+    for name in ("A", "B"):
+        assert found[name].estimate == pytest.approx(paired[name].estimate)
+        assert found[name].p == table.p_exchanged[labels[name]]
+        assert found[name].least == table.p_least[labels[name]]
+        assert found[name].least > paired[name].least == 0
+
+
 def test_warmer_than_competent_over_rounds():
     scores = some_scores()
     second, labels = lens.clustered(scores, "same", 0, 5, n_clusters=3)
-    found = lens.claims((second, labels), "rounds", ["A"])["A"]
+    found = lens.claims((second, labels), lens.OVER_ROUNDS, ["A"])["A"]
     own = scores[scores.group.str.startswith("A")].groupby("round")[["Warmth", "Competence"]].mean()
     assert found.p == pytest.approx(stats.ttest_rel(own.Warmth, own.Competence).pvalue)
 
@@ -75,7 +93,7 @@ def test_claims_name_their_prompts_and_a_single_round(monkeypatch):
         monkeypatch.setattr(lens, "_ratings", lambda *_, of=several: pd.concat(of))
         monkeypatch.setattr(lens, "_calls", lambda *_: [])
         monkeypatch.setattr(lens, "ways_to_read", lambda calls: {"free": FREE})
-        found = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1})
+        found = lens.paths({"CLUSTERS": 3, "ALPHA": 0.05}, "", {"CLUSTER_SEEDS": 1, "SEED": 0})
         assert set(found["rounds"]) == named
         assert set(found.claim) == {f"{group} (EXTENDED)" for group in groups[:5]}
 
@@ -95,12 +113,12 @@ def test_effects_are_the_scores_of_groups_and_their_difference(monkeypatch):
 
 def test_clusters_that_cannot_be_made_have_a_reason():
     scores = some_scores(rounds=1)
-    found = lens.claims(lens.clustered(scores, "other", 0, 1, 5), "groups", ["A", "B"])
+    found = lens.claims(lens.clustered(scores, "other", 0, 1, 5), lens.OVER_GROUPS, ["A", "B"])
     assert {one.reason for one in found.values()} == {
         "no group has 2 rounds with both axes, expected at least one to halve"
     }
     flat = scores.assign(Warmth=3.0, Competence=3.0)
-    found = lens.claims(lens.clustered(flat, "same", 0, 1, 5), "groups", ["A"])
+    found = lens.claims(lens.clustered(flat, "same", 0, 1, 5), lens.OVER_GROUPS, ["A"])
     assert "distinct positions" in found["A"].reason
-    one = lens.claims(lens.clustered(scores, "same", 0, 5, 3), "rounds", ["A"])
+    one = lens.claims(lens.clustered(scores, "same", 0, 5, 3), lens.OVER_ROUNDS, ["A"])
     assert one["A"].reason == "the cluster of A has one of the rounds, expected at least 2"

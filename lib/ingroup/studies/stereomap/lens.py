@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ingroup import published
 from ingroup.families import families
@@ -22,6 +23,11 @@ from ingroup.studies.stereomap.statistics import AXES
 from ingroup.synthesis import Tested, View, ways_to_read
 
 MEASURES = ("warmth", "competence")
+EXCHANGED = "axes exchanged"
+OVER_GROUPS = "paired t over groups"
+OVER_ROUNDS = "paired t over rounds"
+TESTS = (EXCHANGED, OVER_GROUPS, OVER_ROUNDS)
+DRAWS = 499  # exchanged maps of a path
 
 
 def portrait(
@@ -102,21 +108,32 @@ def clustered(
 
 
 def claims(
-    answers: tuple[pd.DataFrame, pd.Series | str], unit: str, anchors: Sequence[str]
-) -> dict[str, Result]:
-    """The cluster of each anchor is warmer than competent (Jeoung et al.), by their paired test.
+    answers: tuple[pd.DataFrame, pd.Series | str], test: str, anchors: Sequence[str],
+    n_clusters: int = 5, seed: int = 0,
+) -> dict[str, Result]:  # fmt: skip
+    """The cluster of each anchor is warmer than competent (Jeoung et al.).
 
-    `answers` are from `clustered`; pairs over the "groups" of the cluster (`unit`), or their means
-    in each of the "rounds". Two of the `anchors` may share a cluster.
+    `answers` are from `clustered`. The `test` is one of `TESTS`: the axes are exchanged in random
+    groups, which are clustered anew (drawn from `seed`); or the paper's paired t-test, over the
+    groups of the cluster, or over the means of its groups in each round. Two of the `anchors` may
+    share a cluster.
     """
     scores, labels = answers
     if isinstance(labels, str):
         return dict.fromkeys(anchors, Result(reason=labels))
+
     inside = scores[scores.group.isin(labels.index)].dropna(subset=AXES)
-    by = inside.group if unit == "groups" else inside["round"]
+    unit = "rounds" if test == OVER_ROUNDS else "groups"
+    by = inside["round"] if unit == "rounds" else inside.group
     means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
-    tests = clustering.axis_tests(means, numbers)
+    null: Sequence[float] = ()
+    if test == EXCHANGED:
+        points = means.to_numpy()
+        null = _null(points.tobytes(), len(points), n_clusters, seed)
+    tests = clustering.axis_tests(means, numbers, null=null)
+    p = tests.p_exchanged if test == EXCHANGED else tests.p
+    least = tests.p_least if test == EXCHANGED else tests.p * 0
 
     def warmer(group: str) -> Result:
         if group not in labels:
@@ -124,17 +141,28 @@ def claims(
         row = tests.loc[labels[group]]
         if np.isnan(row.p):
             raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
-        return Result(-row.difference, -row.high, -row.low, row.p)
+        numbers = (-row.difference, -row.high, -row.low, p[labels[group]])
+        return Result(*numbers, least=least[labels[group]])
 
     return {group: attempt(warmer, group) for group in anchors}
 
 
-def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS is taken.
+@lru_cache(maxsize=64)
+def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray[np.float64]:
+    """`exchange_null` of n points, drawn once for all paths on the same map."""
+    means = pd.DataFrame(np.frombuffer(points).reshape(n, len(AXES)), columns=AXES)
+    rng = np.random.default_rng(seed)
+    return clustering.exchange_null(means, n_clusters, rng, DRAWS)
 
-    A claim is named by its anchor and EXTENDED, the only prompts that it is of. Where a model
-    answered a single round there is no other half of the rounds and no test over rounds: these
-    paths are left out, and ``rounds`` is "the only one".
+
+def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
+    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS and SEED are taken.
+
+    A claim is named by its anchor and EXTENDED, the only prompts that it is of. The p of exchanged
+    axes is of all clusters together, which is their correction; it is of the rounds that made the
+    clusters, and has the level of ``data/families.yaml``. The paper's paired t-test has ALPHA.
+    Where a model answered a single round there is no other half of the rounds and no test over
+    rounds: these paths are left out, and ``rounds`` is "the only one".
     """
     words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
@@ -153,13 +181,21 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     reading = {
         "reading": list(ways),
         "incomplete": ["drop", "mean"],
-        "rounds": ["same", "other"] if several else ["the only one"],
+        "rounds": ["same"] if several else ["the only one"],
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
-    tested = partial(claims, anchors=anchors)
-    unit = {"unit": ["groups", "rounds"] if several else ["groups"]}
-    table = evaluate(reading, read, unit, tested, parameters["ALPHA"])
+    k = parameters["CLUSTERS"]
+    tested = partial(claims, anchors=anchors, n_clusters=k, seed=options["SEED"])
+    level = families()["stereomap"].level
+    exchanged = evaluate(reading, read, {"test": [EXCHANGED]}, tested, level, corrections=["none"])
+    exchanged["correction"] = "all clusters together"
+
+    reading["rounds"] = ["same", "other"] if several else ["the only one"]
+    paired = {"test": [OVER_GROUPS, OVER_ROUNDS] if several else [OVER_GROUPS]}
+    printed = evaluate(reading, read, paired, tested, parameters["ALPHA"])
+    printed["result"] += exchanged.result.max() + 1
+    table = pd.concat([exchanged, printed], ignore_index=True)
     return table.assign(claim=table.claim + " (EXTENDED)")
 
 
