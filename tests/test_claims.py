@@ -4,15 +4,13 @@ import re
 
 import pandas as pd
 import pytest
-import yaml
 
-from ingroup import models, paths
+from ingroup import claims, models, paths
 from ingroup.commands import parameters, run
-from ingroup.stats.paired import adjust
+from ingroup.tables import InputError
 
 DOCS = paths.ROOT / "docs"
-CLAIMS = yaml.safe_load((DOCS / "claims.yaml").read_text("utf8"))
-COLUMNS = ["finding", "sentence", "table", "rows", "rule", "reading", "scope"]
+CLAIMS = claims.load()
 NOTEBOOKS = [
     "10_empathy_gap",
     "11_empathy_gap_beyond",
@@ -31,15 +29,6 @@ def plain(text):
     return re.sub(r"\s+", " ", text)
 
 
-def span(values, decimals):
-    """The least and the greatest of some values, rounded."""
-    return round(float(values.min()), decimals), round(float(values.max()), decimals)
-
-
-def holm(p):
-    return adjust(list(p), "holm")
-
-
 @pytest.fixture(scope="module")
 def tables():
     """The tables of the notebooks for the real models, as the default run has them."""
@@ -51,21 +40,33 @@ def tables():
     return paths.run_folder(RUN) / "tables"
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=[claim["sentence"][:60] for claim in CLAIMS])
+@pytest.mark.parametrize("claim", CLAIMS, ids=[claim.sentence[:60] for claim in CLAIMS])
 def test_a_sentence_follows_from_its_rows(tables, claim):
-    table = pd.read_csv(tables / f"{claim['table']}.csv")
-    rows = table.query(claim["rows"])
-    assert len(rows), f"no row of {claim['table']} is {claim['rows']}"
-    known = {"t": rows, "span": span, "holm": holm, "len": len, "set": set, "round": round}
-    holds = eval(claim["rule"], {"__builtins__": {}}, known)
-    assert holds, f"{claim['sentence']}\n{rows.to_string()}"
+    table = pd.read_csv(tables / f"{claim.table}.csv")
+    rows = claims.rows_of(claim, table).to_string()
+    assert claims.holds(claim, table), f"{claim.sentence}\n{rows}"
+
+
+def test_a_rule_is_of_the_rows_that_it_names():
+    table = pd.DataFrame({"model": ["a", "a", "b"], "points": [0.21, 0.42, -1.0]})
+    claim = claims.Claim(1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", "")
+    assert claims.holds(claim, table)
+    assert not claims.holds(claim._replace(rule="(t.points < 0).any()"), table)
+    with pytest.raises(ValueError, match="no row of s/t is model == 'c'"):
+        claims.holds(claim._replace(rows="model == 'c'"), table)
+
+
+def test_a_claim_that_lacks_an_entry_is_refused(tmp_path):
+    file = tmp_path / "claims.yaml"
+    file.write_text("- {finding: 1, sentence: x}\n", "utf8")
+    with pytest.raises(InputError, match="claim 1: found finding, sentence; finding, sentence, ta"):
+        claims.load(file)
 
 
 def test_the_findings_have_each_sentence_and_no_other_number():
     text = plain((DOCS / "findings.md").read_text("utf8"))
     for claim in CLAIMS:
-        assert list(claim) == COLUMNS
-        assert claim["sentence"] in text, claim["sentence"]
+        assert claim.sentence in text, claim.sentence
     for claim in CLAIMS:
-        text = text.replace(claim["sentence"], "")
+        text = text.replace(claim.sentence, "")
     assert re.findall(r"\d\.\d+", text.replace("Qwen2.5", "Qwen")) == []

@@ -25,6 +25,7 @@ FLOORS = [
         "dictionary",
         "audit",
         "parameters",
+        "claims",
     },
     {"notebook", "synthesis"},
     {"studies"},
