@@ -33,8 +33,6 @@ def test_power_by_simulation():
 def test_the_smallest_effect_has_the_power():
     effect = power.smallest_own_group_effect(5, 0.01)
     assert power.own_group_power(5, effect, 0.01) == pytest.approx(0.8)
-    assert power.groups_for_power(effect * 1.01, 0.01) == 5
-    assert power.groups_for_power(effect * 0.99, 0.01) == 6
 
 
 def test_the_floor_is_that_of_the_permutation_test():
@@ -54,21 +52,9 @@ def test_how_many_religions_permutations_need():
         power.groups_for_permutation(tests=7, n_resamples=99)
 
 
-def test_a_plan_of_five_religions_in_seven_settings():
-    plan = power.plan_own_group(5, tests=7)
-    assert plan.permutation_floor == pytest.approx(7 / 120)
-    assert plan.permutation_groups == 6
-    found = power.own_group_power(5, plan.smallest_effect, 0.05 / 7)
-    assert found == pytest.approx(0.8)
-    assert 1.9 < plan.smallest_effect < 2.1
-    assert power.plan_own_group(3, tests=9).permutation_floor == 1
-
-
 def test_what_has_no_power_is_refused():
     with pytest.raises(ValueError, match="found 2 groups, expected at least 3"):
         power.own_group_power(2, 1)
-    with pytest.raises(ValueError, match="1,000 groups are too few"):
-        power.groups_for_power(0.001)
 
 
 @pytest.mark.parametrize("n", [6, 79, 120, 6050])

@@ -6,25 +6,13 @@ target's level. Those of paired tests are in standard deviations of the differen
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 from statsmodels.stats.power import TTestPower
 
-MOST_GROUPS = 1_000
 POWER = 0.8  # the share of runs that find the smallest effect
-
-
-class OwnGroupPlan(NamedTuple):
-    """What a test of an own-group effect can show; see `plan_own_group`."""
-
-    groups: int
-    tests: int
-    smallest_effect: float
-    permutation_floor: float
-    permutation_groups: int
 
 
 def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) -> float:
@@ -89,41 +77,6 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     return float(stats.ncf.sf(reach**2, 1, df, shift))
 
 
-def plan_own_group(groups: int, tests: int = 1, level: float = 0.05) -> OwnGroupPlan:
-    """Say before a run what its tests of an own-group effect can show.
-
-    Parameters
-    ----------
-    groups : int
-        The number of groups of a category, at least 3.
-    tests : int
-        The size of the family of Holm's correction, e.g. settings times categories.
-    level : float
-        The level of the family.
-
-    Returns
-    -------
-    OwnGroupPlan
-        ``smallest_effect``, in SD of a cell, that :func:`ingroup.stats.crossed.own_group` finds in
-        0.8 of runs at the strictest level of Holm. ``permutation_floor``, the smallest corrected
-        p of the permutation test (1 at most), and ``permutation_groups``, from how many groups on
-        it is below `level`.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 3 groups, or more tests than 10,000 arrangements can tell.
-    """
-    floor = tests * permutation_floor(groups)
-    return OwnGroupPlan(
-        groups=groups,
-        tests=tests,
-        smallest_effect=smallest_own_group_effect(groups, level / tests),
-        permutation_floor=min(floor, 1.0),
-        permutation_groups=groups_for_permutation(level, tests),
-    )
-
-
 def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = POWER) -> float:
     """Find the effect that `own_group_power` finds with a given power, in SD of a cell."""
 
@@ -135,21 +88,6 @@ def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = P
     while missing(above) < 0:
         above *= 2
     return float(brentq(missing, 0, above))
-
-
-def groups_for_power(effect: float, level: float = 0.05, power: float = POWER) -> int:
-    """Count the groups from which `own_group_power` reaches a given power.
-
-    Raises
-    ------
-    ValueError
-        Where 1,000 groups are too few.
-    """
-    for groups in range(3, MOST_GROUPS + 1):
-        found = own_group_power(groups, effect, level)
-        if found >= power:
-            return groups
-    raise ValueError(f"{MOST_GROUPS:,} groups are too few for an effect of {effect:g} SD")
 
 
 def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
