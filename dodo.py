@@ -94,6 +94,8 @@ def studies_of(notebook: str) -> list[str]:
 def sources(notebook: str) -> list[str]:
     """List the files in git that a notebook reads."""
     names = [f"notebooks/{notebook}.ipynb", *files(SHARED, profile=PROFILE)]
+    if notebook == "00_map":
+        names += files(["docs/claims.yaml"])
     for study in studies_of(notebook):
         names += files(PRINTED if "audit" in notebook else OF_A_STUDY, study=study)
     return names
@@ -140,10 +142,8 @@ def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
 def chosen() -> list[str]:
     """List the notebooks that the goals name, and the paper's before one that goes beyond it."""
     names = settings.notebooks()
-    if IS_COMPARISON:
-        names = [settings.COMPARISON]
-    elif not IS_ALL:
-        names = [name for name in names if name[:2] in GOALS]
+    if not IS_ALL:
+        names = settings.named_by(GOALS)
         for name in list(names):
             names += earlier(name) if "beyond" in name else []
     return sorted(set(names), key=lambda name: (not name.startswith(LONG), name == "00_map", name))

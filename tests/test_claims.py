@@ -52,6 +52,9 @@ def test_a_rule_is_of_the_rows_that_it_names():
     claim = claims.Claim(1, "x", "s/t", "model == 'a'", "span(t.points, 1) == (0.2, 0.4)", "", "")
     assert claims.holds(claim, table)
     assert not claims.holds(claim._replace(rule="(t.points < 0).any()"), table)
+    assert claims.holds(
+        claim._replace(rule="[span(t.points, n) for n in [1]] == [(0.2, 0.4)]"), table
+    )
     with pytest.raises(ValueError, match="no row of s/t is model == 'c'"):
         claims.holds(claim._replace(rows="model == 'c'"), table)
 

@@ -21,17 +21,17 @@ def test_every_study_has_a_family():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("a: {claim: x, tests: y, together: [m], method: holm}", "a, level: Field required"),
+        ("a: {claim: x, together: [m], method: holm}", "a, level: Field required"),
         (
-            "a: {claim: x, tests: y, together: [m], method: tukey, level: 0.05}",
+            "a: {claim: x, together: [m], method: tukey, level: 0.05}",
             "a, method: Input should be 'holm' or 'largest'",
         ),
         (
-            "a: {claim: x, tests: y, together: [m], method: holm, level: 5}",
+            "a: {claim: x, together: [m], method: holm, level: 5}",
             "a, level: Input should be less than 1",
         ),
         (
-            "a: {claim: x, tests: y, together: [m], method: holm, level: 0.05, more: 1}",
+            "a: {claim: x, together: [m], method: holm, level: 0.05, more: 1}",
             "a, more: Extra inputs are not permitted",
         ),
     ],

@@ -281,14 +281,33 @@ def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
 
 
 def test_two_models_are_compared_without_a_study_that_runs(done):
+    clone.make(done, "10", "N_EVENTS=24", "RUN=mine")
+    clone.ran(done)
     tables = done / "build" / "runs" / "mine" / "tables" / "comparison"
     tables.mkdir(parents=True)
-    counts = "study,model,other_model,effects,first_has_more,second_has_more\ngiebench,a,b,5,2,1\n"
-    (tables / "counts.csv").write_text(counts, "utf8")
+    head = "study,model,other_model,effects,first_has_more,second_has_more\n"
+    (tables / "counts.csv").write_text(f"{head}giebench,a,b,5,2,1\n", "utf8")
+    (tables / "missing.csv").write_text("study,model,reason\nstereomap,b,no answers\n", "utf8")
     said = clone.make(done, "compare", "MODELS=a;b", "RUN=mine").stdout
     assert sorted(clone.names(done)) == ["61_comparison", "report"]
-    assert "giebench, 5 effects: a has more in 2, b in 1\n" in said
+    assert "stereomap, b is left out: no answers\n" in said
+    assert "giebench: 2 of 5 effects are significantly larger in a, 1 in b\n" in said
     assert said.endswith("Page: build/runs/mine/report/61_comparison.html\n")
+
+    (tables / "counts.csv").write_text(head, "utf8")
+    failed = clone.make(done, "compare", "MODELS=a;c", "RUN=mine", check=False)
+    assert failed.returncode == 2
+    assert "nothing was compared: no study has stored answers of two models" in failed.stderr
+
+
+def test_a_comparison_beside_another_goal_runs_both(done):
+    clone.make(done, "10", "compare", "MODELS=calibrant;calibrant-null", check=False)
+    assert {"10_empathy_gap", "61_comparison"} <= set(clone.names(done))
+
+
+def test_an_edited_claim_runs_the_map_again(done):
+    append(done / "docs" / "claims.yaml")
+    assert all_again(done) == ["00_map"]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
 def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
     outcome = defined("60_synthesis", "outcome", figures=figures)
     paths_of = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
-    paths_of = paths_of.assign(could=True, result=range(4))
+    paths_of = paths_of.assign(could=True, result=range(4), p=0.1)
     assert outcome(paths_of) == "reversed on 100 %"
     assert outcome(paths_of.assign(reversed=False)) == "stands on no path"
     mixed = paths_of.assign(stands=[True, False, False, False], reversed=[False, True, True, False])

@@ -20,8 +20,6 @@ class Family(BaseModel):
     ----------
     claim : str
         What each test asks.
-    tests : str
-        The column of a table with one test for each of its values.
     together : tuple of str
         Columns; tests that share their values are one family.
     method : {"holm", "largest"}
@@ -34,7 +32,6 @@ class Family(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     claim: str
-    tests: str
     together: tuple[str, ...]
     method: Literal["holm", "largest"]
     level: float = Field(gt=0, lt=1)

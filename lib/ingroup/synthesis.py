@@ -54,11 +54,8 @@ class Tested(NamedTuple):
         The smallest effect that most runs find, in standard deviations; infinite where none is.
     spread : float
         Such a standard deviation in recorded answers, in the unit of the effect.
-    floor : float
-        The smallest p that the study's other test can give, whatever the answers; 0 where it has
-        no such test.
-    floor_of : str
-        That test.
+    floor : str
+        A sentence on the p that the study's test by rearranging cannot go below; "" without one.
     """
 
     effect: str
@@ -68,8 +65,7 @@ class Tested(NamedTuple):
     level: float
     smallest: float
     spread: float
-    floor: float = 0.0
-    floor_of: str = ""
+    floor: str = ""
 
 
 def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

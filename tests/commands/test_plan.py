@@ -533,9 +533,12 @@ def test_the_smallest_effects_are_those_of_the_planned_items(notebook, given, it
 
 
 def test_a_plan_says_what_cannot_be_found():
-    """One religion more than five arrangements tell; clusters that are too small."""
-    *_, religion = plan.power("10_empathy_gap", recorded("10_empathy_gap"))
-    assert religion.endswith("Permuting 5 names (5 are needed) can bring p to 0.0083.")
+    """Orders of few groups, and clusters that are too small."""
+    _, race, _, religion = plan.power("10_empathy_gap", recorded("10_empathy_gap"))
+    assert race.endswith("4 groups in random order cannot give a p below 0.042.")
+    assert religion.endswith("5 groups in random order cannot give a p below 0.0083.")
     (clusters,) = plan.power("40_stereomap", recorded("40_stereomap") | {"CLUSTERS": 7})
-    assert clusters.startswith("40 with 14 groups of a cluster finds no effect (axes exchanged")
-    assert clusters.endswith("can bring p to 1, so that it shows nothing.")
+    assert clusters.startswith("40 with 14 groups of a cluster cannot find an effect (axes exch")
+    assert re.search(
+        r"14 groups cannot give a p below 1\. It takes \d\d groups to reach 0\.05", clusters
+    )

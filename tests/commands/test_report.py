@@ -112,7 +112,7 @@ def write_claims(project):
     ]  # fmt: skip
     table = pd.DataFrame(CLAIMS, columns=names).assign(
         place="Section 4", printed="0.58 to 1.73", figure="figure3", result="table02",
-        paths=1500, could=1120, source="multiverse_shares.csv, line 2",
+        paths=1500, counted=1120, source="multiverse_shares.csv, line 2",
     )  # fmt: skip
     table.to_csv(folder / "claims.csv", index=False)
     said = pd.DataFrame({"sentence": ["4 slips <b>change</b> a claim."], "notebook": "10_s_one"})

@@ -60,7 +60,7 @@ LARGE = ("*.parquet", "*.safetensors", "*.npz", "tokenizer.json")  # recordings 
 def copy(root, left_out=LARGE):
     """Copy what make needs and notebooks read, files of some patterns left out."""
     unneeded = shutil.ignore_patterns("raw", "__pycache__", *left_out)
-    for name in ("lib", "notebooks", "data", "locks"):
+    for name in ("lib", "notebooks", "data", "docs", "locks"):
         shutil.copytree(paths.ROOT / name, root / name, ignore=unneeded)
     for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock"):
         shutil.copy(paths.ROOT / name, root)

@@ -51,13 +51,13 @@ def test_shares_by_hand():
     row = multiverse.shares(table).loc["claim"]
     # Four corrections of one test are one result, and both sides of "none" are the same one.
     assert row[["listed", "paths", "undefined", "could"]].tolist() == [6 * 4, 5, 1, 4]
-    assert row[["stands", "reversed"]].tolist() == pytest.approx([25, 25])
+    assert row[["stands", "reversed"]].tolist() == pytest.approx([20, 20])
     assert row[["median", "lowest", "highest"]].tolist() == [0, -1.5, 1.5]
     assert "expected at least 2" in table.reason[0]
     options = multiverse.by_option(table, [*reading, *others]).stands["claim"]
-    assert options.loc["way"].fillna(-1).to_dict() == {"none": -1, "sure": 50, "unsure": 0}
-    assert options.loc["side"].to_dict() == {"1": 50, "-1": 0}
-    assert options.loc["correction"].to_dict() == dict.fromkeys(multiverse.CORRECTIONS, 25)
+    assert options.loc["way"].to_dict() == {"none": 0, "sure": 50, "unsure": 0}
+    assert options.loc["side"].to_dict() == pytest.approx({"1": 100 / 3, "-1": 0})
+    assert options.loc["correction"].to_dict() == dict.fromkeys(multiverse.CORRECTIONS, 20)
 
 
 def test_a_path_that_could_not_show_a_claim_counts_neither_for_nor_against_it():
@@ -72,9 +72,9 @@ def test_a_path_that_could_not_show_a_claim_counts_neither_for_nor_against_it():
         "none": [True], "Bonferroni": [False], "Holm": [True], "Benjamini-Hochberg": [True],
     }  # fmt: skip
     row = multiverse.shares(table).loc["one"]
-    # Holm and Benjamini-Hochberg agree on two tests. Without a correction .02 is below .03.
-    assert row[["paths", "could"]].tolist() == [6, 4]
-    assert (row.stands, row.reversed) == (25, 25)
+    # Without a correction .02 is below .03; Holm and Benjamini-Hochberg make .04 of it.
+    assert row[["paths", "could"]].tolist() == [8, 6]
+    assert (row.stands, row.reversed) == pytest.approx((100 / 6, 100 / 6))
 
     table = multiverse.evaluate({}, dict, {"side": [1.0]}, claims, 0.01)
     assert multiverse.shares(table).loc["one", "could"] == 0
@@ -89,9 +89,20 @@ def test_options_without_an_effect_count_once():
 
     choices = {"rule": ["a", "b", "c"], "side": [1.0, -1.0, 2.0]}
     row = multiverse.shares(multiverse.evaluate({}, dict, choices, claims, 0.05)).loc["one"]
-    assert row.listed == 3 * 3 * 4
+    assert (row.listed, row.paths) == (3 * 3 * 4, 3 * 4)
     assert row.stands == pytest.approx(200 / 3)
-    assert row.paths < row.listed / 3 + 1
+
+
+def test_paths_count_alike_whatever_they_find():
+    """A correction that makes every p 1 is not the same result as another that does."""
+
+    def claims(answers, side):
+        factor = 1 if side == "sure" else 300
+        return {name: Result(1.0, 0, 0, factor * p) for name, p in zip("abc", LOW, strict=True)}
+
+    LOW = [0.001, 0.002, 0.003]
+    table = multiverse.evaluate({}, dict, {"side": ["sure", "unsure"]}, claims, 0.05)
+    assert multiverse.shares(table).stands.tolist() == [50, 50, 50]
 
 
 def test_a_planted_effect_stands_and_a_null_does_on_about_alpha_of_the_paths():
@@ -138,8 +149,10 @@ def test_equal_answers_are_tested_once():
         (40, 60, 0, 8, "depends", "depends", "differs"),
         (0, 0, 0, 8, "not shown", "not shown", "stands"),
         (0, 74, 0, 8, "mostly reversed", "depends", "depends"),
+        (0, 0, 2, 6, "not shown", "not shown", "depends"),
+        (75, 0, 2, 6, "depends", "mostly reversed", "mostly differs"),
         (np.nan, np.nan, 0, 0, *["cannot be told"] * 3),
-        (np.nan, np.nan, 8, 0, *["undefined"] * 3),
+        (0, 0, 8, 0, *["undefined"] * 3),
     ],
 )
 def test_what_paths_make_of_a_sentence(stands, reverse, undefined, could, above, below, none):
@@ -148,5 +161,7 @@ def test_what_paths_make_of_a_sentence(stands, reverse, undefined, could, above,
     found = multiverse.verdicts(table, ["above", "below", "no difference"])
     assert found.verdict.tolist() == [above, below, none]
     if could:
-        assert found.share.tolist() == [stands, reverse, 100 - stands - reverse]
+        calm = 100 - stands - reverse - 100 * undefined / (could + undefined)
+        assert found.share.tolist() == pytest.approx([stands, reverse, calm])
+        assert (found.counted == could + undefined).all()
         assert found.against.tolist() == [reverse, stands, stands + reverse]

@@ -52,6 +52,10 @@ def test_how_many_religions_permutations_need():
         power.groups_for_permutation(tests=7, n_resamples=99)
 
 
+def test_one_pair_finds_nothing():
+    assert power.smallest_paired_effect(1) == math.inf
+
+
 def test_what_has_no_power_is_refused():
     with pytest.raises(ValueError, match="found 2 groups, expected at least 3"):
         power.own_group_power(2, 1)

@@ -131,5 +131,5 @@ def test_the_synthesis_of_one_answer_finds_no_difference(answered, monkeypatch):
     assert (names["effects"].effect == 0).all()
     gap = names["shares"].loc["my/own", "empathy_gap"]
     assert (gap.undefined == gap.paths).all()
-    assert gap.stands.isna().all()
+    assert (gap[["stands", "reversed"]] == 0).all(axis=None)
     assert names["decisive"].empty == (not names["contested"].any())

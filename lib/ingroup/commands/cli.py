@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from ingroup.commands import processes, settings
 
@@ -54,16 +55,31 @@ def compare() -> int:
         return status
 
     folder = settings.run_folder(settings.run_name())
-    with (folder / "tables" / "comparison" / "counts.csv").open(encoding="utf8") as file:
-        for row in csv.DictReader(file):
-            print(
-                f"{row['study']}, {row['effects']} effects: "
-                f"{row['model']} has more in {row['first_has_more']}, "
-                f"{row['other_model']} in {row['second_has_more']}"
-            )
+    tables = folder / "tables" / "comparison"
+    for row in rows_of(tables / "missing.csv"):
+        print(f"{row['study']}, {row['model']} is left out: {row['reason']}")
+    counts = rows_of(tables / "counts.csv")
+    for row in counts:
+        print(
+            f"{row['study']}: {row['first_has_more']} of {row['effects']} effects are "
+            f"significantly larger in {row['model']}, {row['second_has_more']} in "
+            f"{row['other_model']}"
+        )
+    if not counts:
+        print("nothing was compared: no study has stored answers of two models", file=sys.stderr)
+        return 1
+
     page = folder / "report" / f"{settings.COMPARISON}.html"
     print(f"Page: {os.path.relpath(page)}")
     return 0
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """Read the rows of a table; none where the file is not there."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf8") as stream:
+        return list(csv.DictReader(stream))
 
 
 def run_target(target: str, values: dict[str, str]) -> int:

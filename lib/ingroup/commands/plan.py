@@ -180,12 +180,9 @@ def found_by(test: Tested, model: str) -> str:
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
 
-    floor = ""
-    if test.floor:
-        cannot = ", so that it shows nothing" if test.floor >= test.level else ""
-        floor = f" {test.floor_of} can bring p to {test.floor:.2g}{cannot}."
+    floor = f" {test.floor}" if test.floor else ""
     if math.isinf(test.smallest):
-        return f"with {test.n:,} {test.items} finds no effect ({test.name}).{floor}"
+        return f"with {test.n:,} {test.items} cannot find an effect ({test.name}).{floor}"
     return (
         f"with {test.n:,} {test.items} finds {test.smallest * test.spread:,.2g} {test.effect} in "
         f"{POWER:.0%} of the runs ({test.name} at {test.level:.2g}; {test.smallest:.2g} standard "

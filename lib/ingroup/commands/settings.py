@@ -186,15 +186,21 @@ def known_parameters(names: Collection[str]) -> set[str]:
     return known - {"RUN"}
 
 
+def named_by(goals: Collection[str]) -> list[str]:
+    """List the notebooks that goals name: by their numbers, or by ``compare``."""
+    numbers = set(goals)
+    if "compare" in goals:
+        numbers.add(COMPARISON[:2])
+    return [name for name in notebooks() if name[:2] in numbers]
+
+
 def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
     """List the notebooks whose parameters can be set for these goals."""
     if {"all", "plan", "view"} & set(goals):
         return notebooks()
     if "ask" in goals:
         return chosen_studies(study)
-    if "compare" in goals:
-        return [COMPARISON]
-    return [name for name in notebooks() if name[:2] in goals]
+    return named_by(goals)
 
 
 def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -242,6 +248,19 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
             f"there is no run {run} to read, there are: {there_are}. "
             f"Name one, make {goal} RUN=<name>"
         )
+
+
+def check_comparison(environment: Mapping[str, str]) -> None:
+    """Refuse a comparison without two models, and of a run or a profile that nothing asked."""
+    models = {entry.strip() for entry in environment.get("MODELS", "").split(";")} - {""}
+    if len(models) < 2:
+        raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
+    if environment.get("PROFILE"):
+        raise Refused("make compare reads a run that is there: name it with RUN, not with PROFILE")
+    run = environment.get("RUN")
+    if run and run not in runs():
+        there_are = " ".join(runs()) or "none, make all first"
+        raise Refused(f"there is no run {run} to read, there are: {there_are}")
 
 
 def check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -294,8 +313,8 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
     if "ask" in goals and not environment.get("STUDY"):
         raise Refused("give a study: make ask STUDY=10 MODELS=...")
     samples = environment.get("SAMPLES", "")
-    if "compare" in goals and len(environment.get("MODELS", "").split(";")) < 2:
-        raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
+    if "compare" in goals:
+        check_comparison(environment)
     if "view" in goals and re.search(r"[^0-9]", samples):
         raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
     check_names(goals, environment)

@@ -3,9 +3,10 @@
 A *choice* has options, a *path* takes one option of each choice. A claim (all are that something
 is above 0) *stands* on a path where its estimate is and its p, corrected, is below alpha. Two kinds
 of path say nothing about a claim, and its share leaves them out. On one its p *could not* have been
-below alpha, whatever the answers. Another has the *same result* as a path before it, as its options
-change nothing here. The share of the other paths on which a claim stands is no probability: it
-depends on the choices that were thought of, and paths share their data. After Steegen et al. 2016
+below alpha with so few items or groups. Another has the *same result* as a path before it: no claim
+of the family changes under its options. A path without a result counts as one on which the claim
+does not stand. The share is not a probability: it depends on the choices that were thought of, and
+paths share their data. After Steegen et al. 2016
 (Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature
 Human Behaviour 4:1208).
 """
@@ -26,7 +27,7 @@ CORRECTIONS = ("none", "Bonferroni", "Holm", "Benjamini-Hochberg")
 class Result(NamedTuple):
     """A claim on one path: NaN, and the reason, where it is not defined there.
 
-    ``least`` is the smallest p that these answers' number and kind allow; 0 where any p can be.
+    ``least`` is the smallest p possible with this number of items or groups; 0 where any p can be.
     """
 
     estimate: float = np.nan
@@ -63,11 +64,12 @@ def evaluate(
         `Result`, ``p_corrected``; ``could``, whether the path can show the claim: the least p,
         corrected, is below `alpha`; ``stands`` (p_corrected < `alpha`, estimate above 0);
         ``reversed``, significant with the other sign; ``result``, a number that paths share whose
-        results and corrected p are the same for every claim.
+        results are the same for every claim, by the same correction. With one test all corrections
+        are the same.
     """
     rows = []
     known: dict[tuple, dict[str, Result]] = {}
-    results: dict[str, int] = {}
+    results: dict[tuple[str, str], int] = {}
     for sheet in paths(reading):
         answers = read(**sheet)
         name = joblib.hash(answers)
@@ -76,13 +78,15 @@ def evaluate(
             if key not in known:
                 known[key] = dict(claims(answers, **path))
             options = (*sheet.values(), *path.values())
+            tested = sum(one.p == one.p for one in known[key].values())
             for method in corrections:
                 family = _corrected(known[key], method.lower(), alpha)
-                number = results.setdefault(repr(family), len(results))
+                kind = (repr(known[key]), method if tested > 1 else "")
+                number = results.setdefault(kind, len(results))
                 rows += [(claim, *options, method, *one, number) for claim, *one in family]
     columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected", "could"]
     table = pd.DataFrame(rows, columns=[*columns, "result"])
-    significant = table.could & (table.p_corrected < alpha)
+    significant = table.p_corrected < alpha
     above = table.estimate > 0
     below = table.estimate < 0
     return table.assign(stands=significant & above, reversed=significant & below)
@@ -114,17 +118,19 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     -------
     DataFrame
         Index `by`. ``listed`` paths; ``paths`` of them with different results; of these
-        ``undefined`` ones and those that ``could`` have shown the claim; the percent of the latter
-        on which it ``stands`` or is ``reversed``, NaN where there are none; ``median``, ``lowest``
-        and ``highest`` of the estimates over ``paths``.
+        ``undefined`` ones, without a result, and those that ``could`` have shown the claim; the
+        percent of these two kinds on which it ``stands`` or is ``reversed``, NaN where there are
+        none; ``median``, ``lowest`` and ``highest`` of the estimates over ``paths``.
     """
     keys = list(by)
     listed = table.groupby(keys, sort=False).size()
     different = table.drop_duplicates([*dict.fromkeys(["claim", *keys]), "result"])
+    undefined = different.p.isna()
+    counted = different.could | undefined
     numbers = different.assign(
-        undefined=different.p.isna(),
-        stands=100.0 * different.stands.where(different.could),
-        reversed=100.0 * different.reversed.where(different.could),
+        undefined=undefined,
+        stands=100.0 * different.stands.where(counted),
+        reversed=100.0 * different.reversed.where(counted),
     )
     found = numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
@@ -161,8 +167,9 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Of the table's index. ``share``, the percent of the paths that could show the claim which
-        bear the sentence out: they stand, are reversed, or are not significant. ``against``, the
+        Of the table's index. ``counted``, the paths that could show the claim and those without a
+        result. ``share``, the percent of the counted paths that bear the sentence
+        out: they stand, are reversed, or have a result that is not significant. ``against``, the
         percent that find the opposite, or a difference where the sentence sees none. ``verdict``:
         "undefined" where no path has a result; "cannot be told" where none could show the claim;
         "stands" at a share of 100; "reversed", or "differs" where the sentence sees no difference,
@@ -173,7 +180,10 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     significant = table["stands"] + table["reversed"]
     above = way == "above"
     below = way == "below"
-    share = np.select([above, below], [table["stands"], table["reversed"]], 100 - significant)
+    counted = table["could"] + table["undefined"]
+    without = 100 * table["undefined"] / counted.clip(lower=1)
+    calm = 100 - significant - without
+    share = np.select([above, below], [table["stands"], table["reversed"]], calm)
     against = np.select([above, below], [table["reversed"], table["stands"]], significant)
 
     opposite = np.where(above | below, "reversed", "differs")
@@ -188,6 +198,7 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     ]
     words = ["undefined", "cannot be told", "stands", opposite, "depends", mostly]
     found = {
+        "counted": counted,
         "share": share,
         "against": against,
         "verdict": np.select(conditions, words, "not shown"),

@@ -21,7 +21,7 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
     Parameters
     ----------
     n : int
-        The number of pairs, at least 2.
+        The number of pairs.
     level : float
         The level of the test.
     power : float
@@ -30,8 +30,10 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
     Returns
     -------
     float
-        A positive number of standard deviations.
+        A positive number of standard deviations; infinite for fewer than 2 pairs.
     """
+    if n < 2:
+        return math.inf
     # The solver returns a float, or for some sizes an array of one number with either sign.
     found = TTestPower().solve_power(nobs=n, alpha=level, power=power)
     return abs(np.asarray(found).item())

@@ -105,6 +105,14 @@ def test_naming_the_identity_by_category():
     assert released["ID over Raw"].estimate == pytest.approx((40 + 20) / 2)
 
 
+@pytest.mark.parametrize("silence", ["pairwise", "listwise"])
+@pytest.mark.parametrize("order", ["mean", "0"])
+def test_replies_without_any_verdict_have_no_result(silence, order):
+    path = NAMING | {"silence": silence, "order": order}
+    found = lens.claims(some_answers().assign(letter=""), **path)
+    assert all(np.isnan(result.p) and result.reason for result in found.values())
+
+
 class Says(Toy):
     """Freely always B, over choices most probably C, and a call fails nowhere."""
 

@@ -1,6 +1,5 @@
 """The second study as a lens: who is rated more helpful than "a person", and on which paths."""
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -68,7 +67,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     n = stimuli.load_scenarios(planned["SCENARIOS"]).scenario.nunique()
     level = planned["ALPHA"] / max(map(len, variances))
     spread = float(pd.concat(variances).mean() ** 0.5)
-    smallest = smallest_paired_effect(n, level) if n > 1 else math.inf
+    smallest = smallest_paired_effect(n, level)
     effect = "points of a group's bias"
     return [Tested(effect, "scenarios", n, "paired t-test", level, smallest, spread)]
 

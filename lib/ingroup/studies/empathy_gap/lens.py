@@ -1,6 +1,5 @@
 """The first study as a lens: empathy that groups receive and give, and the gap on every path."""
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from math import isqrt
@@ -92,8 +91,8 @@ def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
     """The gap over events, for these names; and that of each category, for groups like these.
 
-    The second is the test of :func:`ingroup.stats.crossed.own_group`, beside the floor of the
-    permutations of names in Table 2. The categories of a setting are Holm's family.
+    The second is the test of :func:`ingroup.stats.crossed.own_group`, beside the floor of whole
+    groups in random order, in Table 2. The categories of a setting are Holm's family.
     """
     ratings = {}
     first = next(iter(_calls(recorded, model).values()))
@@ -107,7 +106,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
         variances.append(np.nanvar(gaps, ddof=1))
     n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
     alpha = families()["empathy_gap"].level
-    smallest = smallest_paired_effect(n, alpha) if n > 1 else math.inf
+    smallest = smallest_paired_effect(n, alpha)
     spread = float(np.mean(variances) ** 0.5)
     tests = [Tested("points of gap", "events", n, "interval over events", alpha, smallest, spread)]
     names = planned["CATEGORIES"] or stimuli.categories()
@@ -122,7 +121,10 @@ def _own_group(category: str, values: NDArray, family: int) -> Tested:
     alpha = families()["empathy_gap"].level
     groups = stimuli.identities(category).group[1:]
     n = groups.nunique()
-    needed = groups_for_permutation(alpha, family)
+    least = permutation_floor(n)
+    floor = f"{n} groups in random order cannot give a p below {least:.2g}."
+    if least >= alpha:
+        floor += f" It takes {groups_for_permutation(alpha)} groups to reach {alpha:g}."
     return Tested(
         effect="points more for one's own group",
         items=f"groups ({category})",
@@ -131,8 +133,7 @@ def _own_group(category: str, values: NDArray, family: int) -> Tested:
         level=alpha / family,
         smallest=smallest_own_group_effect(n, alpha / family),
         spread=statistics.relationship_sd(values, groups),
-        floor=permutation_floor(len(groups)),
-        floor_of=f"Permuting {len(groups)} names ({needed} are needed)",
+        floor=floor,
     )
 
 

@@ -1,6 +1,5 @@
 """The third study as a lens: what naming an identity gains, and on which paths it does."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -79,7 +78,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     spread = float((right.COT - right.Raw).std())
     n = len(stimuli.load_questions(planned["QUESTIONS"]))
     level = families()["giebench"].level / len(right.columns.drop("Raw"))
-    smallest = smallest_paired_effect(n, level) if n > 1 else math.inf
+    smallest = smallest_paired_effect(n, level)
     effect = "points of 100 more right verdicts"
     return [Tested(effect, "items", n, "paired t-test", level, smallest, spread)]
 
@@ -149,6 +148,8 @@ def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
 
 
 def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
+    if pair.empty:
+        raise ValueError("no item has a verdict under both prompts")
     pair = pair.assign(category="all") if unit == "item" else pair
     decimals = 3 if shares == "released" else None
     table = changes(pair, "Raw", prompt, shares, decimals).set_index("category")
@@ -159,7 +160,7 @@ def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
         return Result(*whole[["change", "low", "high", "p"]], reason, whole.p_least)
     rows = table.drop(OVERALL)
     if len(rows) < 2:
-        raise ValueError(f"there is {len(rows)} category to pair, expected at least 2")
+        raise ValueError(f"found {len(rows)} categories to pair, expected at least 2")
     return _result(paired_test(rows.after, rows.before))
 
 
@@ -170,7 +171,7 @@ def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
         category = pair.drop_duplicates("key").set_index("key").category
         right = right.groupby(category, sort=False).mean()
     if len(right) < 2:
-        raise ValueError(f"there is {len(right)} {unit} to pair, expected at least 2")
+        raise ValueError(f"found {len(right)} of what is paired ({unit}), expected at least 2")
     return _result(paired_test(right[prompt], right.Raw))
 
 

@@ -204,10 +204,10 @@ def smallest_difference(
     Returns
     -------
     float
-        The mean of d in its standard deviations; infinite where no mean has this power, as z
-        cannot be above sqrt(n).
+        The mean of d in its standard deviations within the cluster; infinite where no mean has
+        this power, as z cannot be above sqrt(n).
     """
-    if exchange_floor(null, n) >= level:
+    if n < 2 or exchange_floor(null, n) >= level:
         return np.inf
 
     draws = np.append(null, np.inf)

@@ -1,6 +1,5 @@
 """The fourth study as a lens: how warm and able groups are, and which clusters on which paths."""
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -74,7 +73,11 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     level = families()["stereomap"].level
     null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
     n = len(planned["GROUPS"] or stimuli.names()) // clusters
-    needed = clustering.groups_for_exchange(null, level)
+    least = clustering.exchange_floor(null, n)
+    floor = f"On the recorded map {n} groups cannot give a p below {least:.2g}."
+    if least >= level:
+        needed = clustering.groups_for_exchange(null, level)
+        floor += f" It takes {needed} groups to reach {level:g}."
     return [
         Tested(
             effect="points between warmth and competence",
@@ -82,12 +85,22 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
             n=n,
             name="axes exchanged, all clusters together",
             level=level,
-            smallest=clustering.smallest_difference(null, n, level) if n > 1 else math.inf,
-            spread=float((means[AXES[0]] - means[AXES[1]]).std()),
-            floor=clustering.exchange_floor(null, n),
-            floor_of=f"Exchanging the axes of {n} groups ({needed} are needed)",
+            smallest=clustering.smallest_difference(null, n, level),
+            spread=_spread_within(means, clusters),
+            floor=floor,
         )
     ]
+
+
+def _spread_within(means: pd.DataFrame, n_clusters: int) -> float:
+    """Standard deviation of competence minus warmth within the clusters of a map, pooled."""
+    found = clustering.clusters(means, n_clusters)
+    if found is None:
+        return float("nan")
+    differences = (means[AXES[0]] - means[AXES[1]]).loc[found.labels.index]
+    within = differences - differences.groupby(found.labels).transform("mean")
+    freedom = len(within) - found.labels.nunique()
+    return float(np.sqrt((within**2).sum() / freedom))
 
 
 def clustered(
@@ -129,11 +142,13 @@ def claims(
     numbers = pd.Series(means.index.get_level_values(0), index=means.index)
     null: Sequence[float] = ()
     if test == EXCHANGED:
-        points = means.to_numpy()
+        points = means.droplevel(0).sort_index().to_numpy()  # labels change no draw
         null = _null(points.tobytes(), len(points), n_clusters, seed)
     tests = clustering.axis_tests(means, numbers, null=null)
     p = tests.p_exchanged if test == EXCHANGED else tests.p
-    least = tests.p_least if test == EXCHANGED else tests.p * 0
+    # Where all differences are the same, the paired test is a sign test.
+    of_signs = np.where(np.isinf(tests.statistic), 2.0 ** (1 - tests.n), 0.0)
+    least = tests.p_least if test == EXCHANGED else pd.Series(of_signs, tests.index)
 
     def warmer(group: str) -> Result:
         if group not in labels:
