@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from ingroup.commands.parameters import merged
 from ingroup.stats import multiverse
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
@@ -214,3 +215,22 @@ def test_paths_are_of_what_is_stored_and_rules_of_reading_are_a_choice_for_texts
     assert set(table.reading) == {"free" if reading == "free" else "expected, turn"}
     # exclusion x matrix x (two roundings by identities and groups, one by events) x corrections
     assert len(table) == len(keys) * len(rules) * 2 * 2 * 5 * 4
+
+
+def test_a_reading_that_one_category_lacks_leaves_the_others_theirs(monkeypatch):
+    """Greedy paths are of the categories whose answers have steps; here of religion alone."""
+    parameters = merged("10_empathy_gap", "demo", {"SETTINGS": "P0,S0,T0"})
+    whole = lens.ways_to_read
+
+    def without_steps(calls):
+        ways = whole(calls)
+        if calls[0].labels["category"] == "Religion":
+            return ways
+        return {name: way for name, way in ways.items() if name == "expected, turn"}
+
+    monkeypatch.setattr(lens, "ways_to_read", without_steps)
+    table = lens.paths(parameters, "smollm2-135m-instruct", {"N_RESAMPLES": 50, "SEED": 0})
+    by_reading = table.groupby("reading").claim.unique().map(list)
+    assert by_reading["expected, turn"] == ["Race or Ethnicity", "Nationality", "Religion"]
+    assert by_reading["greedy, turn"] == ["Religion"]
+    assert table.claim.unique().tolist() == by_reading["expected, turn"]

@@ -179,24 +179,33 @@ def _drawn(left: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken."""
+    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken.
+
+    A category whose answers do not allow a reading is not among the claims of its paths.
+    """
     calls = _calls(parameters, model)
     same = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
     every = [call for of_setting in calls.values() for call in of_setting]
-    ways = ways_to_read(every)
-    choices = {"setting": list(calls), "parsing": rules(every), "reading": list(ways)}
+    ways = {key: ways_to_read(rounds) for key, rounds in by_block(every).items()}
+    most = max(ways.values(), key=len)
+    names = dict.fromkeys([*most, *(name for own in ways.values() for name in own)])
+    choices = {"setting": list(calls), "parsing": rules(every), "reading": list(names)}
 
     def read(setting, parsing, reading):
         values = {}
-        for (*_, category), rounds in by_block(calls[setting]).items():
-            values[category] = load_rounds(rounds, parsing, ways[reading]).values
+        for key, rounds in by_block(calls[setting]).items():
+            *_, category = key
+            if reading in ways[key]:
+                values[category] = load_rounds(rounds, parsing, ways[key][reading]).values
         return values
 
     tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
-    return evaluate(
+    table = evaluate(
         choices, read, CHOICES, tested, families()["empathy_gap"].level,
         lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
     )  # fmt: skip
+    order = stimuli.categories()
+    return table.sort_values("claim", key=lambda names: names.map(order.index), kind="stable")
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
