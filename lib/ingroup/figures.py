@@ -201,8 +201,9 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
             handles[f"{reading}, {ending}" if ending else reading] = dots
         ax.axvline(0, color="black", linewidth=0.6)
         ax.margins(y=0.12)
-        ax.set(title=models.label(model), xlabel=xlabel)
+        ax.set(title=models.label(model))
         ax.set_yticks(list(places.values()), list(places))
+    list(axes.values())[len(axes) // 2].set_xlabel(xlabel)
     fig.legend(handles.values(), handles, ncols=4, loc="outside lower center")
     return fig
 
