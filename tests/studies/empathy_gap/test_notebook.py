@@ -9,7 +9,7 @@ import pytest
 from cells import defined
 from ingroup import published
 from ingroup.design import Design
-from ingroup.stats import paired
+from ingroup.families import corrected
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
 
@@ -42,7 +42,7 @@ def test_the_notebook_counts_delta_anew_from_what_was_said():
 def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     """Table 2 by the notebook's own cell, of all blocks and of one of them; and its families."""
     rng = np.random.default_rng(1)
-    keys = [("one", "P0,S0,T0", "a"), ("one", "P1,S0,T0", "a"), ("two", "P0,S0,T0", "a")]
+    keys = [("one", "P0,S0,T0", "a"), ("one", "P0,S0,T0", "b"), ("one", "P1,S0,T0", "a")]
     status = np.zeros((5, 5, 6), dtype=np.int8)
     ratings = {key: answers.Ratings(rng.normal(50, 5, (5, 5, 6)), status) for key in keys}
 
@@ -52,9 +52,9 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
     def table(some):
         own = {key: ratings[key] for key in some}
         drawing = defined("10_empathy_gap", "drawing", **{
-            "np": np, "pd": pd, "statistics": statistics, "paired": paired, "by_key": by_key,
-            "same": {"a": np.eye(4, dtype=bool)}, "EXCLUSION": "listwise", "N_RESAMPLES": 9,
-            "SEED": 0, "ratings": own, "spread": pd.DataFrame({"std": [1.0] * len(own)}),
+            "np": np, "pd": pd, "statistics": statistics, "corrected": corrected, "by_key": by_key,
+            "same": dict.fromkeys("ab", np.eye(4, dtype=bool)), "EXCLUSION": "listwise",
+            "N_RESAMPLES": 9, "SEED": 0, "ratings": own, "spread": pd.DataFrame({"std": [1.0] * len(own)}),
         })  # fmt: skip
         return drawing.__globals__["table02"].set_index(KEY)
 
