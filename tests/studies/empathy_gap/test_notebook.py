@@ -54,7 +54,8 @@ def test_a_block_has_the_same_intervals_and_p_whatever_else_is_asked():
         drawing = defined("10_empathy_gap", "drawing", **{
             "np": np, "pd": pd, "statistics": statistics, "corrected": corrected, "by_key": by_key,
             "same": dict.fromkeys("ab", np.eye(4, dtype=bool)), "EXCLUSION": "listwise",
-            "N_RESAMPLES": 9, "SEED": 0, "ratings": own, "spread": pd.DataFrame({"std": [1.0] * len(own)}),
+            "N_RESAMPLES": 9, "SEED": 0, "ratings": own,
+            "spread": pd.DataFrame({"std": [1.0] * len(own)}),
         })  # fmt: skip
         return drawing.__globals__["table02"].set_index(KEY)
 
