@@ -11,6 +11,7 @@ from scipy import stats
 from cells import defined
 from ingroup import figures, paths, synthesis
 from ingroup.inference import Sampling
+from ingroup.stats import multiverse
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.stereomap import stimuli as social_groups
@@ -60,9 +61,9 @@ def test_a_table_of_groups_that_is_wrong_says_where(tmp_path, text, found):
 
 
 def test_a_claim_that_is_reversed_is_not_one_that_stands_nowhere():
-    outcome = defined("60_synthesis", "outcome", figures=figures)
+    outcome = defined("60_synthesis", "outcome", figures=figures, multiverse=multiverse, np=np)
     paths_of = pd.DataFrame({"stands": [False] * 4, "reversed": [True] * 4})
-    paths_of = paths_of.assign(could=True, result=range(4), p=0.1)
+    paths_of = paths_of.assign(claim="x", could=True, result=range(4), p=0.1, estimate=1)
     assert outcome(paths_of) == "reversed on 100 %"
     assert outcome(paths_of.assign(reversed=False)) == "stands on no path"
     mixed = paths_of.assign(stands=[True, False, False, False], reversed=[False, True, True, False])

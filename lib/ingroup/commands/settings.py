@@ -239,7 +239,7 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     if run == DEFAULT_RUN and changed:
         raise Refused("the default run has no other parameters: leave RUN out, or give another")
 
-    readers = READERS | {"view"} if "RUN" in values else READERS
+    readers = READERS | {"view", "compare"} if "RUN" in values else READERS
     reads = bool(goals) and readers.issuperset(goals)
     if reads and run not in runs():
         there_are = " ".join(runs()) or "none, make all first"
@@ -251,16 +251,12 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
 
 
 def check_comparison(environment: Mapping[str, str]) -> None:
-    """Refuse a comparison without two models, and of a run or a profile that nothing asked."""
+    """Refuse a comparison without two models, and a profile: `check_run` knows the runs."""
     models = {entry.strip() for entry in environment.get("MODELS", "").split(";")} - {""}
     if len(models) < 2:
         raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
     if environment.get("PROFILE"):
         raise Refused("make compare reads a run that is there: name it with RUN, not with PROFILE")
-    run = environment.get("RUN")
-    if run and run not in runs():
-        there_are = " ".join(runs()) or "none, make all first"
-        raise Refused(f"there is no run {run} to read, there are: {there_are}")
 
 
 def check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
@@ -312,9 +308,9 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
         chosen_studies(environment.get("STUDY", ""))
     if "ask" in goals and not environment.get("STUDY"):
         raise Refused("give a study: make ask STUDY=10 MODELS=...")
-    samples = environment.get("SAMPLES", "")
     if "compare" in goals:
         check_comparison(environment)
+    samples = environment.get("SAMPLES", "")
     if "view" in goals and re.search(r"[^0-9]", samples):
         raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
     check_names(goals, environment)

@@ -6,9 +6,8 @@ of path say nothing about a claim, and its share leaves them out. On one its p *
 below alpha with so few items or groups. Another has the *same result* as a path before it: no claim
 of the family changes under its options. A path without a result counts as one on which the claim
 does not stand. The share is not a probability: it depends on the choices that were thought of, and
-paths share their data. After Steegen et al. 2016
-(Perspectives on Psychological Science 11:702) and, for the curve, Simonsohn et al. 2020 (Nature
-Human Behaviour 4:1208).
+paths share their data. After Steegen et al. 2016 (Perspectives on Psychological Science 11:702)
+and, for the curve, Simonsohn et al. 2020 (Nature Human Behaviour 4:1208).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +77,7 @@ def evaluate(
             if key not in known:
                 known[key] = dict(claims(answers, **path))
             options = (*sheet.values(), *path.values())
-            tested = sum(one.p == one.p for one in known[key].values())
+            tested = sum(not np.isnan(one.p) for one in known[key].values())
             for method in corrections:
                 family = _corrected(known[key], method.lower(), alpha)
                 kind = (repr(known[key]), method if tested > 1 else "")
@@ -168,9 +167,9 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     -------
     DataFrame
         Of the table's index. ``counted``, the paths that could show the claim and those without a
-        result. ``share``, the percent of the counted paths that bear the sentence
-        out: they stand, are reversed, or have a result that is not significant. ``against``, the
-        percent that find the opposite, or a difference where the sentence sees none. ``verdict``:
+        result. ``share``, the percent of the counted paths that bear the sentence out: they stand,
+        are reversed, or have a result that is not significant. ``against``, the percent that find
+        the opposite, or a difference where the sentence sees none. ``verdict``:
         "undefined" where no path has a result; "cannot be told" where none could show the claim;
         "stands" at a share of 100; "reversed", or "differs" where the sentence sees no difference,
         at 100 against it; "depends" where some paths bear it out; "mostly reversed" or "mostly

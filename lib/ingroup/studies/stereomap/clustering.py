@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -155,14 +155,18 @@ def exchange_null(
     return (np.abs((member * d).sum(axis=1)) / np.maximum(size, TINY)).max(axis=1)
 
 
+def _exchange_p(null: Sequence[float], z: ArrayLike) -> NDArray[np.float64]:
+    """p of each z: the share of the draws, the observed map among them, that are as large."""
+    draws = np.append(null, np.inf)
+    return np.mean(draws >= np.expand_dims(z, -1) - TINY, axis=-1)
+
+
 def exchange_floor(null: Sequence[float], n: int) -> float:
     """Compute the smallest p that exchanging the axes can give a cluster of `n` groups.
 
-    It is the share of the draws of `exchange_null`, and of the observed map with them, whose z is
-    at least sqrt(n): larger clusters of a draw reach more.
+    It is the p of z = sqrt(n), the largest of so many groups: larger clusters of a draw reach more.
     """
-    draws = np.append(null, np.inf)
-    return float(np.mean(draws >= np.sqrt(n) - TINY))
+    return float(_exchange_p(null, np.sqrt(n)))
 
 
 def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
@@ -210,14 +214,12 @@ def smallest_difference(
     if n < 2 or exchange_floor(null, n) >= level:
         return np.inf
 
-    draws = np.append(null, np.inf)
     noise = np.random.default_rng(0).standard_normal((2_000, n))
 
     def missing(mean: float) -> float:
         d = mean + noise
         z = np.abs(d.sum(axis=1)) / np.sqrt((d**2).sum(axis=1))
-        p = np.mean(draws >= z[:, None] - TINY, axis=1)
-        return np.mean(p < level) - power
+        return np.mean(_exchange_p(null, z) < level) - power
 
     above = 1.0
     while missing(above) < 0:
@@ -245,13 +247,13 @@ def axis_tests(
     centroid (the released code gives one cluster its warmth as competence, hence C = W in print)
     and numbers of the tests. A single group is not tested: NaN and "".
     """
-    rows, null = {}, np.append(null, np.inf)  # the observed map is one of those counted
+    rows = {}
     for cluster, points in means.loc[labels.index, AXES].groupby(labels):
         t = paired_test(points[AXES[0]], points[AXES[1]])
         d = points[AXES[0]] - points[AXES[1]]
         z = abs(d.sum()) / max(np.sqrt((d**2).sum()), TINY)
-        ends = [np.mean(null >= end - TINY) for end in (z, np.sqrt(t.n))]
-        ends = ends if len(null) > 1 and t.n > 1 else [np.nan] * 2
+        can_be_tested = len(null) > 0 and t.n > 1
+        ends = _exchange_p(null, [z, np.sqrt(t.n)]) if can_be_tested else [np.nan] * 2
         numbers = t.difference, t.low, t.high, t.statistic, t.effect_size, t.pvalue, *ends
         rows[cluster] = t.n, *points.mean(), *numbers
     columns = ["n", *AXES, "difference", "low", "high", "statistic", "d_z", "p"]

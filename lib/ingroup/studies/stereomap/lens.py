@@ -25,7 +25,6 @@ MEASURES = ("warmth", "competence")
 EXCHANGED = "axes exchanged"
 OVER_GROUPS = "paired t over groups"
 OVER_ROUNDS = "paired t over rounds"
-TESTS = (EXCHANGED, OVER_GROUPS, OVER_ROUNDS)
 DRAWS = 499  # exchanged maps of a path
 
 
@@ -126,10 +125,10 @@ def claims(
 ) -> dict[str, Result]:  # fmt: skip
     """The cluster of each anchor is warmer than competent (Jeoung et al.).
 
-    `answers` are from `clustered`. The `test` is one of `TESTS`: the axes are exchanged in random
-    groups, which are clustered anew (drawn from `seed`); or the paper's paired t-test, over the
-    groups of the cluster, or over the means of its groups in each round. Two of the `anchors` may
-    share a cluster.
+    `answers` are from `clustered`. The `test` is `EXCHANGED`: the axes are exchanged in random
+    groups, which are clustered anew (drawn from `seed`). Or it is the paper's paired t-test,
+    `OVER_GROUPS` of the cluster or `OVER_ROUNDS`, whose pairs are the means of its groups in each
+    round. Two of the `anchors` may share a cluster.
     """
     scores, labels = answers
     if isinstance(labels, str):
