@@ -25,6 +25,7 @@ from ingroup.stats.effects import bootstrap_interval, spearman
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.biased_samaritan import statistics as helpfulness
 from ingroup.studies.empathy_gap import statistics, stimuli
+from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.stereomap import clustering
 
 DRAWS = 1000
@@ -403,6 +404,58 @@ def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
     yield told | {"what": "test of a cluster, axes exchanged", "claimed": 0.45, "inside": inside}
 
 
+def questions_of_identities(rng: np.random.Generator) -> Iterator[dict]:
+    """Gains of questions are 0 on average, and differ by the identity that a question is about."""
+    sample = [question.identity for question in questions.load_questions("sample")]
+    one_large = ["a"] * 40 + [*"bcdef"] * 8
+    conditions = {  # identities, SD of what they share, claims: these, like these
+        "questions of an identity are unrelated": (sample, 0.0, 0.05, 0.05),
+        "questions of an identity share a gain (SD as of a question)": (sample, 0.3, 0.1, 0.05),
+        "half of the questions are about one of six identities": (one_large, 0.3, 0.6, 0.12),
+    }
+    for condition, (identities, shared_sd, these, like) in conditions.items():
+        _, identity = np.unique(identities, return_inverse=True)
+        by_questions = []
+        by_identities = []
+        for _ in range(DRAWS):
+            shared = rng.normal(0, shared_sd, len(set(identities)))
+            gains = shared[identity] + rng.normal(0, 0.3, len(identities))
+            by_questions.append(paired.paired_test(gains).pvalue < LEVEL)
+            by_identities.append(rejects(crossed.over_clusters(gains, identities)))
+
+        told = {"study": "giebench", "n": len(identities), "condition": condition}
+        told["what"] = "test of a change over all orders"
+        yield told | {"claimed": these, "inside": by_questions}
+        yield told | LIKE | {"claimed": like, "inside": by_identities}
+
+
+def words_of_two_axes(rng: np.random.Generator) -> Iterator[dict]:
+    """Words are rated high or low whatever the group; the axes do not differ on average."""
+    conditions = {  # words of each axis, groups, SD of words, claims: these, like these
+        "words do not differ, 4 and 4 words": (4, 4, 98, 0.0, 0.95, 0.98),
+        "words of SD .3, 4 and 4 words": (4, 4, 98, 0.3, 0.36, 0.95),
+        "words of SD .3, 8 and 7 words": (8, 7, 24, 0.3, 0.73, 0.95),
+        "words of SD .3, 2 and 2 words": (2, 2, 24, 0.3, 0.59, 0.98),
+    }
+    for condition, (first, second, groups, word_sd, these, like) in conditions.items():
+        by_groups = []
+        by_words = []
+        for _ in range(DRAWS):
+            axes = []
+            for words in (first, second):
+                of_words = rng.normal(0, word_sd, (words, 1))
+                of_groups = rng.normal(0, 0.3, groups)
+                axes.append(of_words + of_groups + rng.normal(0, 0.5, (words, groups)))
+            test = paired.paired_test(axes[0].mean(axis=0), axes[1].mean(axis=0))
+            by_groups.append(test.low <= 0 <= test.high)
+            by_words.append(holds(crossed.difference_of_levels(*axes)))
+
+        told = {"study": "stereomap", "n": groups, "condition": condition}
+        told["what"] = "interval of the difference of the axes, one cluster"
+        yield told | {"claimed": these, "inside": by_groups}
+        yield told | LIKE | {"claimed": like, "inside": by_words}
+
+
 def few_shared_items(rng: np.random.Generator) -> Iterator[dict]:
     """Agreement of two studies of which both have few items."""
     for items, claimed in (((5, 5), 0.87), ((3, 3), 0.81)):
@@ -451,6 +504,8 @@ ROWS = (
     items_that_are_not_independent,
     skewed_gains,
     groups_in_families,
+    questions_of_identities,
+    words_of_two_axes,
     clusters_of_unequal_spread,
     few_shared_items,
     power_of_own_groups,

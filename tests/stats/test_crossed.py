@@ -293,6 +293,142 @@ def test_what_own_groups_cannot_tell():
         crossed.relations(np.eye(2))
 
 
+# --- two sets of levels, and clusters of items
+
+
+def test_a_difference_of_levels_by_the_definition():
+    """Means, sums of squares and Satterthwaite-free degrees of freedom, written out in loops."""
+    rng = seeded(12)
+    one = rng.normal(size=(4, 9))
+    other = 1 + rng.normal(size=(3, 9))
+    n = 9
+
+    squares_of_levels = 0.0
+    squares_of_rest = 0.0
+    for side in (one, other):
+        for level in side:
+            squares_of_levels += (level.mean() - side.mean()) ** 2
+            for item in range(n):
+                expected = level.mean() + side[:, item].mean() - side.mean()
+                squares_of_rest += (level[item] - expected) ** 2
+    of_levels = squares_of_levels / 5
+    rest = squares_of_rest / (3 * 8 + 2 * 8)
+    differences = one.mean(axis=0) - other.mean(axis=0)
+    pairs = 1 / 4 + 1 / 3
+    variance = of_levels * pairs + max(differences.var(ddof=1) - rest * pairs, 0) / n
+
+    effect = crossed.difference_of_levels(one, other)
+    assert effect.estimate == pytest.approx(one.mean() - other.mean())
+    assert effect.df == 5
+    assert effect.high - effect.estimate == pytest.approx(stats.t.ppf(0.975, 5) * np.sqrt(variance))
+
+
+def test_a_difference_of_levels_is_that_of_a_mixed_model():
+    """Balanced words of two axes by groups, with a difference of the axes in each group."""
+    rng = seeded(19)
+    groups = rng.normal(size=(2, 8))
+    axes = {}
+    for axis, name in enumerate(("competence", "warmth")):
+        words = 0.7 * rng.normal(size=(4, 1))
+        axes[name] = words + 2 * groups[axis] + rng.normal(0, 0.5, (4, 8))
+
+    rows = []
+    for name, numbers in axes.items():
+        for word, group in product(range(4), range(8)):
+            rows.append((name, f"{name}{word}", group, f"{name}{group}", numbers[word, group]))
+    table = pd.DataFrame(rows, columns=["axis", "word", "group", "both", "x"])
+    fit = mixed_model(table, "x ~ C(axis)", ["word", "group", "both"])
+
+    effect = crossed.difference_of_levels(axes["warmth"], axes["competence"])
+    error = (effect.high - effect.estimate) / stats.t.ppf(0.975, effect.df)
+    assert effect.estimate == pytest.approx(fit.fe_params.iloc[1])
+    assert error == pytest.approx(fit.bse_fe.iloc[1], rel=2e-3)
+
+
+def test_a_difference_of_levels_is_scipys_where_items_are_alike():
+    rng = seeded(13)
+    one = rng.normal(size=(4, 1))
+    other = rng.normal(size=(6, 1))
+    effect = crossed.difference_of_levels(np.tile(one, 20), np.tile(other, 20))
+    expected = stats.ttest_ind(one[:, 0], other[:, 0])
+    assert effect.p == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval()
+    assert (effect.low, effect.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_a_difference_of_levels_changes_sign_with_its_sides():
+    rng = seeded(14)
+    one = rng.normal(size=(4, 12))
+    other = rng.normal(size=(4, 12))
+    effect = crossed.difference_of_levels(one, other)
+    turned = crossed.difference_of_levels(other, one)
+    assert (turned.estimate, turned.low, turned.high) == pytest.approx(
+        (-effect.estimate, -effect.high, -effect.low)
+    )
+    assert turned.p == pytest.approx(effect.p)
+
+
+def test_an_item_that_one_side_lacks_is_left_out():
+    rng = seeded(15)
+    one = rng.normal(size=(3, 6))
+    other = rng.normal(size=(3, 6))
+    expected = crossed.difference_of_levels(one[:, 1:], other[:, 1:])
+    other[:, 0] = np.nan
+    assert crossed.difference_of_levels(one, other) == expected
+
+
+def test_few_levels_or_items_cannot_be_told():
+    rng = seeded()
+    word = rng.normal(size=(1, 5))
+    assert crossed.difference_of_levels(word, 1 - word).reason == "cannot be told: two words"
+    words = rng.normal(size=(2, 1))
+    assert crossed.difference_of_levels(words, 1 - words).reason == "cannot be told: one item"
+    with pytest.raises(ValueError, match="found 5 and 1 items, expected the same items twice"):
+        crossed.difference_of_levels(word, words)
+
+
+def test_clusters_of_one_item_are_a_t_test():
+    numbers = 0.3 + seeded(16).normal(size=15)
+    effect = crossed.over_clusters(numbers, [str(item) for item in range(15)])
+    expected = stats.ttest_1samp(numbers, 0)
+    interval = expected.confidence_interval()
+    assert effect.p == pytest.approx(expected.pvalue)
+    assert (effect.low, effect.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_clusters_by_the_definition():
+    clusters = [*"aabbbbcddddd"]
+    numbers = seeded(17).normal(size=12)
+    residuals = numbers - numbers.mean()
+    squares = 0.0
+    for cluster in "abcd":
+        inside = [r for r, name in zip(residuals, clusters, strict=True) if name == cluster]
+        squares += sum(inside) ** 2
+    error = np.sqrt(4 / 3 * squares) / 12
+
+    effect = crossed.over_clusters(numbers, clusters)
+    assert effect.estimate == pytest.approx(numbers.mean())
+    assert effect.df == 3
+    assert effect.low == pytest.approx(numbers.mean() - stats.t.ppf(0.975, 3) * error)
+
+
+def test_items_asked_twice_tell_no_more_than_once():
+    """Copies of every item, in its own cluster, leave the interval as it is."""
+    numbers = seeded(18).normal(size=10)
+    clusters = [*"abcdefghij"]
+    once = crossed.over_clusters(numbers, clusters)
+    twice = crossed.over_clusters(np.repeat(numbers, 2), np.repeat(clusters, 2))
+    assert (twice.low, twice.high, twice.p) == pytest.approx((once.low, once.high, once.p))
+
+
+def test_few_clusters_cannot_be_told():
+    effect = crossed.over_clusters([1.0, 2.0, 4.0], ["a", "b", "b"], "identity")
+    assert effect.reason == "cannot be told: two identities"
+    assert effect.estimate == pytest.approx(7 / 3)
+    same = crossed.over_clusters([1.0, 1.0, 1.0], [*"abc"])
+    assert same.reason == "cannot be told: the answers do not vary"
+
+
 # --- names within groups
 
 GROUPS = [*"aaabbbbccccc"]
@@ -308,6 +444,7 @@ def test_names_give_back_what_was_put_in():
     found = crossed.own_group_of_names(matrix, GROUPS)
     assert found["one name"].estimate == pytest.approx(3)
     assert found["two names"].estimate == pytest.approx(-2)
+    assert found["one name beyond two names"].estimate == pytest.approx(5)
     assert found["one name"].reason == "cannot be told: the answers do not vary"
 
 

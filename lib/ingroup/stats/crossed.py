@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 from ingroup.stats.paired import TINY, nan_mean
 
@@ -29,6 +30,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LEAST_FREEDOM = 2  # with fewer, an interval reaches 13 standard errors to both sides
 KINDS = ("one name", "two names")
+ONE_BEYOND_TWO = "one name beyond two names"
 NUMBERS = {0: "no", 1: "one", 2: "two", 3: "three", 4: "four"}
 
 
@@ -161,6 +163,110 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
             df = min(freedom, count - 1)
             effects[name] = _student(estimate, variance, df)
     return effects
+
+
+def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word") -> Effect:
+    """Test the difference of two means, their levels two samples, crossed with the same items.
+
+    The numbers are levels by items on both sides, e.g. words for competence and words for warmth,
+    by groups. With a and b levels and n items::
+
+        variance = S_level (1/a + 1/b) + max(0, S_item - S_rest (1/a + 1/b)) / n
+
+    S_level is the variance of the means of levels and S_rest that of what level and item leave,
+    both pooled over the two sides. S_item is the variance over items of the difference of the two
+    means. The test is Student's t with a + b - 2 degrees of freedom, or n - 1 if that is less. With
+    one item it would be the t-test of two samples (compared with SciPy's, where items do not vary).
+
+    Parameters
+    ----------
+    one, other : array_like, (levels, items)
+        Numbers of both sides, their items in the same order; NaN where there is none.
+    factor : str
+        What a level is, for the reason.
+
+    Returns
+    -------
+    Effect
+        The mean of `one` minus that of `other`: means over items of the means over levels. Its
+        reason is "cannot be told: two words" where each side has one, or "cannot be told: one
+        item". In simulations, .94 to .98 of the intervals hold the difference (``make
+        calibration``).
+
+    Raises
+    ------
+    ValueError
+        Where the sides differ in their number of items, or one has no number.
+    """
+    sides = [np.asarray(side, dtype=float) for side in (one, other)]
+    items = [side.shape[1] for side in sides]
+    if items[0] != items[1]:
+        raise ValueError(f"found {items[0]} and {items[1]} items, expected the same items twice")
+    rated = np.isfinite(sides[0]).any(axis=0) & np.isfinite(sides[1]).any(axis=0)
+    crossings = [_cross("levels", side[:, rated]) for side in sides]
+
+    counts = [len(crossing.levels) for crossing in crossings]
+    freedom = sum(counts) - 2
+    differences = crossings[0].items - crossings[1].items
+    estimate = float(differences.mean())
+    if freedom < LEAST_FREEDOM:
+        return Effect(estimate, reason=_too_few(sum(counts), factor))
+    if len(differences) < 2:
+        return Effect(estimate, reason=_too_few(len(differences), "item"))
+
+    level_squares = sum(crossing.levels @ crossing.levels for crossing in crossings)
+    rest_squares = sum(crossing.rest_squares for crossing in crossings)
+    rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
+    rest = rest_squares / max(rest_freedom, 1)
+    of_one_level = 1 / counts[0] + 1 / counts[1]
+
+    # Differences of items hold the noise of single numbers, which the levels hold already.
+    excess = differences.var(ddof=1) - rest * of_one_level
+    variance = level_squares / freedom * of_one_level
+    variance += max(excess, 0.0) / len(differences)
+    df = min(freedom, len(differences) - 1)
+    return _student(estimate, variance, df)
+
+
+def over_clusters(numbers: ArrayLike, clusters: Sequence[str], factor: str = "cluster") -> Effect:
+    """Test the mean of items against 0, clusters of items being a sample.
+
+    The standard error is that of a regression on a constant, robust to whatever the items of a
+    cluster share (statsmodels, ``cov_type="cluster"``; Liang and Zeger 1986, Biometrika 73:13).
+    With G clusters, n items and the residuals r::
+
+        variance = G / (G - 1) * sum over clusters of (sum of r)^2 / n^2
+
+    The test is Student's t with G - 1 degrees of freedom. With one item per cluster it is the
+    t-test of one sample. Of 79 questions about 46 identities, it rejects a true null in .05 of
+    simulations. Where one cluster of six holds half of the items, it rejects in .12 (``make
+    calibration``).
+
+    Parameters
+    ----------
+    numbers : array_like, (items,)
+        E.g. how much an item gained from one prompt to another; finite.
+    clusters : sequence of str
+        The cluster of each item.
+    factor : str
+        What a cluster is, for the reason: e.g. "identity".
+
+    Returns
+    -------
+    Effect
+        The mean over items. Its reason is e.g. "cannot be told: two clusters" with fewer than 3.
+    """
+    values = np.asarray(numbers, dtype=float)
+    labels, codes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
+    estimate = float(values.mean())
+    if len(labels) <= LEAST_FREEDOM:
+        return Effect(estimate, reason=_too_few(len(labels), factor))
+
+    constant = np.ones_like(values)
+    robust = {"groups": codes, "df_correction": True}
+    fit = OLS(values, constant).fit(cov_type="cluster", cov_kwds=robust, use_t=True)
+    (error,) = fit.bse
+    return _student(estimate, error**2, len(labels) - 1)
 
 
 def relations(matrix: ArrayLike) -> Relations:
@@ -339,8 +445,8 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
     Returns
     -------
     dict of str to Effect
-        "one name" and "two names", in the unit of the ratings. They cannot be told of one group, or
-        where a group has fewer than 3 names.
+        "one name", "two names" and their difference, "one name beyond two names", in the unit of
+        the ratings. They cannot be told of one group, or where a group has fewer than 3 names.
 
     Raises
     ------
@@ -363,15 +469,20 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
         reason = f"{reason} of {labels[smallest]}"
     if reason:
         untold = Effect(np.nan, reason=reason)
-        return dict.fromkeys(KINDS, untold)
+        return dict.fromkeys((*KINDS, ONE_BEYOND_TWO), untold)
 
     key = tuple(places)
     fit = _name_fit(key)
-    weights = _name_weights(key)
+    one_name, two_names = _name_weights(key)
+    weights = {
+        KINDS[0]: one_name,
+        KINDS[1]: two_names,
+        ONE_BEYOND_TWO: one_name - two_names,
+    }
     means = nan_mean(cells, axis=1)
 
     effects = {}
-    for kind, of_kind in zip(KINDS, weights, strict=True):
+    for kind, of_kind in weights.items():
         without = of_kind[1:] @ means
         errors = []
         for group, size in enumerate(sizes):
@@ -406,8 +517,10 @@ def _student(estimate: float, variance: float, df: float) -> Effect:
 def _too_few(count: int, factor: str) -> str:
     """Say that a factor has too few levels."""
     number = NUMBERS.get(count, count)
-    plural = "" if count == 1 else "s"
-    return f"cannot be told: {number} {factor}{plural}"
+    if count == 1:
+        return f"cannot be told: {number} {factor}"
+    plural = factor.removesuffix("y") + "ies" if factor.endswith("y") else f"{factor}s"
+    return f"cannot be told: {number} {plural}"
 
 
 def _cross(name: str, numbers: ArrayLike) -> _Crossing:

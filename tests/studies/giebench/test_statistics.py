@@ -418,3 +418,32 @@ def test_over_all_four_orders_a_judge_of_places_has_a_quarter(seed):
     given = {("COT", key): rng.dirichlet(np.ones(4)) for key in range(4)}
     table = p_right(chances(given))
     holds(table, p_right=0.25, p=1.0)
+
+
+def test_a_gain_over_all_orders_by_hand():
+    """Three items, about two identities each asked twice; the third identity has one item.
+
+    ID is right in 4, 2, 1 of four orders and Raw in 2, 2, 2: gains of 50, 0 and -25 points.
+    """
+    rights = {"Raw": {"a": 2, "b": 2, "c": 2}, "ID": {"a": 4, "b": 2, "c": 1}}
+    rows = [
+        (prompt, key, shift, "A", "A" if shift < right else "B")
+        for prompt, items in rights.items()
+        for key, right in items.items()
+        for shift in range(4)
+    ]
+    answers = answers_of(rows, ("prompt", "key", "shift", "correct", "letter"))
+    one_each = answers.assign(identity=answers.key.map({"a": "x", "b": "y", "c": "z"}))
+    (row,) = statistics.over_orders(one_each).itertuples()
+    test = stats.ttest_1samp([50, 0, -25], 0)
+    interval = test.confidence_interval()
+    assert (row.prompt, row.n, row.identities, row.reason) == ("ID", 3, 3, "")
+    assert (row.before, row.change) == pytest.approx((50, 25 / 3))
+    assert (row.low, row.high, row.p) == pytest.approx((interval.low, interval.high, test.pvalue))
+    # With one item each, identities are a sample as items are.
+    assert (row.low_like, row.high_like, row.p_like) == pytest.approx((row.low, row.high, row.p))
+
+    two = answers.assign(identity=answers.key.map({"a": "x", "b": "y", "c": "y"}))
+    (row,) = statistics.over_orders(two).itertuples()
+    assert row.reason == "cannot be told: two identities"
+    assert np.isnan(row.p_like)

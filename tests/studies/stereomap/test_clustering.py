@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cells import defined
 from ingroup import published
-from ingroup.studies.stereomap import clustering, stimuli
+from ingroup.studies.stereomap import clustering, statistics, stimuli
 from ingroup.studies.stereomap.clustering import (
     axis_tests,
     clusters,
@@ -326,3 +326,33 @@ def test_a_cluster_that_is_too_small_finds_nothing():
     assert 0 < clustering.smallest_difference(null, 40) < 5
     with pytest.raises(ValueError, match="found 9 draws, expected more than 20"):
         clustering.groups_for_exchange(null[:9])
+
+
+def test_words_of_both_axes_are_a_sample():
+    """The difference is that of the means of the axes; words that vary widen its interval."""
+    words = stimuli.words("EXTENDED")
+    rated = words[words.family.isin(["Competence", "Warmth"])]
+    rng = np.random.default_rng(5)
+    groups = [f"group {g}" for g in range(12)]
+    steady = pd.DataFrame({word: rng.normal(3, 0.5, 12) for word in rated.word})
+    steady.insert(0, "group", groups)
+    steady.insert(1, "round", 0)
+    effect = clustering.over_words(steady, words)
+    scores = group_means(statistics.round_scores(steady, words))
+    difference = (scores.Competence - scores.Warmth).mean()
+    assert effect.estimate == pytest.approx(difference)
+    assert effect.df == 6
+
+    uneven = steady.copy()
+    uneven[rated.word.iloc[0]] += 2
+    uneven[rated.word.iloc[1]] -= 2
+    wider = clustering.over_words(uneven, words)
+    assert wider.estimate == pytest.approx(effect.estimate)
+    assert wider.high - wider.low > 2 * (effect.high - effect.low)
+
+
+def test_words_that_nobody_rated_are_refused():
+    words = stimuli.words("EXTENDED")
+    empty = pd.DataFrame({"group": ["a", "b"]} | {word: [nan, nan] for word in words.word})
+    with pytest.raises(ValueError, match="found no number"):
+        clustering.over_words(empty, words)

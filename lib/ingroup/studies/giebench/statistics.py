@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.stats import chi2, friedmanchisquare
 from statsmodels.stats.proportion import proportion_confint
 
+from ingroup.stats.crossed import over_clusters
 from ingroup.stats.paired import TINY, adjust, in_family, mcnemar, paired_test
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.stimuli import LETTERS
@@ -85,7 +86,9 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
     """Test what a prompt gains over Raw, an item counting once with the mean over its orders.
 
     A judge that looks at the place of an answer alone gains nothing over all four orders, and
-    something in one of them. The test is the paired t-test of `share_right` over items.
+    something in one of them. The test for these identities is the paired t-test of `share_right`
+    over items. The test for identities like these takes the identities that the items are about as
+    a sample (:func:`ingroup.stats.crossed.over_clusters`).
 
     Parameters
     ----------
@@ -97,12 +100,16 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         A row for each prompt other than Raw: ``n`` items; ``before`` and ``after``, percent right
         under Raw and this prompt; their difference ``change`` in points, with its 95 % interval
-        ``low`` to ``high``; ``p``, and ``p_least`` below which no answers bring it.
+        ``low`` to ``high``; ``p``, and ``p_least`` below which no answers bring it. For identities
+        like these: ``identities``, their number, ``low_like``, ``high_like`` and ``p_like``, NaN
+        where a ``reason`` says why they cannot be told.
     """
     right = 100 * share_right(answers)
+    identities = answers.groupby("key").identity.first().reindex(right.index)
     rows = []
     for prompt in right.columns.drop("Raw"):
         test = paired_test(right[prompt], right["Raw"])
+        like = over_clusters(right[prompt] - right["Raw"], identities, "identity")
         rows.append({
             "prompt": prompt,
             "n": int(test.n),
@@ -113,6 +120,11 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
             "high": test.high,
             "p": test.pvalue,
             "p_least": test.least,
+            "identities": identities.nunique(),
+            "low_like": like.low,
+            "high_like": like.high,
+            "p_like": like.p,
+            "reason": like.reason,
         })  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from ingroup.stats.crossed import Effect, difference_of_levels
 from ingroup.stats.paired import TINY, adjust, paired_test
 from ingroup.stats.power import POWER
 from ingroup.studies.stereomap.statistics import AXES
@@ -264,6 +265,40 @@ def axis_tests(
         where = [table["p"].isna(), table[f"p{end}"] >= alpha, table["difference"] > 0]
         table[f"sign{end}"] = np.select(where, ["", "=", ">"], "<")
     return table
+
+
+def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
+    """Test competence against warmth over a whole map, for words like these.
+
+    `axis_tests` takes the words as all that could have been asked, and the groups as a sample. Here
+    the words of both axes are samples too, crossed with the groups
+    (:func:`ingroup.stats.crossed.difference_of_levels`). Each word counts alike, as in Table 4,
+    where all dimensions of an axis have as many words.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        ``group``, and a column a word, in points; a row is a round.
+    words : DataFrame
+        Table 4: ``family`` and ``word``.
+
+    Returns
+    -------
+    Effect
+        Competence minus warmth, in points.
+
+    Raises
+    ------
+    ValueError
+        Where no group has a rating of both axes.
+    """
+    by_group = ratings.groupby("group", sort=False)
+    sides = []
+    for axis in AXES:
+        names = words.loc[words["family"] == axis, "word"]
+        means = by_group[list(names)].mean()
+        sides.append(means.to_numpy().T)
+    return difference_of_levels(*sides)
 
 
 def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.Series:
