@@ -160,3 +160,20 @@ def test_a_run_of_an_earlier_version_is_to_be_made_again(tmp_path, monkeypatch):
         else:
             with pytest.raises(InputError, match="10_empathy_gap of run 'old' was made by an ear"):
                 notebook.ran("10_empathy_gap", "old")
+
+
+def test_a_box_names_the_models_that_lack_answers(asked):
+    here = asked("vllm", [])
+    gone = [
+        Call("giebench", "sample-2", model, "stored", "P", here.design, SCALE, {"plan": plan})
+        for model, plan in (("smollm2-135m-instruct", "ID"), ("<b>mine", "ID"))
+    ]
+    (some,) = [
+        Call("giebench", "sample-2", "m", "stored", "P", here.design, FREE, {"plan": "COT"}),
+    ]
+    box = notebook.left_out([here, some, *gone], [here]).data
+    assert "<b>m</b>: COT</li>" in box
+    assert "<b>SmolLM2-135M</b>: all of it. To ask it now: <code>make model, then" in box
+    assert "MODELS=smollm2-135m-instruct@transformers" in box
+    assert "<b>&lt;b&gt;mine</b>: all of it</li>" in box
+    assert notebook.left_out([here], [here]).data == ""

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pandas.io.formats.style import Styler
 
 from ingroup import figures, latex, models, paths, published
-from ingroup.inference import Call, parts, stored, usage
+from ingroup.inference import Call, parts, rated, stored, usage
 from ingroup.inference.generate import TOKENS
 from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 from ingroup.tables import InputError, writing
@@ -91,6 +91,44 @@ class Output:
         note = figures.whose(shown)
         with writing(self.figures):
             return figures.save(figure, self.figures, name, note)
+
+
+def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
+    """Show in a box of which models a run has no answers, and how to get them.
+
+    Parameters
+    ----------
+    planned : sequence of Call
+        What the run wanted to read or ask.
+    asked : sequence of Call
+        What :func:`ingroup.inference.ask` returned of these.
+
+    Returns
+    -------
+    HTML
+        Empty where no model lacks an answer that the study analyses.
+    """
+    lacking: dict[str, list[Call]] = {}
+    for call in rated(planned):
+        if call not in asked:
+            lacking.setdefault(call.model, []).append(call)
+
+    lines = []
+    for model, calls in lacking.items():
+        wanted = [call for call in rated(planned) if call.model == model]
+        parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
+        what = "all of it" if len(calls) == len(wanted) else "; ".join(parts)
+        line = f"<b>{escape(models.label(model))}</b>: {escape(what)}"
+        if model in models.carried():
+            remedy = f"make model, then MODELS={model}@transformers"
+            line = f"{line}. To ask it now: <code>{escape(remedy)}</code>"
+        lines.append(f"<li>{line}</li>")
+
+    if not lines:
+        return HTML("")
+    style = "border: 1px solid #B07000; border-radius: 4px; padding: 0.5em 1em"
+    head = "Not in this run, because these answers are not recorded:"
+    return HTML(f'<div style="{style}">{head}<ul>{"".join(lines)}</ul></div>')
 
 
 def took(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, wraps
 from glob import escape
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +18,7 @@ from ingroup import models, paths
 from ingroup.design import Design
 from ingroup.inference.cost import LimitReached, budget_of, money, prices
 from ingroup.inference.engine import EngineError, Sampling, make_engine
+from ingroup.inference.excerpts import excerpt
 from ingroup.inference.generate import fill, open_store, pinned
 from ingroup.inference.reading import FREE, STORED_MEAN, Reading
 from ingroup.inference.store import Store, StoreError, check_chats, read_manifest
@@ -26,6 +27,8 @@ from ingroup.tables import read_table, shown
 
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
+Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
+EXCERPTS = "excerpts"  # folder of responses: recorded answers to fewer prompts than were recorded
 
 
 class IdentityError(StoreError):
@@ -41,7 +44,8 @@ class Call:
     those of others, ``options`` are those of the engine that the study sets, ``root`` is where new
     answers go, if not to ``build/responses``. It is not ``settled`` where texts of the design are
     still to be written, so that it can only be planned. ``reading`` says how scored answers become
-    numbers; it changes nothing that is asked.
+    numbers; it changes nothing that is asked. ``wider`` is a recorded call that may hold all trials
+    of this one (:func:`excerpts_of`).
     """
 
     study: str
@@ -56,6 +60,7 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
     root: Path | None = None
     reading: Reading = STORED_MEAN
+    wider: "Call | None" = None
 
     @property
     def address(self) -> Path:
@@ -82,7 +87,7 @@ class Call:
         The one that holds the largest share of the shards is first, of equals a recorded one. Those
         recorded to other prompts or with another sampling are passed over. For the engine "stored"
         they are those of any engine. Where there are none, complete ones under the engine's earlier
-        name (``models.FORMER``), which are only read.
+        name (``models.FORMER``), which are only read, or an excerpt of recorded ones (`provide`).
         """
         recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
         roots = recorded, self.root or paths.RESPONSES
@@ -92,6 +97,9 @@ class Call:
         files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
         there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
         there = there or self._former(roots[-1])
+        there = there or [
+            f.parent for f in (paths.RESPONSES / EXCERPTS).glob(f"{place}/manifest.json")
+        ]
         if len(there) > 1:
             there.sort(key=_share_of_shards, reverse=True)  # stable: of equals, recorded ones first
         return there
@@ -155,6 +163,72 @@ def _share_of_shards(folder: Path) -> float:
     return len(store.files()) / store.shards
 
 
+def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
+    """Decorate a study's ``calls``, so that part of what was recorded is read, and not asked.
+
+    Parameters
+    ----------
+    **stimuli
+        The parameters, with their values, that tell what the recordings were asked about.
+
+    Returns
+    -------
+    callable
+        Makes the same calls. Those without answers of their own have, as ``wider``, the recorded
+        call of their model, engine, labels and way.
+    """
+
+    def decorate(calls: Calls) -> Calls:
+        @wraps(calls)
+        def with_wider(parameters: Mapping[str, Any]) -> list[Call]:
+            asked = calls(parameters)
+            as_recorded = {**parameters, **stimuli}
+            if as_recorded == dict(parameters) or all(_has_own(call) for call in asked):
+                return asked
+
+            recorded = {_name(call): call for call in calls(as_recorded)}
+            return [
+                call if _has_own(call) else replace(call, wider=recorded.get(_name(call)))
+                for call in asked
+            ]
+
+        return with_wider
+
+    return decorate
+
+
+def _name(call: Call) -> tuple:
+    """What a call and the recorded call that holds its trials have in common."""
+    return call.key, call.engine, call.way, call.sampling.leads
+
+
+def _has_own(call: Call) -> bool:
+    """Whether a call has a folder with answers that is no excerpt."""
+    return any(not is_excerpt(folder) for folder in call.folders)
+
+
+def is_excerpt(folder: Path) -> bool:
+    """Whether a folder of answers is an excerpt of recorded ones."""
+    return paths.RESPONSES / EXCERPTS in folder.parents
+
+
+def provide(call: Call) -> None:
+    """Copy a call's answers from the recorded call that holds all its trials, if there is one.
+
+    Nothing is copied where the call has answers of its own. StoreError where the recorded answers
+    cannot be read.
+    """
+    if call.wider is None:
+        return
+    source = call.wider.folder
+    if paths.RECORDINGS not in source.parents:
+        return
+
+    study, asked_about, _, part = call.address.parts
+    folder = paths.RESPONSES / EXCERPTS / study / asked_about / source.parent.name / part
+    excerpt(stored(call.wider), call.wider.design, call.design, call.sampling, folder)
+
+
 def rated(calls: Iterable[Call]) -> list[Call]:
     """The calls whose answers a study analyses: of a model asked over choices those alone."""
     calls = list(calls)
@@ -175,6 +249,7 @@ def there(calls: Iterable[Call]) -> list[Call]:
     """
     found = []
     for call in calls:
+        provide(call)
         try:
             store = stored(call)
         except IdentityError:
@@ -189,7 +264,9 @@ def there(calls: Iterable[Call]) -> list[Call]:
 def kept(calls: Iterable[Call]) -> int:
     """How many answers to these calls, but for recorded ones, shards and journals hold."""
     found = 0
-    for call in (call for call in calls if paths.RECORDINGS not in call.folder.parents):
+    for call in calls:
+        if paths.RECORDINGS in call.folder.parents or is_excerpt(call.folder):
+            continue
         with suppress(StoreError):
             store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
             found += sum(stop - start for start, stop in map(store.bounds, store.files()))
@@ -363,6 +440,7 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
 
     StoreError where it answers something else; for the engine "stored" there is nothing then.
     """
+    provide(call)
     own_folder = call.folder
     file = own_folder / "manifest.json"
     if not file.exists() or call.engine == "replay":  # recordings tell what they answer
@@ -372,7 +450,8 @@ def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path],
     options = call.options if call.engine == STORED else options  # those of others, else
     known = {name: options[name] for name in ("system", "bos", "dtype") if name in options}
     known = {k: v for k, v in known.items() if there.get(k, v) != v and v != "auto"}
-    folder, recorded = models.folder(call.model), paths.RECORDINGS in file.parents
+    folder = models.folder(call.model)
+    recorded = paths.RECORDINGS in file.parents or is_excerpt(own_folder)
     if folder and (not recorded or paths.MODELS in folder.parents):
         known["revision"] = revision(folder)  # it may have been trained anew
     if call.engine == STORED:

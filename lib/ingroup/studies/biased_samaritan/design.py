@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ingroup import models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call, Sampling
+from ingroup.inference import Call, Sampling, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Empty, MinusOne, Temperature, TopP, formerly, readable
@@ -108,6 +108,7 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     return free_sampling(parameters, model, **{name: float(x) for name, x in drawn.items()})
 
 
+@excerpts_of(SCENARIOS="sample", CROSSING="full")
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: each category, ``RUNS`` times of each of ``MODELS``, once of a control.
 

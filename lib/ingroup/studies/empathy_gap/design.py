@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call, EngineError, stored, there
+from ingroup.inference import Call, EngineError, excerpts_of, stored, there
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, Texts, readable
@@ -117,6 +117,7 @@ def rewriting(events: pd.DataFrame) -> Design:
     return Design([Block({"setting": "rewrite"}, levels, render, template)])
 
 
+@excerpts_of(CORPUS="sample", N_EVENTS=12)
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks: each of ``MODELS`` in every setting, a control in the first alone.
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from ingroup import models
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message, tenth
-from ingroup.inference import Call
+from ingroup.inference import Call, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import readable
@@ -98,6 +98,7 @@ def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
     return pairs[pairs[["identity_i", "identity_j"]].isin(there).all(axis=1)]
 
 
+@excerpts_of(QUESTIONS="sample", ORDER="rotate")
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks of each of ``MODELS``: a call a plan, which is its label.
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from ingroup import dictionary, models, published
 from ingroup import parameters as shared
 from ingroup.design import Block, Design, Message
-from ingroup.inference import Call, Sampling
+from ingroup.inference import Call, Sampling, excerpts_of
 from ingroup.inference.engine import free_sampling
 from ingroup.inference.reading import Reading
 from ingroup.parameters import Count, CountOrNone, Empty, MinusOne, Temperature, Texts, readable
@@ -96,6 +96,7 @@ def trials(
     return Design([block])
 
 
+@excerpts_of(GROUPS=[])
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
     """What a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
 

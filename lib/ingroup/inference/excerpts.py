@@ -1,0 +1,120 @@
+"""Excerpts: stores of answers to some of the prompts that another store answers."""
+
+import hashlib
+import json
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+from filelock import FileLock
+
+from ingroup.design import Design
+from ingroup.inference.engine import Reply, Sampling
+from ingroup.inference.generate import SHARD_SIZE, pinned
+from ingroup.inference.shards import SCHEMA
+from ingroup.inference.store import Store, StoreError, read_manifest
+
+SOURCE = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
+OF_DESIGN = ("prompts", "trials", "shard_size", "chats")
+
+
+def excerpt(source: Store, asked: Design, design: Design, sampling: Sampling, folder: Path) -> bool:
+    """Copy the answers to a design from a store that answers all its prompts, and others.
+
+    An excerpt that is in the folder already is kept while the source has not changed; otherwise it
+    is copied anew, which costs nothing. Two processes may call this at the same time.
+
+    Parameters
+    ----------
+    source : Store
+        Complete answers to `asked`; it is not changed.
+    asked : Design
+        What the source answers.
+    design : Design
+        The prompts whose answers are wanted.
+    sampling : Sampling
+        How they are asked.
+    folder : Path
+        Where the excerpt goes.
+
+    Returns
+    -------
+    bool
+        False where the source lacks a prompt or a shard, or was asked with another sampling.
+
+    Raises
+    ------
+    StoreError
+        Where the source is damaged, or the disk does not take the excerpt.
+    """
+    if len(source.files()) < source.shards:
+        return False
+    how = {key: value for key, value in pinned(design, sampling).items() if key not in OF_DESIGN}
+    if not how.items() <= source.manifest.items():
+        return False
+    trials = _trials(asked, design)
+    if trials is None:
+        return False
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        digest = _digest(source)
+        manifest_file = folder / "manifest.json"
+        if manifest_file.exists():
+            manifest = read_manifest(manifest_file)
+            if manifest.get(SOURCE) == digest and manifest["prompts"] == design.fingerprint:
+                return True
+            shutil.rmtree(folder)
+
+        manifest = dict(source.manifest)
+        manifest |= pinned(design, sampling, SHARD_SIZE)
+        manifest["chats"] = design.chats_digest
+        manifest[SOURCE] = digest
+        _copy(source, trials, Store(folder, manifest, source.max_tokens))
+    return True
+
+
+def _trials(asked: Design, design: Design) -> list[int] | None:
+    """The number of each prompt of a design among those that were asked; None if one is not."""
+    numbers = _numbers(asked)
+    trials = [numbers.get(json.dumps(trial.messages)) for trial in design]
+    return None if None in trials else trials
+
+
+@lru_cache(maxsize=4)  # the same design is asked of several models
+def _numbers(asked: Design) -> dict[str, int]:
+    """The number of each prompt; the first, where a prompt comes twice."""
+    numbers: dict[str, int] = {}
+    for trial in asked:
+        numbers.setdefault(json.dumps(trial.messages), trial.index)
+    return numbers
+
+
+def _digest(store: Store) -> str:
+    """SHA-256 over the files of a store's shards and its manifest."""
+    digest = hashlib.sha256((store.folder / "manifest.json").read_bytes())
+    for files in store.files().values():
+        for file in files:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _copy(source: Store, trials: list[int], target: Store) -> None:
+    """Write the replies to these trials of one store as those of another, in this order."""
+    replies = _replies(source)
+    with target.writing():
+        for shard in range(target.shards):
+            start, stop = target.bounds(shard)
+            target.write(shard, [replies[trial] for trial in trials[start:stop]])
+
+
+def _replies(store: Store) -> list[Reply]:
+    """All replies of a complete store, by trial; a StoreError where a file is damaged."""
+    replies = []
+    for _, table, damaged in store.tables(range(store.shards), SCHEMA.names):
+        if table is None or damaged:
+            raise StoreError(f"{damaged[0]} is damaged; put it back")
+        for row in table.select(Reply._fields).to_pylist():
+            lists = {name: row[name] or () for name in ("probabilities", "mass", "steps")}
+            replies.append(Reply(**row | lists))
+    return replies
