@@ -65,8 +65,8 @@ record: $(BOTH)  ## ask the models what data/recordings lacks of them (all of th
 	@"$$PY" data/recordings/record.py && $(VENV)-vllm/bin/python data/recordings/record.py
 data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> instead of the net)
 	@"$$PY" -m ingroup.corpora $${DATA_MIRROR:+--mirror "$$DATA_MIRROR"}
-lab: $(READY)  ## open the notebooks in JupyterLab
-	@"$$PY" -m jupyterlab notebooks
+lab: $(READY)  ## open copies of the notebooks in JupyterLab
+	@"$$PY" -m ingroup.commands.lab
 
 # ---- work ----------------------------------------------------------------------------------------
 test: $(VENV)/.providers  ## the tests, three to five minutes on two cores
