@@ -5,6 +5,7 @@ is named in the document.
 """
 
 import argparse
+import os
 import shlex
 import shutil
 import sys
@@ -18,25 +19,25 @@ from ingroup.commands import (
     appendix_results,
     settings,
 )
-from ingroup.commands.appendix_content import Document, Figure
-from ingroup.commands.appendix_run import Run
+from ingroup.commands.appendix_content import Document, Figure, Heading, Missing
+from ingroup.commands.appendix_run import UNREADABLE, Run, short
 from ingroup.tables import InputError
 
 # What stands in an appendix, in its order.
-SECTIONS = [
-    appendix_asked.overview,
-    appendix_asked.asked,
-    appendix_results.results,
-    appendix_results.tests,
-    appendix_results.multiverse,
-    appendix_results.untold,
-    appendix_results.limits,
-    appendix_results.default_findings,
-    appendix_forms.checklists,
-    appendix_forms.cards,
-    appendix_asked.stored_answers,
-    appendix_forms.citing,
-]
+SECTIONS = {
+    "About this appendix": appendix_asked.overview,
+    "What was asked": appendix_asked.asked,
+    "Tables and figures": appendix_results.results,
+    "Tests, power and what could be found": appendix_results.tests,
+    "Claims on every path of the analysis": appendix_results.multiverse,
+    "What could not be told": appendix_results.untold,
+    "Limits": appendix_results.limits,
+    "Findings of the default run": appendix_results.default_findings,
+    "Responsible-research checklists": appendix_forms.checklists,
+    "Model cards": appendix_forms.cards,
+    "Stores of answers": appendix_asked.stored_answers,
+    "How to cite": appendix_forms.citing,
+}
 
 
 def contents(run: Run) -> Document:
@@ -54,8 +55,13 @@ def contents(run: Run) -> Document:
     """
     named = "the default run" if run.is_default else f"the run {run.name}"
     document = Document(f"Appendix: {named} of Ingroup", references=appendix_forms.references())
-    for section in SECTIONS:
-        document.blocks += section(run)
+    for title, section in SECTIONS.items():
+        try:
+            blocks = section(run)
+        except UNREADABLE as error:  # of a table from another version, or one changed by hand
+            blocks = [Missing(f"This section cannot be written from the run’s files: {short(error)}")]
+        if blocks:
+            document.blocks += [Heading(title), *blocks]
     return document
 
 
@@ -79,7 +85,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     """
     run = Run(name)
     if not run.notebooks:
-        folder = run.folder / "notebooks"
+        folder = os.path.relpath(run.folder / "notebooks")
         there_are = ", ".join(settings.runs()) or "none"
         raise FileNotFoundError(
             f"{folder} holds no executed notebook: {_command(name)} makes this run; "
@@ -129,7 +135,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (FileNotFoundError, InputError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"Appendix: {target / 'appendix.tex'} and {target / 'appendix.html'}")
+    folder = os.path.relpath(target)
+    print(f"Appendix: {folder}/appendix.tex and {folder}/appendix.html")
     return 0
 
 

@@ -15,13 +15,20 @@ from ingroup.commands.appendix_content import (
     Prompt,
     Table,
 )
-from ingroup.commands.appendix_run import UNREADABLE, Run, Stored
+from ingroup.commands.appendix_run import UNREADABLE, WAYS, Run, Stored
 from ingroup.commands.parameters import defaults
 from ingroup.inference.cost import money
 
 DASH = "–"
 DIGEST = 16  # signs of a digest that are shown; the manifest has all
-WAYS = {"freely": "text", "over choices": "scored"}
+
+# Further entries of manifests, in the words of a reader.
+PINNED = {
+    "bos": "token that begins a text",
+    "system": "system turn",
+    "tensor_parallel_size": "GPUs for one engine",
+    "left_out": "arguments that the server did not take",
+}
 
 # Columns of responses.csv that say what became of a reply, in the words of a reader.
 OUTCOMES = {
@@ -41,7 +48,6 @@ def overview(run: Run) -> list[Block]:
     named = "the default run" if run.is_default else f"the run {run.name}"
     labels = ", ".join(map(models.label, run.models)) or "none"
     blocks: list[Block] = [
-        Heading("About this appendix"),
         Paragraph(
             f"This document describes {named} of Ingroup. It was written from the run's tables, "
             "from the manifests of its stored answers and from its notebooks. No number was "
@@ -69,7 +75,7 @@ def overview(run: Run) -> list[Block]:
 
 def asked(run: Run) -> list[Block]:
     """Describe the prompts, the stores and the cost of each study."""
-    blocks: list[Block] = [Heading("What was asked")]
+    blocks: list[Block] = []
     if not run.studies:
         blocks.append(Missing("No notebook of this run asked a model."))
     for study, notebook in run.studies.items():
@@ -81,7 +87,6 @@ def asked(run: Run) -> list[Block]:
 def stored_answers(run: Run) -> list[Block]:
     """List every store of answers with the digests that pin its prompts."""
     blocks: list[Block] = [
-        Heading("Stores of answers"),
         Paragraph(
             "A digest of the prompts covers their templates and all that fills them. A digest of "
             "the chats covers the rendered turns. A store with other digests is refused."
@@ -145,20 +150,18 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     groups: dict[tuple[str, ...], list[Stored]] = {}
     for stored in stores:
         manifest = stored.manifest
-        engine = f"{manifest.get('engine', DASH)} {manifest.get('engine_version', '')}"
         key = (
             models.label(stored.call.model),
             _sampling(manifest),
-            engine.strip(),
+            stored.engine,
             _digest(manifest.get("revision")),
-            str(manifest.get("dtype", DASH)),
             "recorded" if stored.is_recorded else stored.written or DASH,
         )
         groups.setdefault(key, []).append(stored)
 
     rows = []
     for key, own in groups.items():
-        model, sampling, engine, revision, dtype, written = key
+        model, sampling, engine, revision, written = key
         trials = sum(int(stored.manifest.get("trials", 0)) for stored in own)
         rows.append({
             "Model": model,
@@ -167,7 +170,6 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
             "Seeds": _seeds(own),
             "Engine": engine,
             "Revision": revision,
-            "Precision": dtype,
             "Answered": written,
         })
     return pd.DataFrame(rows)
@@ -201,17 +203,16 @@ def _seeds(stores: Iterable[Stored]) -> str:
 
 def _other_settings(stores: Iterable[Stored]) -> list[Block]:
     """What else the manifests pin, and what a server did not take."""
-    shown = ("bos", "system", "tensor_parallel_size", "left_out")
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for stored in stores:
         for name, value in stored.manifest.items():
-            if name in shown or name.startswith("sent_"):
-                texts = values.setdefault(name, [])
-                if str(value) not in texts:
-                    texts.append(str(value))
+            if name in PINNED or name.startswith("sent_"):
+                told = PINNED.get(name, name.replace("_", " "))
+                values.setdefault(told, {})[str(value)] = None
     if not values:
         return []
-    parts = [f"{name.replace('_', ' ')}: {', '.join(texts)}" for name, texts in values.items()]
+
+    parts = [f"{told}: {', '.join(texts)}" for told, texts in values.items()]
     return [Paragraph(f"Also pinned by the manifests: {'; '.join(parts)}.")]
 
 
@@ -287,7 +288,11 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
         if parameters.get(name) not in (None, ""):
             statistics.append(f"{name} = {_value(parameters[name])}")
 
-    rows = ["Parameters that differ from the committed ones: " + ("; ".join(changed) or "none")]
+    differing = "; ".join(changed) or "none"
+    rows = [
+        "Parameters that differ from the committed ones, under their names in docs/running.md: "
+        + differing
+    ]
     if statistics:
         rows.append(f"Parameters of the statistics: {'; '.join(statistics)}")
     return [Items([f"{row}." for row in rows])]

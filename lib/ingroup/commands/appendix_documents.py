@@ -23,9 +23,11 @@ from ingroup.commands.report_pages import TEMPLATES
 FOLDER = TEMPLATES / "appendix"
 
 # A line of a table has room for so many signs, in the small print of the appendix's tables.
-ROOM = 98
-SHORT = 13  # signs of a column that is never broken
-NUMBER = re.compile(r"[-+<]?[\d.,]+( %)?|–|")
+ROOM = 112
+# Columns of no more signs keep their width: the first number of these that leaves room for others.
+SHORT = (19, 15, 11, 7, 0)
+LEAST_ROOM = 12  # signs of a column that shares
+NUMBER = re.compile(r"[-+<]?[\d.,]+(e[-+]?\d+)?( %)?|–|")
 
 # Signs beyond LaTeX's default fonts that tables and notebooks of this project use.
 MATHEMATICS = {
@@ -175,19 +177,33 @@ def fitted(table: Table) -> Fitted:
 
 def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
     """The signs that each column of longer texts may have on a line."""
-    longer = {name: math.sqrt(length) for name, length in lengths.items() if length > SHORT}
-    left = room - sum(length for length in lengths.values() if length <= SHORT)
-    if left < SHORT * len(longer):  # too many short columns: all share
-        longer = {name: math.sqrt(length) for name, length in lengths.items()}
-        left = room
-    whole = sum(longer.values())
-    return {name: left * weight / whole for name, weight in longer.items()}
+    for short in SHORT:
+        longer = {name: length for name, length in lengths.items() if length > short}
+        left: float = room - sum(length for length in lengths.values() if length <= short)
+        if longer and left >= LEAST_ROOM * len(longer):
+            break
+
+    # A column that needs less than its share leaves the rest to the others.
+    rooms = _by_root(longer, left)
+    while any(rooms[name] >= longer[name] for name in longer):
+        content = [name for name in longer if rooms[name] >= longer[name]]
+        for name in content:
+            left -= longer.pop(name)
+        rooms = _by_root(longer, left)
+    return rooms
+
+
+def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
+    """Share room between columns by the square roots of their lengths."""
+    weights = {name: math.sqrt(length) for name, length in lengths.items()}
+    whole = sum(weights.values())
+    return {name: room * weight / whole for name, weight in weights.items()}
 
 
 def _breakable(text: str, room: int) -> str:
     """A text in which a word that is longer than its column may be broken."""
     room = max(room, 3)
-    marked = re.sub(r"([/_+,;@](?=\S))", "\\1\u200b", text)
+    marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
     return re.sub(rf"([^\s\u200b]{{{room}}})(?=[^\s\u200b])", "\\1\u200b", marked)
 
 
@@ -297,8 +313,8 @@ def layouts_to_html(text: str) -> Markup:
         rows = [row for tier in tiers for row in _rows_html(tier)]
         body = "\n".join(rows)
         tables.append(
-            f'<div class="scroll"><table class="layout"><caption>{told}</caption>\n'
-            f"{body}\n</table></div>"
+            f'<p class="caption">{told}</p>\n'
+            f'<div class="scroll"><table class="layout">\n{body}\n</table></div>'
         )
     return Markup("\n".join(tables))
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from ingroup import models, paths
-from ingroup.commands.appendix_asked import DASH, WAYS
+from ingroup.commands.appendix_asked import DASH
 from ingroup.commands.appendix_content import (
     Answer,
     Answers,
@@ -22,7 +22,7 @@ from ingroup.commands.appendix_content import (
     Prose,
     Reference,
 )
-from ingroup.commands.appendix_run import Run, Stored
+from ingroup.commands.appendix_run import WAYS, Run, Stored
 from ingroup.commands.report_pages import TEMPLATES
 from ingroup.families import families
 
@@ -39,10 +39,10 @@ def checklists(run: Run) -> list[Block]:
     """Fill the checklists, item by item, with what the run answers."""
     facts = facts_of(run)
     blocks: list[Block] = [
-        Heading("Responsible-research checklists"),
         Paragraph(
-            "Each answer names the file that it was read from. The other items are to be answered "
-            "by the authors."
+            "The questions are in short form; the form of the venue has them whole. Each answer "
+            "names the file that it was read from. The other items are to be answered by the "
+            "authors."
         ),
     ]
     for checklist in forms()["checklists"]:
@@ -161,15 +161,10 @@ def _compute(run: Run) -> str:
 
 def _engines(stores: list[Stored]) -> str:
     """The engines and their versions."""
-    engines = []
-    for stored in stores:
-        version = stored.manifest.get("engine_version", "")
-        engine = f"{stored.manifest.get('engine', DASH)} {version}".strip()
-        if engine not in engines:
-            engines.append(engine)
+    engines = dict.fromkeys(stored.engine for stored in stores)
     if not engines:
         return ""
-    return f"Engines: {', '.join(engines)}. All other packages are pinned with their hashes."
+    return f"Engines: {'; '.join(engines)}. All other packages are pinned with their hashes."
 
 
 def _people(run: Run) -> tuple[str, str]:
@@ -193,13 +188,13 @@ def _people(run: Run) -> tuple[str, str]:
 def cards(run: Run) -> list[Block]:
     """Fill the fields of a model card for each model that was asked."""
     stores = _all_stores(run)
+    general = facts_of(run)
     blocks: list[Block] = [
-        Heading("Model cards"),
         Paragraph("The fields are those of Mitchell et al. (2019), Model Cards for Model Reporting."),
     ]
     for model in run.models:
         own = [stored for stored in stores if stored.call.model == model]
-        facts = _card(run, model, own)
+        facts = general | card_of(run, model, own)
         rows = []
         for entry in forms()["card"]:
             text, source = facts.get(entry.get("answer"), ("", ""))
@@ -209,7 +204,7 @@ def cards(run: Run) -> list[Block]:
     return blocks
 
 
-def _card(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, str]]:
+def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, str]]:
     """What registry, manifests and tables know of a model."""
     facts = {}
     known = models.find(model)
@@ -228,8 +223,8 @@ def _card(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, st
     if stores:
         source = "manifests"
         facts["revision"] = (_different(stores, "revision"), source)
-        precision = _different(stores, "dtype")
-        facts["version"] = (f"{_engines(stores).partition('. ')[0]}. Precision: {precision}", source)
+        engines = dict.fromkeys(stored.engine for stored in stores)
+        facts["version"] = (f"{'; '.join(engines)}.", source)
         ways = dict.fromkeys(WAYS[stored.call.way] for stored in stores)
         studies = dict.fromkeys(run.title(run.studies[stored.call.study]) for stored in stores)
         prompts = sum(int(stored.manifest.get("trials", 0)) for stored in stores)
@@ -267,7 +262,6 @@ def citing(run: Run) -> list[Block]:
     titles = [run.title(notebook) for notebook in run.studies.values()]
     ran = f" This run has the studies {', '.join(titles)}." if titles else ""
     return [
-        Heading("How to cite"),
         Paragraph(
             "Cite the paper whose study was run, and this project. Name the commit of the "
             "repository, because prompts and statistics of a study may change: no file of a run "

@@ -30,6 +30,8 @@ from ingroup.families import families
 DASH = "–"
 WIDEST = 6.3  # inches of the page's text
 HIGHEST = 7.5
+HALF = 4.2  # so high that two figures stand on a page
+LEAST_SHRINK = 0.84  # a figure is made smaller by no more for it, so that it stays readable
 DOTS = 150.0  # per inch, of a picture that does not say
 COULD_NOT = "could not have been significant"
 
@@ -42,7 +44,7 @@ ACROSS = {"synthesis": "60_synthesis", "comparison": "61_comparison"}
 
 def results(run: Run) -> list[Block]:
     """Show the tables in the papers' layout and the figures, study by study."""
-    blocks: list[Block] = [Heading("Tables and figures")]
+    blocks: list[Block] = []
     for study, notebook in run.studies.items():
         blocks.append(Heading(run.title(notebook), 2))
         blocks += _tables(run, study)
@@ -98,7 +100,8 @@ def _figures(run: Run, study: str) -> list[Block]:
     blocks: list[Block] = []
     for name in names:
         files = run.figure_files(study, name)
-        caption = captions[name] or words(name)
+        # "Figure 2" of a caption is the paper's, and another one in the appendix.
+        caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
         shown = [label for model, label in ids.items() if name.endswith(f"_{model}")]
         address = f"figures/{study}/{name}"
         blocks.append(Figure(files, address, _width(files), caption, "".join(shown[:1])))
@@ -123,6 +126,9 @@ def _width(files: list[Path]) -> float:
         except (UnidentifiedImageError, OSError):
             continue
         shrink = min(1.0, WIDEST / width, HIGHEST / height)
+        for_half = HALF / height
+        if LEAST_SHRINK <= for_half < shrink:
+            shrink = for_half
         return round(width * shrink, 2)
     return WIDEST
 
@@ -132,7 +138,7 @@ def _width(files: list[Path]) -> float:
 
 def tests(run: Run) -> list[Block]:
     """State families and corrections, count the tests by finding, and give the power."""
-    blocks: list[Block] = [Heading("Tests, power and what could be found")]
+    blocks: list[Block] = []
     rows = []
     for study, family in families().items():
         if study in run.studies:
@@ -150,12 +156,15 @@ def tests(run: Run) -> list[Block]:
     if counted.empty:
         blocks.append(Missing("No table of this run has tests with a finding."))
     else:
-        caption = (
-            "Tests by what they found, corrected. Smallest p: the smallest corrected p that the "
-            "data allow, whatever the answers. Half-width: of the median 95 % interval, in the "
-            "unit of the table."
+        blocks.append(
+            Paragraph(
+                "The next tables count tests by what they found, corrected. Smallest p is the "
+                "smallest corrected p that the data allow, whatever the answers. Half-width is "
+                "that of the median 95 % interval, in the unit of the table."
+            )
         )
-        blocks.append(Table(caption, counted))
+        for (title,), rows_of in counted.groupby(["Study"], sort=False):
+            blocks.append(Table(f"{title}: tests by finding.", rows_of.drop(columns="Study")))
     blocks += _power(run)
     return blocks
 
@@ -213,8 +222,8 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
     return {
         "Tests": str(len(finding)),
         "Significant": str(significant),
-        "Not": str(len(finding) - significant - could_not),
-        "Could not": str(could_not),
+        "Not significant": str(len(finding) - significant - could_not),
+        "Could not be": str(could_not),
         "Smallest p": smallest or DASH,
         "Half-width": half_width or DASH,
     }
@@ -252,26 +261,26 @@ def _power(run: Run) -> list[Block]:
 
 def multiverse(run: Run) -> list[Block]:
     """Give the share of the paths of the analysis on which each claim stands."""
-    blocks: list[Block] = [Heading("Claims on every path of the analysis")]
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
-        blocks.append(
-            Missing("This run has no multiverse (multiverse_shares.csv): make 60 computes it.")
-        )
-        return blocks
+        told = "This run has no multiverse (multiverse_shares.csv): make 60 computes it."
+        return [Missing(told)]
 
-    blocks.append(
+    blocks: list[Block] = [
         Paragraph(
             "A path is one combination of defensible choices, such as the reading of an answer, "
             "the unit of resampling and the correction. Paths with the same result count once. A "
             "share counts paths, and is not a probability."
         )
-    )
+    ]
     blocks += _papers_claims(run)
     named = _claim_names(run)
     for (study,), own in shares.groupby(["study"], sort=False):
         rows = [_share(row, named) for row in own.to_dict("records")]
-        caption = f"{_title(run, study)}: shares of paths, and estimates over paths."
+        caption = (
+            f"{_title(run, study)}: shares of paths, and estimates over paths. Could: paths on "
+            "which the claim could have been significant."
+        )
         blocks.append(Table(caption, pd.DataFrame(rows)))
     return blocks
 
@@ -306,7 +315,7 @@ def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, 
         "Model": models.label(row["model"]),
         "Paths": f"{row['paths']:,}",
         "Undefined": f"{row['undefined']:,}",
-        "Could be significant": f"{row['could']:,}",
+        "Could": f"{row['could']:,}",
         "Stands": percent(row["stands"]),
         "Reversed": percent(row["reversed"]),
         "Median (range)": estimate,
@@ -324,32 +333,35 @@ def _papers_claims(run: Run) -> list[Block]:
     if table is None:
         return []
     sentences = table.dropna(subset=["sentence"])
-    rows = []
-    for row in sentences.to_dict("records"):
-        estimate = DASH
-        if not pd.isna(row["estimate"]):
-            low, number, high = map(rounded, [row["low"], row["estimate"], row["high"]])
-            estimate = f"{number} ({low} to {high})"
-        rows.append({
-            "Study": _title(run, row["study"]),
-            "Claim": str(row["name"]),
-            "Printed": str(row["printed"]),
-            "Model": models.label(row["model"]),
-            "Verdict": str(row["verdict"]),
-            "Estimate": estimate,
-            "Stands": percent(row["share"]),
-        })
-    caption = (
-        "The papers’ claims beside this run. Stands: the share of the paths that could show it."
-    )
-    quoted = []
-    for (study, place, sentence), _ in sentences.groupby(["study", "place", "sentence"], sort=False):
-        quoted.append(f"{_title(run, study)}, {place}: “{sentence}”")
-    return [
-        Table(caption, pd.DataFrame(rows)),
-        Paragraph("The sentences of the papers on which these claims rest:"),
-        Items(quoted),
-    ]
+    blocks: list[Block] = []
+    for (study,), own in sentences.groupby(["study"], sort=False):
+        rows = [_papers_claim(row) for row in own.to_dict("records")]
+        caption = (
+            f"{_title(run, study)}: claims of the paper beside this run. Stands: the share of the "
+            "paths that could show it."
+        )
+        blocks.append(Table(caption, pd.DataFrame(rows)))
+        quoted = []
+        for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
+            quoted.append(f"{place}: “{sentence}”")
+        blocks += [Paragraph("The claims rest on these sentences of the paper:"), Items(quoted)]
+    return blocks
+
+
+def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
+    """A row of the map's claims.csv as texts."""
+    estimate = DASH
+    if not pd.isna(row["estimate"]):
+        low, number, high = map(rounded, [row["low"], row["estimate"], row["high"]])
+        estimate = f"{number} ({low} to {high})"
+    return {
+        "Claim": str(row["name"]),
+        "Printed": str(row["printed"]),
+        "Model": models.label(row["model"]),
+        "Verdict": str(row["verdict"]),
+        "Estimate": estimate,
+        "Stands": percent(row["share"]),
+    }
 
 
 # ---- what could not be told ------------------------------------------------------------------------
@@ -364,16 +376,16 @@ def untold(run: Run) -> list[Block]:
         rows.append(f"Notebooks that did not run: {', '.join(absent)}.")
     if not rows:
         rows = ["No table of this run says so of anything."]
-    return [Heading("What could not be told"), Items(rows)]
+    return [Items(rows)]
 
 
 def _powerless(run: Run) -> list[str]:
     """Tests that could not have been significant."""
     sentences = []
     for row in findings(run).to_dict("records"):
-        if row["Could not"] != "0":
+        if row["Could not be"] != "0":
             sentences.append(
-                f"{row['Study']}, {row['Tests of']}, {row['Model']}: {row['Could not']} of "
+                f"{row['Study']}, {row['Tests of']}, {row['Model']}: {row['Could not be']} of "
                 f"{row['Tests']} tests could not have been significant, whatever the answers."
             )
     return sentences
@@ -435,8 +447,7 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
         return []
     sentences = []
     for reason, count in table["reason"].dropna().value_counts(sort=False).items():
-        text = str(reason).replace(f"{paths.ROOT}/", "")
-        sentences.append(f"{title}: {count} rows of {name}.csv have no result: {text}.")
+        sentences.append(f"{title}: no result in {count} rows of {name}.csv ({short(reason)}).")
     return sentences
 
 
@@ -445,15 +456,14 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
 
 def limits(run: Run) -> list[Block]:
     """Quote the section "Limits" of each notebook that ran."""
-    blocks: list[Block] = [Heading("Limits"), Paragraph("Quoted from the notebooks of the run.")]
-    count = len(blocks)
+    blocks: list[Block] = []
     for notebook in run.notebooks:
         section = section_of(run, notebook, "Limits")
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
-    if len(blocks) == count:
-        blocks.append(Missing("No notebook of this run has a section on limits."))
-    return blocks
+    if not blocks:
+        return [Missing("No notebook of this run has a section on limits.")]
+    return [Paragraph("Quoted from the notebooks of the run."), *blocks]
 
 
 def section_of(run: Run, notebook: str, title: str) -> str:
@@ -487,7 +497,7 @@ def default_findings(run: Run) -> list[Block]:
             "In this run": _verdict(run, claim),
         })
     caption = "Findings of the default run (docs/claims.yaml), computed again from its tables."
-    return [Heading("Findings of the default run"), Table(caption, pd.DataFrame(rows))]
+    return [Table(caption, pd.DataFrame(rows))]
 
 
 def _verdict(run: Run, claim: claims.Claim) -> str:

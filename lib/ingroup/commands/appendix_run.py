@@ -23,12 +23,25 @@ from ingroup.notebook import ran
 from ingroup.tables import InputError
 
 # What reading a run of another version, or one whose files were moved, may raise.
-UNREADABLE = (InputError, StoreError, EngineError, OSError, ImportError, KeyError, ValueError)
+UNREADABLE = (
+    InputError,
+    StoreError,
+    EngineError,
+    OSError,
+    ImportError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
 
 # A caption begins a markdown cell or a paragraph of one.
 CAPTION = re.compile(r"^\*\*.*", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
+
+# How a call asked, by its name in usage.csv, in the words of a reader.
+WAYS = {"freely": "text", "over choices": "scored"}
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,14 @@ class Stored:
     def address(self) -> str:
         """The folder, from the one that holds all responses or all recordings."""
         return "/".join(self.folder.parts[-4:])
+
+    @property
+    def engine(self) -> str:
+        """The engine, its version and the precision of the weights."""
+        words = [self.manifest.get("engine", ""), self.manifest.get("engine_version", "")]
+        engine = " ".join(filter(None, map(str, words))) or "–"
+        precision = self.manifest.get("dtype")
+        return f"{engine}, {precision}" if precision else engine
 
 
 class Run:
@@ -201,10 +222,10 @@ class Run:
         return captions
 
 
-def short(error: Exception) -> str:
-    """The first line of an error, without the place of this clone on this machine."""
-    text = str(error).replace(f"{paths.ROOT}/", "")
-    return text.partition("\n")[0]
+def short(error: object) -> str:
+    """The first line of a message, without the place of a clone on a machine."""
+    first, _, _ = str(error).partition("\n")
+    return re.sub(r"/\S*/(?=(build|data|notebooks)/)", "", first)
 
 
 def _stored(call: Call) -> Stored:
@@ -235,10 +256,10 @@ def _absent(calls: list[Call]) -> list[str]:
 
     for model, own in by_model.items():
         first = " ".join(map(str, own[0].labels.values()))
-        more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+        more = f", and {len(own) - 1} more" if len(own) > 1 else ""
         sentences.append(
             f"{models.label(model)}: no stored answers to {len(own)} of the calls "
-            f"({first}, {own[0].way}{more})."
+            f"({first}, {WAYS[own[0].way]}{more})."
         )
     return sentences
 
