@@ -202,9 +202,28 @@ def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
 
 def _breakable(text: str, room: int) -> str:
     """A text in which a word that is longer than its column may be broken."""
-    room = max(room, 3)
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
-    return re.sub(rf"([^\s\u200b]{{{room}}})(?=[^\s\u200b])", "\\1\u200b", marked)
+    written = []
+    width = 0.0
+    for letter in marked:
+        if letter.isspace() or letter == "\u200b":
+            width = 0.0
+        else:
+            width += _width(letter)
+            if width > room:
+                written.append("\u200b")
+                width = _width(letter)
+        written.append(letter)
+    return "".join(written)
+
+
+def _width(letter: str) -> float:
+    """How wide a letter is printed, in letters of the usual width."""
+    if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
+        return 9.0  # as [U+4E2D]
+    if letter in "MW@%\\":
+        return 2.0
+    return 1.5 if letter.isupper() else 1.0
 
 
 def floats(text: str) -> Latex:
