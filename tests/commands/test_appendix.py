@@ -10,7 +10,14 @@ from bs4 import BeautifulSoup
 
 import made_up_run
 from ingroup import latex, paths
-from ingroup.commands import appendix, appendix_documents, appendix_forms, appendix_results
+from ingroup.commands import (
+    appendix,
+    appendix_documents,
+    appendix_forms,
+    appendix_results,
+    cli,
+    settings,
+)
 from ingroup.commands.appendix_content import Document, Heading, Layout, Paragraph, Prose, Table
 from ingroup.commands.appendix_run import Run
 
@@ -242,6 +249,16 @@ def test_the_command_that_makes_a_run_has_what_was_set(empty, capsys, monkeypatc
 def test_a_name_that_is_none_of_a_folder_is_refused(empty, capsys):
     assert appendix.main(["--run", "../x"]) == 2
     assert "RUN" in capsys.readouterr().err
+
+
+def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
+    became = []
+    monkeypatch.setattr(cli, "become", lambda *words: became.append(words))
+    monkeypatch.setenv("RUN", "mine")
+    monkeypatch.setenv("MAKEFLAGS", " -- RUN=mine")
+    with pytest.raises(settings.Refused):  # become comes back in a test alone
+        cli.call("appendix")
+    assert became == [("appendix", "--run", "mine")]
 
 
 # ---- forms ---------------------------------------------------------------------------------------

@@ -55,11 +55,14 @@ def contents(run: Run) -> Document:
     """
     named = "the default run" if run.is_default else f"the run {run.name}"
     document = Document(f"Appendix: {named} of Ingroup", references=appendix_forms.references())
+
     for title, section in SECTIONS.items():
         try:
             blocks = section(run)
         except UNREADABLE as error:  # of a table from another version, or one changed by hand
-            blocks = [Missing(f"This section cannot be written from the run’s files: {short(error)}")]
+            blocks = [
+                Missing(f"This section cannot be written from the run’s files: {short(error)}")
+            ]
         if blocks:
             document.blocks += [Heading(title), *blocks]
     return document
@@ -93,6 +96,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
         )
 
     document = contents(run)
+
     target = paths.BUILD / "appendix" / name
     fresh = target.with_name(f"{name}.unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -100,6 +104,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     _copy_figures(document, fresh)
     (fresh / "appendix.tex").write_text(appendix_documents.to_latex(document), "utf8")
     (fresh / "appendix.html").write_text(appendix_documents.to_html(document), "utf8")
+
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     return target

@@ -63,12 +63,14 @@ def overview(run: Run) -> list[Block]:
         first, *_ = run.summary(notebook) or [""]
         _, _, settings = first.partition(": ")
         seconds, _, changed = settings.partition(", ")
-        rows.append({
-            "Notebook": f"{notebook[:2]} {run.title(notebook)}",
-            "Began (UTC)": run.started(notebook) or DASH,
-            "Took": seconds or DASH,
-            "Settings": changed or DASH,
-        })
+        rows.append(
+            {
+                "Notebook": f"{notebook[:2]} {run.title(notebook)}",
+                "Began (UTC)": run.started(notebook) or DASH,
+                "Took": seconds or DASH,
+                "Settings": changed or DASH,
+            }
+        )
     blocks.append(Table("What ran.", pd.DataFrame(rows)))
     return blocks
 
@@ -97,12 +99,14 @@ def stored_answers(run: Run) -> list[Block]:
         rows = []
         for stored in stores:
             manifest = stored.manifest
-            rows.append({
-                "Store": stored.address.removeprefix(f"{study}/"),
-                "Prompts": _count(manifest.get("trials")),
-                "Digest of prompts": _digest(manifest.get("prompts")),
-                "Digest of chats": _digest(manifest.get("chats")),
-            })
+            rows.append(
+                {
+                    "Store": stored.address.removeprefix(f"{study}/"),
+                    "Prompts": _count(manifest.get("trials")),
+                    "Digest of prompts": _digest(manifest.get("prompts")),
+                    "Digest of chats": _digest(manifest.get("chats")),
+                }
+            )
         if rows:
             caption = f"{run.title(notebook)}: stored answers."
             blocks.append(Table(caption, pd.DataFrame(rows)))
@@ -163,15 +167,17 @@ def engines(stores: Iterable[Stored]) -> pd.DataFrame:
     for key, own in groups.items():
         model, sampling, engine, revision, written = key
         trials = sum(int(stored.manifest.get("trials", 0)) for stored in own)
-        rows.append({
-            "Model": model,
-            "Prompts": f"{trials:,}",
-            "Answer": sampling,
-            "Seeds": _seeds(own),
-            "Engine": engine,
-            "Revision": revision,
-            "Answered": written,
-        })
+        rows.append(
+            {
+                "Model": model,
+                "Prompts": f"{trials:,}",
+                "Answer": sampling,
+                "Seeds": _seeds(own),
+                "Engine": engine,
+                "Revision": revision,
+                "Answered": written,
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -8,10 +8,10 @@ import html
 import math
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mistune
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
@@ -31,11 +31,29 @@ NUMBER = re.compile(r"[-+<]?[\d.,]+(e[-+]?\d+)?( %)?|–|")
 
 # Signs beyond LaTeX's default fonts that tables and notebooks of this project use.
 MATHEMATICS = {
-    "α": r"\alpha", "β": r"\beta", "δ": r"\delta", "κ": r"\kappa", "λ": r"\lambda", "μ": r"\mu",
-    "ρ": r"\rho", "σ": r"\sigma", "χ": r"\chi", "Δ": r"\Delta", "−": "-", "≤": r"\le",
-    "≥": r"\ge", "≠": r"\ne", "≈": r"\approx", "→": r"\rightarrow", "←": r"\leftarrow",
-    "↑": r"\uparrow", "↓": r"\downarrow", "√": r"\surd", "∞": r"\infty", "²": "^2",
-}  # fmt: skip
+    "α": r"\alpha",
+    "β": r"\beta",
+    "δ": r"\delta",
+    "κ": r"\kappa",
+    "λ": r"\lambda",
+    "μ": r"\mu",
+    "ρ": r"\rho",
+    "σ": r"\sigma",
+    "χ": r"\chi",
+    "Δ": r"\Delta",
+    "−": "-",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≠": r"\ne",
+    "≈": r"\approx",
+    "→": r"\rightarrow",
+    "←": r"\leftarrow",
+    "↑": r"\uparrow",
+    "↓": r"\downarrow",
+    "√": r"\surd",
+    "∞": r"\infty",
+    "²": "^2",
+}
 
 
 class Latex(str):
@@ -66,7 +84,7 @@ class Fitted:
     rows: list[list[str]]
 
 
-# ---- LaTeX -----------------------------------------------------------------------------------------
+# ---- LaTeX ---------------------------------------------------------------------------------------
 
 
 def to_latex(document: Document) -> str:
@@ -94,6 +112,7 @@ def to_latex(document: Document) -> str:
         lstrip_blocks=True,
         finalize=escaped,
     )
+
     environment.filters |= {
         "fitted": fitted,
         "floats": floats,
@@ -119,9 +138,9 @@ def escaped(value: Any) -> str:
     """
     if isinstance(value, Latex):
         return value
-    parts = re.split(f"([{''.join(MATHEMATICS)}])", str(value))
+
     written = []
-    for part in parts:
+    for part in re.split(f"([{''.join(MATHEMATICS)}])", str(value)):
         sign = MATHEMATICS.get(part)
         written.append(f"${sign}$" if sign else _with_blanks(part))
     return Latex("".join(written))
@@ -156,9 +175,11 @@ def fitted(table: Table) -> Fitted:
         longest = texts[name].str.len().max() if len(texts) else 0
         lengths[name] = max(int(longest), len(name))
 
+    # Two letters are the gap between two columns.
     gaps = 2 * len(lengths)
     is_narrow = sum(lengths.values()) + gaps <= ROOM
     rooms = {} if is_narrow else _shared(lengths, ROOM - gaps)
+
     kinds = []
     for name in texts:
         if name in rooms:
@@ -169,9 +190,12 @@ def fitted(table: Table) -> Fitted:
         else:
             kinds.append("l")
 
-    for name, room in rooms.items():
-        texts[name] = [_breakable(text, int(room) - 1) for text in texts[name]]
-    head = [_breakable(name, int(rooms.get(name, ROOM)) - 1) for name in texts]
+    head = []
+    for name in texts:
+        room = int(rooms.get(name, ROOM)) - 1
+        head.append(_breakable(name, room))
+        if name in rooms:
+            texts[name] = texts[name].map(partial(_breakable, room=room))
     return Fitted(Latex("".join(kinds)), len(kinds), head, texts.to_numpy().tolist())
 
 
@@ -185,12 +209,18 @@ def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
 
     # A column that needs less than its share leaves the rest to the others.
     rooms = _by_root(longer, left)
-    while any(rooms[name] >= longer[name] for name in longer):
-        content = [name for name in longer if rooms[name] >= longer[name]]
+    content = _content(longer, rooms)
+    while content:
         for name in content:
             left -= longer.pop(name)
         rooms = _by_root(longer, left)
+        content = _content(longer, rooms)
     return rooms
+
+
+def _content(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
+    """The columns whose longest text has room."""
+    return [name for name, length in lengths.items() if rooms[name] >= length]
 
 
 def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
@@ -203,6 +233,7 @@ def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
 def _breakable(text: str, room: int) -> str:
     """A text in which a word that is longer than its column may be broken."""
     marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
+
     written = []
     width = 0.0
     for letter in marked:
@@ -239,18 +270,21 @@ class LatexRenderer(mistune.BaseRenderer):
 
     def render_token(self, token: dict[str, Any], state: Any) -> str:
         """Write one token of the syntax tree, and all below it."""
+        kind = token["type"]
+        raw = token.get("raw", "")
         inside = ""
         if "children" in token:
             inside = self.render_tokens(token["children"], state)
-        raw = token.get("raw", "")
-        kind = token["type"]
+
         if kind == "list":
             name = "enumerate" if token["attrs"]["ordered"] else "itemize"
             return f"\\begin{{{name}}}\n{inside}\\end{{{name}}}\n"
         if kind in WRITTEN:
             return WRITTEN[kind].replace("@", inside or escaped(raw))
-        if kind in ("inline_math", "block_math"):
-            return f"${raw}$" if kind == "inline_math" else f"\\[{raw}\\]\n"
+        if kind == "inline_math":
+            return f"${raw}$"
+        if kind == "block_math":
+            return f"\\[{raw}\\]\n"
         return inside or escaped(raw)
 
 
@@ -284,7 +318,7 @@ def caption_to_latex(source: str) -> Latex:
     return Latex(" ".join(written.split()))
 
 
-# ---- HTML ------------------------------------------------------------------------------------------
+# ---- HTML ----------------------------------------------------------------------------------------
 
 
 def to_html(document: Document) -> str:
@@ -306,6 +340,7 @@ def to_html(document: Document) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
     environment.filters |= {
         "layouts": layouts_to_html,
         "markdown": markdown_to_html,
@@ -328,8 +363,11 @@ def layouts_to_html(text: str) -> Markup:
     for float_text in re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text, re.DOTALL):
         caption = re.search(r"\\caption\{(.*)\}\n\\label", float_text, re.DOTALL)
         told = _cell_html(caption[1]) if caption else ""
-        tiers = re.findall(r"\\toprule\n(.*?)\\bottomrule", float_text, re.DOTALL)
-        rows = [row for tier in tiers for row in _rows_html(tier)]
+
+        # Models may stand in tiers, one below the other.
+        rows = []
+        for tier in re.findall(r"\\toprule\n(.*?)\\bottomrule", float_text, re.DOTALL):
+            rows += _rows_html(tier)
         body = "\n".join(rows)
         tables.append(
             f'<p class="caption">{told}</p>\n'
@@ -341,13 +379,20 @@ def layouts_to_html(text: str) -> Markup:
 def _rows_html(tabular: str) -> list[str]:
     """The rows between the rules of a tabular; what stands above the first rule is its head."""
     head, _, body = tabular.partition("\\midrule\n")
+    return [*_tagged_rows(head, "th"), *_tagged_rows(body, "td")]
+
+
+def _tagged_rows(lines: str, tag: str) -> list[str]:
+    """Rows of a tabular with a tag for their cells; rules are left out."""
     rows = []
-    for tag, lines in (("th", head), ("td", body)):
-        for line in lines.splitlines():
-            if line.endswith(r" \\"):
-                cells = re.split(r"(?<!\\) & ", line.removesuffix(r" \\"))
-                written = "".join(_tagged(cell.strip(), tag) for cell in cells)
-                rows.append(f"<tr>{written}</tr>")
+    for line in lines.splitlines():
+        if not line.endswith(r" \\"):
+            continue
+
+        cells = []
+        for cell in re.split(r"(?<!\\) & ", line.removesuffix(r" \\")):
+            cells.append(_tagged(cell.strip(), tag))
+        rows.append(f"<tr>{''.join(cells)}</tr>")
     return rows
 
 
@@ -358,6 +403,7 @@ def _tagged(cell: str, tag: str) -> str:
     if spanned:
         attributes = f' colspan="{spanned[1]}"'
         cell = spanned[2]
+
     coloured = re.match(r"\\cellcolor\{(\w+)!(\d+)\}", cell)
     if coloured:
         attributes += f' class="{coloured[1]}{coloured[2]}"'
@@ -381,6 +427,7 @@ def _cell_html(text: str) -> str:
         written.append(html.escape(text[end : command.start()]))
         written.append(_command_html(command[0]))
         end = command.end()
+
     written.append(html.escape(text[end:]))
     return "".join(written)
 

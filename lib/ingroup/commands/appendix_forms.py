@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from ingroup import models, paths
@@ -25,6 +26,7 @@ from ingroup.commands.appendix_content import (
 from ingroup.commands.appendix_run import WAYS, Run, Stored
 from ingroup.commands.report_pages import TEMPLATES
 from ingroup.families import families
+from ingroup.inference.cost import money
 
 FORMS = TEMPLATES / "appendix" / "checklists.yaml"
 
@@ -38,6 +40,7 @@ def forms() -> dict[str, Any]:
 def checklists(run: Run) -> list[Block]:
     """Fill the checklists, item by item, with what the run answers."""
     facts = facts_of(run)
+
     blocks: list[Block] = [
         Paragraph(
             "The questions are in short form; the form of the venue has them whole. Each answer "
@@ -46,21 +49,34 @@ def checklists(run: Run) -> list[Block]:
         ),
     ]
     for checklist in forms()["checklists"]:
-        rows = []
-        for item in checklist["items"]:
-            question = f"{item['number']}. {item['question']}"
-            text, source = facts.get(item.get("answer"), ("", ""))
-            rows.append(Answer(question, text, source))
-        blocks += [Heading(checklist["name"], 2), Answers(rows)]
+        items = checklist["items"]
+        blocks += [Heading(checklist["name"], 2), _answered(items, facts)]
     return blocks
+
+
+def _answered(items: list[dict[str, Any]], facts: Mapping[str, tuple[str, str]]) -> Answers:
+    """The items of a form, each with what the run answers."""
+    rows = []
+    for item in items:
+        question = item["question"]
+        if "number" in item:
+            question = f"{item['number']}. {question}"
+        text, source = facts.get(item.get("answer", ""), ("", ""))
+        rows.append(Answer(question, text, source))
+    return Answers(rows)
 
 
 def facts_of(run: Run) -> dict[str, tuple[str, str]]:
     """What a run answers to questions of the checklists: answer and source by a key."""
     stores = _all_stores(run)
     citation = _citation()
+
     facts = {
-        "limits": ("The section “Limits” quotes them.", "notebooks of the run"),
+        "limits": (
+            "The section “Limits” quotes those of the studies. The authors add those of their "
+            "paper.",
+            "notebooks of the run",
+        ),
         "asked": (
             "The section “What was asked” has prompts, engines, revisions and sampling. “Stores "
             "of answers” has the digests that pin the prompts.",
@@ -102,8 +118,11 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
             "README.md",
         ),
     }
+
     if run.table("synthesis", "multiverse_shares") is None:
         del facts["claims"]
+    if not stores:
+        del facts["asked"]
     return {key: fact for key, fact in facts.items() if fact[0]}
 
 
@@ -123,10 +142,12 @@ def _statistics(run: Run) -> str:
     """How the tests of the studies that ran are corrected."""
     parts = []
     for study, family in families().items():
-        if study in run.studies:
-            method = "Holm’s" if family.method == "holm" else "the largest statistic’s"
-            title = run.title(run.studies[study])
-            parts.append(f"{title}: {method} correction at {family.level:g}")
+        if study not in run.studies:
+            continue
+        method = "Holm’s" if family.method == "holm" else "the largest statistic’s"
+        title = run.title(run.studies[study])
+        parts.append(f"{title}: {method} correction at {family.level:g}")
+
     if not parts:
         return ""
     return (
@@ -137,24 +158,25 @@ def _statistics(run: Run) -> str:
 
 def _compute(run: Run) -> str:
     """Prompts, tokens, cost and seconds, over all studies."""
-    prompts = tokens = cost = 0.0
+    calls = []
     for study in run.studies:
         usage = run.table(study, "usage")
         if usage is not None:
-            calls = usage[usage["model"] != "all"]
-            prompts += calls["prompts"].sum()
-            tokens += calls["prompt_tokens"].sum() + calls["output_tokens"].sum()
-            cost += calls["cost"].sum()
+            calls.append(usage[usage["model"] != "all"])
+    if not calls:
+        return ""
 
     seconds = 0
     for notebook in run.notebooks:
         first, *_ = run.summary(notebook) or [""]
         took = re.search(r": (\d+) s\b", first)
         seconds += int(took[1]) if took else 0
-    if not prompts:
-        return ""
+
+    sums = pd.concat(calls).sum(numeric_only=True)
+    tokens = sums["prompt_tokens"] + sums["output_tokens"]
     return (
-        f"{prompts:,.0f} prompts with {tokens:,.0f} tokens, at a cost of {cost:,.2f}. The "
+        f"{sums['prompts']:,.0f} prompts with {tokens:,.0f} tokens, at a cost of "
+        f"{money(float(sums['cost']))}. The "
         f"notebooks took {seconds:,} seconds of analysis. The hours of asking are not stored."
     )
 
@@ -178,11 +200,14 @@ def _people(run: Run) -> tuple[str, str]:
     source = "parameters SHEET and SHEETS of the notebooks"
     if sheets:
         given = ", ".join(sheets)
-        return f"People’s judgements were read ({given}). The authors describe who they are.", source
-    return "The run read no judgements by people of its own.", source
+        return (
+            f"People’s judgements were read ({given}). The authors describe who they are.",
+            source,
+        )
+    return "No sheet that people filled was given to this run.", source
 
 
-# ---- model cards -----------------------------------------------------------------------------------
+# ---- model cards ---------------------------------------------------------------------------------
 
 
 def cards(run: Run) -> list[Block]:
@@ -190,16 +215,14 @@ def cards(run: Run) -> list[Block]:
     stores = _all_stores(run)
     general = facts_of(run)
     blocks: list[Block] = [
-        Paragraph("The fields are those of Mitchell et al. (2019), Model Cards for Model Reporting."),
+        Paragraph(
+            "The fields are those of Mitchell et al. (2019), Model Cards for Model Reporting."
+        ),
     ]
     for model in run.models:
         own = [stored for stored in stores if stored.call.model == model]
         facts = general | card_of(run, model, own)
-        rows = []
-        for entry in forms()["card"]:
-            text, source = facts.get(entry.get("answer"), ("", ""))
-            rows.append(Answer(entry["question"], text, source))
-        blocks += [Heading(models.label(model), 2), Answers(rows)]
+        blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
         blocks += _recorded_card(model)
     return blocks
 
@@ -210,37 +233,51 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
     known = models.find(model)
     if known:
         name = known.hub_id or known.name
-        facts["name"] = (f"{name}, of the series {known.series}; {known.access} weights", "models.csv")
+        facts["name"] = (
+            f"{name}, of the series {known.series}; {known.access} weights",
+            "models.csv",
+        )
     else:
         facts["name"] = (model, "parameter MODELS")
+
     if models.is_calibrant(model):
         facts["use"] = (
             "A control that this project trained. It shows planted biases or none, and says "
             "nothing about any real model.",
             f"data/models/{models.label(model)}",
         )
-
     if stores:
-        source = "manifests"
-        facts["revision"] = (_different(stores, "revision"), source)
-        engines = dict.fromkeys(stored.engine for stored in stores)
-        facts["version"] = (f"{'; '.join(engines)}.", source)
-        ways = dict.fromkeys(WAYS[stored.call.way] for stored in stores)
-        studies = dict.fromkeys(run.title(run.studies[stored.call.study]) for stored in stores)
-        prompts = sum(int(stored.manifest.get("trials", 0)) for stored in stores)
-        facts["data"] = (
-            f"{prompts:,} prompts of {', '.join(studies)}, answered as {' and '.join(ways)}.",
-            source,
-        )
-        facts["metrics"] = ("The statistics of the papers; see the tables of this appendix.", "tables")
-        facts["factors"] = ("The groups that the prompts name; see “What was asked”.", "prompts")
+        facts |= _asked_of(run, stores)
     return facts
 
 
-def _different(stores: list[Stored], name: str) -> str:
-    """The different values of an entry of some manifests."""
-    values = dict.fromkeys(str(stored.manifest.get(name, DASH)) for stored in stores)
-    return ", ".join(values)
+def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
+    """What the manifests of one model's answers say of it."""
+    rows = []
+    for stored in stores:
+        rows.append(
+            {
+                "study": run.title(run.studies[stored.call.study]),
+                "way": WAYS[stored.call.way],
+                "engine": stored.engine,
+                "revision": str(stored.manifest.get("revision", DASH)),
+                "prompts": int(stored.manifest.get("trials", 0)),
+            }
+        )
+    asked = pd.DataFrame(rows)
+
+    prompts = asked["prompts"].sum()
+    studies = ", ".join(asked["study"].unique())
+    ways = " and ".join(asked["way"].unique())
+    metrics = "The statistics of the papers; see the tables of this appendix."
+    factors = "The groups that the prompts name; see “What was asked”."
+    return {
+        "revision": (", ".join(asked["revision"].unique()), "manifests"),
+        "version": ("; ".join(asked["engine"].unique()), "manifests"),
+        "data": (f"{prompts:,} prompts of {studies}, answered as {ways}.", "manifests"),
+        "metrics": (metrics, "tables of the run"),
+        "factors": (factors, "prompts"),
+    }
 
 
 def _recorded_card(model: str) -> list[Block]:
@@ -254,7 +291,7 @@ def _recorded_card(model: str) -> list[Block]:
     return [Heading("Card of the recorded answers", 3), Prose(text.strip())]
 
 
-# ---- references ------------------------------------------------------------------------------------
+# ---- references ----------------------------------------------------------------------------------
 
 
 def citing(run: Run) -> list[Block]:
@@ -279,13 +316,15 @@ def references() -> list[Reference]:
     """Read the papers and this project from CITATION.cff."""
     citation = _citation()
     entries = [*citation["references"], citation]
+
     found = []
     for entry in entries:
-        authors = [_author(author) for author in entry["authors"]]
+        authors = list(map(_author, entry["authors"]))
         year = str(entry.get("year") or entry.get("date-released"))[:4]
         where = entry.get("collection-title", "")
         if entry is citation:
             where = f"Version {entry['version']}"
+
         family = entry["authors"][0].get("family-names", "ingroup").lower()
         key = f"{re.sub('[^a-z]', '', family)}{year}"
         found.append(Reference(key, _joined(authors), entry["title"], where, year))

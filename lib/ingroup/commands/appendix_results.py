@@ -55,13 +55,42 @@ def results(run: Run) -> list[Block]:
     for folder, notebook in ACROSS.items():
         if notebook in run.notebooks:
             blocks.append(Heading(run.title(notebook), 2))
+            if folder == "comparison":
+                blocks += _differences(run)
             blocks += _figures(run, folder)
+    return blocks
+
+
+def _differences(run: Run) -> list[Block]:
+    """Differences of two models, effect by effect."""
+    table = run.table("comparison", "differences")
+    if table is None:
+        return [Missing("No two models were compared (differences.csv).")]
+
+    blocks: list[Block] = []
+    for (study,), own in table.groupby(["study"], sort=False):
+        rows = []
+        for row in own.to_dict("records"):
+            difference, low, high = map(rounded, [row["difference"], row["low"], row["high"]])
+            rows.append(
+                {
+                    "Effect": words(str(row["effect"])),
+                    "Model": models.label(row["model"]),
+                    "Minus": models.label(row["other_model"]),
+                    "Difference (95 % interval)": f"{difference} ({low} to {high})",
+                    "Items": f"{row['items']:,}",
+                    "p (Holm)": small(row["p_holm"]),
+                }
+            )
+        caption = f"{_title(run, study)}: differences of two models over the same items."
+        blocks.append(Table(caption, pd.DataFrame(rows)))
     return blocks
 
 
 def numbered_tables(study: str) -> dict[str, str]:
     """Name the tables of a study that have a layout, each with its numbers in the paper."""
     of_study = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8")).get(study, {})
+
     tables = {}
     for name in of_study.get("tables", {}):
         numbers = [str(layout.number) for layout in latex.layouts(study, name) if layout.number]
@@ -96,15 +125,15 @@ def _tables(run: Run, study: str) -> list[Block]:
 def _figures(run: Run, study: str) -> list[Block]:
     names = run.figure_names(study)
     captions = run.captions(study)
-    ids = {Path(model).name: models.label(model) for model in run.models}
+
     blocks: list[Block] = []
     for name in names:
         files = run.figure_files(study, name)
         # "Figure 2" of a caption is the paper's, and another one in the appendix.
         caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
-        shown = [label for model, label in ids.items() if name.endswith(f"_{model}")]
         address = f"figures/{study}/{name}"
-        blocks.append(Figure(files, address, _width(files), caption, "".join(shown[:1])))
+        shown = _model_of(name, run.models)
+        blocks.append(Figure(files, address, _width(files), caption, shown))
 
     # What the default run draws without a model's name, any other run may draw too.
     committed = {file.stem for file in (paths.FIGURES / study).glob("*.png")}
@@ -112,6 +141,14 @@ def _figures(run: Run, study: str) -> list[Block]:
     if absent:
         blocks.append(Missing(f"Figures that this run does not have: {', '.join(absent)}."))
     return blocks
+
+
+def _model_of(figure: str, names: list[str]) -> str:
+    """The label of the model whose name ends that of a figure; "" without one."""
+    for name in names:
+        if figure.endswith(f"_{Path(name).name}"):
+            return models.label(name)
+    return ""
 
 
 def _width(files: list[Path]) -> float:
@@ -122,9 +159,11 @@ def _width(files: list[Path]) -> float:
         try:
             with Image.open(file) as picture:
                 dots = float(picture.info.get("dpi", (DOTS, DOTS))[0])
-                width, height = picture.width / dots, picture.height / dots
+                width = picture.width / dots
+                height = picture.height / dots
         except (UnidentifiedImageError, OSError):
             continue
+
         shrink = min(1.0, WIDEST / width, HIGHEST / height)
         for_half = HALF / height
         if LEAST_SHRINK <= for_half < shrink:
@@ -133,7 +172,7 @@ def _width(files: list[Path]) -> float:
     return WIDEST
 
 
-# ---- tests, and what they could find ---------------------------------------------------------------
+# ---- tests, and what they could find -------------------------------------------------------------
 
 
 def tests(run: Run) -> list[Block]:
@@ -142,13 +181,15 @@ def tests(run: Run) -> list[Block]:
     rows = []
     for study, family in families().items():
         if study in run.studies:
-            rows.append({
-                "Study": run.title(run.studies[study]),
-                "Claim of each test": family.claim,
-                "Corrected together": f"tests of one {', '.join(family.together)}",
-                "Correction": "largest statistic" if family.method == "largest" else "Holm",
-                "Level": f"{family.level:g}",
-            })
+            rows.append(
+                {
+                    "Study": run.title(run.studies[study]),
+                    "Claim of each test": family.claim,
+                    "Corrected together": f"tests of one {', '.join(family.together)}",
+                    "Correction": "largest statistic" if family.method == "largest" else "Holm",
+                    "Level": f"{family.level:g}",
+                }
+            )
     if rows:
         blocks.append(Table("Headline claims and their corrections.", pd.DataFrame(rows)))
 
@@ -189,6 +230,7 @@ def findings(run: Run) -> pd.DataFrame:
             table = run.table(study, name)
             if table is None or "finding" not in table or name.startswith("planted"):
                 continue
+
             title = titles.get(name, words(name)).replace("Table “", "").rstrip("”")
             for model, own in _by_model(table):
                 about = {"Study": run.title(notebook), "Tests of": title, "Model": model}
@@ -209,6 +251,7 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
     finding = tests_of["finding"].dropna()
     significant = (finding == "significant").sum()
     could_not = (finding == COULD_NOT).sum()
+
     smallest = ""
     for column in ("p_holm_least", "p_groups_holm_least", "p_least"):
         if column in tests_of and tests_of[column].notna().any():
@@ -219,6 +262,7 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
     if {"low", "high"} <= set(tests_of):
         half = (tests_of["high"] - tests_of["low"]).median() / 2
         half_width = "" if pd.isna(half) else rounded(float(half))
+
     return {
         "Tests": str(len(finding)),
         "Significant": str(significant),
@@ -230,7 +274,9 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
 
 
 def small(p: float) -> str:
-    """A p as text; one that is below 0.0001 as that, for none is 0."""
+    """A p as text; one that is below 0.0001 as that, for none is 0. A dash without one."""
+    if pd.isna(p):
+        return DASH
     return "<0.0001" if p < 0.0001 else rounded(float(p))
 
 
@@ -238,7 +284,7 @@ def _power(run: Run) -> list[Block]:
     """The smallest effects that tests with these numbers of items find."""
     sentences = []
     blocks: list[Block] = []
-    for study, notebook in run.studies.items():
+    for notebook in run.studies.values():
         title = run.title(notebook)
         try:
             found = plan.power(notebook, run.parameters(notebook))
@@ -247,6 +293,7 @@ def _power(run: Run) -> list[Block]:
             continue
         for sentence in found:
             sentences.append(f"{title}: a run {sentence.removeprefix(notebook[:2]).strip()}")
+
     if sentences:
         told = (
             "The smallest effects that the tests find, given the spread of answers that this "
@@ -256,7 +303,7 @@ def _power(run: Run) -> list[Block]:
     return blocks
 
 
-# ---- claims on every path --------------------------------------------------------------------------
+# ---- claims on every path ------------------------------------------------------------------------
 
 
 def multiverse(run: Run) -> list[Block]:
@@ -274,6 +321,7 @@ def multiverse(run: Run) -> list[Block]:
         )
     ]
     blocks += _papers_claims(run)
+
     named = _claim_names(run)
     for (study,), own in shares.groupby(["study"], sort=False):
         rows = [_share(row, named) for row in own.to_dict("records")]
@@ -288,7 +336,7 @@ def multiverse(run: Run) -> list[Block]:
 def _title(run: Run, study: str) -> str:
     """The title of a study, or its name as words where its notebook did not run."""
     notebook = run.studies.get(study)
-    return run.title(notebook) if notebook else words(study).capitalize()
+    return run.title(notebook) if notebook else words(study)
 
 
 def _claim_names(run: Run) -> dict[tuple[str, str], str]:
@@ -310,6 +358,7 @@ def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, 
     if not pd.isna(row["median"]):
         lowest, median, highest = map(rounded, [row["lowest"], row["median"], row["highest"]])
         estimate = f"{median} ({lowest} to {highest})"
+
     return {
         "Claim": told.replace("_", " "),
         "Model": models.label(row["model"]),
@@ -332,6 +381,7 @@ def _papers_claims(run: Run) -> list[Block]:
     table = run.table("map", "claims")
     if table is None:
         return []
+
     sentences = table.dropna(subset=["sentence"])
     blocks: list[Block] = []
     for (study,), own in sentences.groupby(["study"], sort=False):
@@ -341,6 +391,7 @@ def _papers_claims(run: Run) -> list[Block]:
             "paths that could show it."
         )
         blocks.append(Table(caption, pd.DataFrame(rows)))
+
         quoted = []
         for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
             quoted.append(f"{place}: “{sentence}”")
@@ -354,6 +405,7 @@ def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
     if not pd.isna(row["estimate"]):
         low, number, high = map(rounded, [row["low"], row["estimate"], row["high"]])
         estimate = f"{number} ({low} to {high})"
+
     return {
         "Claim": str(row["name"]),
         "Printed": str(row["printed"]),
@@ -364,16 +416,18 @@ def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-# ---- what could not be told ------------------------------------------------------------------------
+# ---- what could not be told ----------------------------------------------------------------------
 
 
 def untold(run: Run) -> list[Block]:
     """Name the tests without power, the answers without a value, and what did not run."""
     rows = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
+
     known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
     absent = sorted(known - set(run.notebooks))
     if absent:
         rows.append(f"Notebooks that did not run: {', '.join(absent)}.")
+
     if not rows:
         rows = ["No table of this run says so of anything."]
     return [Items(rows)]
@@ -396,6 +450,7 @@ def _undefined(run: Run) -> list[str]:
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
         return []
+
     named = _claim_names(run)
     sentences = []
     for row in shares.to_dict("records"):
@@ -415,6 +470,7 @@ def _option_mass(run: Run) -> list[str]:
         table = run.table(study, "option_mass")
         if table is None:
             continue
+
         for model, own in _by_model(table):
             share = np.average(own["below half %"], weights=own["answers"])
             if share > 0:
@@ -436,6 +492,7 @@ def _reasons(run: Run) -> list[str]:
                 f"{run.title(notebook)}: {len(failed):,} calls gave no answer (failed.csv)."
             )
         sentences += _reasons_of(run, study, "scopes", run.title(notebook))
+
     sentences += _reasons_of(run, "comparison", "missing", "Comparison of models")
     return sentences
 
@@ -451,7 +508,7 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
     return sentences
 
 
-# ---- limits and findings ---------------------------------------------------------------------------
+# ---- limits and findings -------------------------------------------------------------------------
 
 
 def limits(run: Run) -> list[Block]:
@@ -475,6 +532,7 @@ def section_of(run: Run, notebook: str, title: str) -> str:
             continue
         if lines:
             lines.append("")
+
         for line in "".join(cell["source"]).splitlines():
             if line.startswith("#"):
                 is_inside = line.lstrip("# ").strip() == title
@@ -487,15 +545,18 @@ def default_findings(run: Run) -> list[Block]:
     """List the findings of the default run, each with what its rule says of the run's tables."""
     if not run.is_default:
         return []
+
     rows = []
     for claim in claims.load():
-        rows.append({
-            "Sentence": claim.sentence,
-            "Reading": claim.reading,
-            "Scope": claim.scope,
-            "Table": claim.table,
-            "In this run": _verdict(run, claim),
-        })
+        rows.append(
+            {
+                "Sentence": claim.sentence,
+                "Reading": claim.reading,
+                "Scope": claim.scope,
+                "Table": claim.table,
+                "In this run": _verdict(run, claim),
+            }
+        )
     caption = "Findings of the default run (docs/claims.yaml), computed again from its tables."
     return [Table(caption, pd.DataFrame(rows))]
 

@@ -35,8 +35,6 @@ UNREADABLE = (
     AttributeError,
 )
 
-# A caption begins a markdown cell or a paragraph of one.
-CAPTION = re.compile(r"^\*\*.*", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 SAVES = re.compile(r"\b(out|figures)\.save\(")
 
@@ -95,8 +93,9 @@ class Run:
     @cached_property
     def notebooks(self) -> list[str]:
         """The notebooks that ran, by number."""
-        names = [file.stem for file in (self.folder / "notebooks").glob("[0-9]*.ipynb")]
-        return sorted(name for name in names if not name.endswith(".unfinished"))
+        files = (self.folder / "notebooks").glob("[0-9]*.ipynb")
+        names = {file.stem for file in files}
+        return sorted(names - {name for name in names if name.endswith(".unfinished")})
 
     @cached_property
     def studies(self) -> dict[str, str]:
@@ -171,13 +170,13 @@ class Run:
 
     def figure_names(self, study: str) -> list[str]:
         """The figures of a study that were drawn."""
-        files = [*(self.figures / study).glob("*.pdf"), *(self.figures / study).glob("*.png")]
+        files = (self.figures / study).glob("*.p[dn][fg]")
         return sorted({file.stem for file in files})
 
     def figure_files(self, study: str, name: str) -> list[Path]:
         """The files of a figure that are there, its PDF first."""
-        files = [self.figures / study / f"{name}.{kind}" for kind in ("pdf", "png")]
-        return [file for file in files if file.is_file()]
+        pdf = self.figures / study / f"{name}.pdf"
+        return list(filter(Path.is_file, [pdf, pdf.with_suffix(".png")]))
 
     @cached_property
     def models(self) -> list[str]:
@@ -279,9 +278,10 @@ def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _caption(source: str) -> str:
     """The last paragraph of a markdown cell that begins with bold words, or its last heading."""
-    paragraphs = [text for text in re.split(r"\n\s*\n", source) if text.startswith("**")]
-    if paragraphs:
-        return paragraphs[-1]
+    for paragraph in reversed(re.split(r"\n\s*\n", source)):
+        if paragraph.startswith("**"):
+            return paragraph
+
     headings = HEADING.findall(source)
     return headings[-1].strip() if headings else ""
 
