@@ -267,7 +267,7 @@ def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
 def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
     made_up_run.write()
     run = Run(made_up_run.NAME)
-    stores, _ = run.stores("empathy_gap")
+    stores, _ = run.stores["empathy_gap"]
     known = {*appendix_forms.facts_of(run), *appendix_forms.card_of(run, "calibrant", stores)}
     form = yaml.safe_load(appendix_forms.FORMS.read_text("utf8"))
     items = [item for checklist in form["checklists"] for item in checklist["items"]]

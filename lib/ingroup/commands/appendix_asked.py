@@ -95,7 +95,8 @@ def stored_answers(run: Run) -> list[Block]:
         ),
     ]
     for study, notebook in run.studies.items():
-        stores, _ = run.stores(study)
+        stores, _ = run.stores[study]
+
         rows = []
         for stored in stores:
             manifest = stored.manifest
@@ -104,7 +105,7 @@ def stored_answers(run: Run) -> list[Block]:
                     "Store": stored.address.removeprefix(f"{study}/"),
                     "Prompts": _count(manifest.get("trials")),
                     "Digest of prompts": _digest(manifest.get("prompts")),
-                    "Digest of chats": _digest(manifest.get("chats")),
+                    "Digest of chats": _digest(stored.chats),
                 }
             )
         if rows:
@@ -117,7 +118,7 @@ def stored_answers(run: Run) -> list[Block]:
 
 def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
     """How one study asked."""
-    stores, absent = run.stores(study)
+    stores, absent = run.stores[study]
     blocks: list[Block] = []
     if stores:
         caption = (

@@ -129,8 +129,8 @@ def facts_of(run: Run) -> dict[str, tuple[str, str]]:
 def _all_stores(run: Run) -> list[Stored]:
     """The stored answers of all studies."""
     stores = []
-    for study in run.studies:
-        stores += run.stores(study)[0]
+    for own, _ in run.stores.values():
+        stores += own
     return stores
 
 
@@ -197,6 +197,7 @@ def _people(run: Run) -> tuple[str, str]:
         for name in ("SHEET", "SHEETS"):
             if parameters.get(name):
                 sheets.append(f"{name} of notebook {notebook[:2]}")
+
     source = "parameters SHEET and SHEETS of the notebooks"
     if sheets:
         given = ", ".join(sheets)
@@ -219,6 +220,7 @@ def cards(run: Run) -> list[Block]:
             "The fields are those of Mitchell et al. (2019), Model Cards for Model Reporting."
         ),
     ]
+
     for model in run.models:
         own = [stored for stored in stores if stored.call.model == model]
         facts = general | card_of(run, model, own)

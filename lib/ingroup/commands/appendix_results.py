@@ -527,7 +527,7 @@ def section_of(run: Run, notebook: str, title: str) -> str:
     """The markdown below a heading of a notebook, up to the next heading; "" without one."""
     lines = []
     is_inside = False
-    for cell in run.book(notebook)["cells"]:
+    for cell in run.books[notebook]["cells"]:
         if cell["cell_type"] != "markdown":
             continue
         if lines:

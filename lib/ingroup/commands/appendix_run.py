@@ -8,7 +8,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,13 @@ class Stored:
         return "/".join(self.folder.parts[-4:])
 
     @property
+    def chats(self) -> str:
+        """The digest of its chats; of older recorded answers the list beside them has it."""
+        listed = _recorded_chats(paths.RECORDINGS / "chats.csv")
+        address = "/".join(self.folder.parts[-5:])
+        return self.manifest.get("chats") or listed.get(address, "")
+
+    @property
     def engine(self) -> str:
         """The engine, its version and the precision of the weights."""
         words = [self.manifest.get("engine", ""), self.manifest.get("engine_version", "")]
@@ -111,18 +118,23 @@ class Run:
         """The notebooks of a study that ran."""
         return [name for name in self.notebooks if study_of(name) == study]
 
-    def book(self, notebook: str) -> dict[str, Any]:
-        """An executed notebook; one without cells where it cannot be read."""
-        try:
-            text = paths.executed(notebook, self.name).read_text("utf8")
-            book = json.loads(text)
-            return {"cells": list(book["cells"]), "metadata": dict(book["metadata"])}
-        except UNREADABLE:
-            return {"cells": [], "metadata": {}}
+    @cached_property
+    def books(self) -> dict[str, dict[str, Any]]:
+        """The executed notebooks, each with its cells and metadata; none where it is damaged."""
+        books = {}
+        for notebook in self.notebooks:
+            try:
+                text = paths.executed(notebook, self.name).read_text("utf8")
+                book = json.loads(text)
+                parts = {"cells": list(book["cells"]), "metadata": dict(book["metadata"])}
+            except UNREADABLE:
+                parts = {"cells": [], "metadata": {}}
+            books[notebook] = parts
+        return books
 
     def title(self, notebook: str) -> str:
         """The first heading of a notebook, or its name."""
-        for cell in self.book(notebook)["cells"]:
+        for cell in self.books[notebook]["cells"]:
             heading = HEADING.match("".join(cell["source"]))
             if heading:
                 return heading[1].strip()
@@ -144,7 +156,7 @@ class Run:
 
     def started(self, notebook: str) -> str:
         """The day and minute in which a notebook's run began, in UTC; "" where it is not known."""
-        told = self.book(notebook)["metadata"].get("papermill", {}).get("start_time", "")
+        told = self.books[notebook]["metadata"].get("papermill", {}).get("start_time", "")
         try:
             return datetime.fromisoformat(told).strftime("%Y-%m-%d %H:%M")
         except (TypeError, ValueError):
@@ -170,7 +182,8 @@ class Run:
 
     def figure_names(self, study: str) -> list[str]:
         """The figures of a study that were drawn."""
-        files = (self.figures / study).glob("*.p[dn][fg]")
+        folder = self.figures / study
+        files = [*folder.glob("*.pdf"), *folder.glob("*.png")]
         return sorted({file.stem for file in files})
 
     def figure_files(self, study: str, name: str) -> list[Path]:
@@ -190,8 +203,13 @@ class Run:
                     names.append(name)
         return names
 
-    def stores(self, study: str) -> tuple[list[Stored], list[str]]:
-        """The stored answers to a study's calls, and sentences on what is not stored."""
+    @cached_property
+    def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
+        """The stored answers to each study's calls, and sentences on what is not stored."""
+        return {study: self._stores_of(study) for study in self.studies}
+
+    def _stores_of(self, study: str) -> tuple[list[Stored], list[str]]:
+        """The stored answers to one study's calls, and sentences on what is not stored."""
         notebook = self.studies[study]
         try:
             calls = calls_of(notebook, self.parameters(notebook))
@@ -213,7 +231,7 @@ class Run:
         for notebook in self.notebooks:
             folder = study_of(notebook) or notebook.partition("_")[2]
             if folder == study:
-                drawn += _drawing(self.book(notebook)["cells"])
+                drawn += _drawing(self.books[notebook]["cells"])
 
         captions = {}
         for name in self.figure_names(study):
@@ -244,6 +262,15 @@ def _days(folder: Path) -> str:
         days.add(time.strftime("%Y-%m-%d"))
     ordered = sorted(days)
     return " to ".join(dict.fromkeys([*ordered[:1], *ordered[-1:]]))
+
+
+@cache
+def _recorded_chats(file: Path) -> dict[str, str]:
+    """Digests of the chats to which recorded answers without one in their manifest are answers."""
+    if not file.is_file():
+        return {}
+    table = pd.read_csv(file, dtype=str)
+    return dict(zip(table["call"], table["chats"], strict=True))
 
 
 def _absent(calls: list[Call]) -> list[str]:
