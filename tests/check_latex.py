@@ -16,8 +16,8 @@ import pytest
 
 import made_up_run
 from ingroup import latex, paths
+from ingroup.appendix.run import Run
 from ingroup.commands import appendix
-from ingroup.commands.appendix_run import Run
 from printed_tables import of_the_papers
 
 PDFLATEX = shutil.which("pdflatex")

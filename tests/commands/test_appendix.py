@@ -10,16 +10,11 @@ from bs4 import BeautifulSoup
 
 import made_up_run
 from ingroup import latex, paths
-from ingroup.commands import (
-    appendix,
-    appendix_documents,
-    appendix_forms,
-    appendix_results,
-    cli,
-    settings,
-)
-from ingroup.commands.appendix_content import Document, Heading, Layout, Paragraph, Prose, Table
-from ingroup.commands.appendix_run import Run
+from ingroup.appendix import documents as writing
+from ingroup.appendix import forms, results
+from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose, Table
+from ingroup.appendix.run import Run
+from ingroup.commands import appendix, cli, settings
 
 
 @pytest.fixture
@@ -70,7 +65,7 @@ def plain(tex):
         "1.78 (1.6 to 1.98)",
         "A rating is no feeling (50",
         "Holm",
-        "Did you describe the limitations of your work?",
+        "Creators of what was used are cited",
         "To be answered by the authors.",
         "The Biased Samaritan: LLM biases in Perceived Kindness",
         "Yu Hou, Hal Daumé III and Rachel Rudinger",
@@ -79,7 +74,7 @@ def plain(tex):
 )
 def test_both_documents_have_a_value(documents, text):
     _, tex, page = documents
-    escaped = " ".join(appendix_documents.escaped(text).split())
+    escaped = " ".join(writing.escaped(text).split())
     assert escaped in plain(tex)
     assert text in words(page)
 
@@ -145,20 +140,20 @@ def test_a_text_comes_out_of_latex_as_it_went_in():
     for text in made_up_run.HOSTILE[:4]:
         rows = {"model": "m", "group": "Men", "text": [text]}
         written = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
-        page = appendix_documents.layouts_to_html(written)
+        page = writing.layouts_to_html(written)
         cells = BeautifulSoup(page, "html.parser").find_all("td")
         assert cells[2].get_text() == " ".join(text.split())
 
 
 def test_signs_beyond_the_fonts_are_formulas():
-    assert appendix_documents.escaped("a δ ≤ b") == r"a $\delta$ $\le$ b"
-    ready = appendix_documents.Latex(r"\x")
-    assert appendix_documents.escaped(ready) == r"\x"
+    assert writing.escaped("a δ ≤ b") == r"a $\delta$ $\le$ b"
+    ready = writing.Latex(r"\x")
+    assert writing.escaped(ready) == r"\x"
 
 
 def test_markdown_becomes_latex():
     source = "**Bold** and `a_b`, 5 %:\n\n1. *one*\n2. $x_1$ [two](there.md)\n"
-    written = appendix_documents.markdown_to_latex(source)
+    written = writing.markdown_to_latex(source)
     assert written.split("\n\n")[0] == r"\textbf{Bold} and \texttt{a\_b}, 5 \%:"
     assert "\\item \\emph{one}\n\\item $x_1$ two\n\\end{enumerate}" in written
 
@@ -168,8 +163,8 @@ def test_every_block_is_written_in_both():
     document.blocks += [Heading("C_1"), Heading("D", 3), Paragraph("50 %"), Prose("E")]
     document.blocks.append(Table("F", pd.DataFrame({"G": ["1 < 2"]})))
     document.blocks.append(Layout(""))
-    tex = appendix_documents.to_latex(document)
-    page = appendix_documents.to_html(document)
+    tex = writing.to_latex(document)
+    page = writing.to_html(document)
     for written in (r"A \& B", r"\section{C\_1}", r"50 \%", r"1 \textless{} 2"):
         assert written in tex
     for written in ("A &amp; B", "C_1</h2>", "50 %", "<td>1 &lt; 2</td>"):
@@ -178,9 +173,9 @@ def test_every_block_is_written_in_both():
 
 def test_long_columns_share_the_page():
     table = Table("", pd.DataFrame({"n": ["7"], "model": ["m" * 18], "text": ["a b " * 100]}))
-    fitted = appendix_documents.fitted(table)
+    fitted = writing.fitted(table)
     assert re.fullmatch(r"rl>\{.*\}p\{0\.\d+\\linewidth\}", fitted.columns)
-    narrow = appendix_documents.fitted(Table("", pd.DataFrame({"n": ["7", "-0.5"], "m": "x"})))
+    narrow = writing.fitted(Table("", pd.DataFrame({"n": ["7", "-0.5"], "m": "x"})))
     assert narrow.columns == "rl"
 
 
@@ -217,7 +212,7 @@ def test_a_section_that_cannot_be_read_is_named_and_the_others_stay(empty, docum
     page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
     sentence = "This section cannot be written"
     assert page.count(sentence) == 2  # the shares, and what could not be told
-    assert "Did you describe the limitations of your work?" in page
+    assert "Creators of what was used are cited" in page
     assert sentence not in whole
 
 
@@ -268,22 +263,22 @@ def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
     made_up_run.write()
     run = Run(made_up_run.NAME)
     stores, _ = run.stores["empathy_gap"]
-    known = {*appendix_forms.facts_of(run), *appendix_forms.card_of(run, "calibrant", stores)}
-    form = yaml.safe_load(appendix_forms.FORMS.read_text("utf8"))
+    known = {*forms.facts_of(run), *forms.card_of(run, "calibrant", stores)}
+    form = yaml.safe_load(forms.FORMS.read_text("utf8"))
     items = [item for checklist in form["checklists"] for item in checklist["items"]]
     named = {item["answer"] for item in [*items, *form["card"]] if "answer" in item}
     assert named <= known
 
 
 def test_the_references_are_the_four_papers_and_this_project():
-    found = appendix_forms.references()
+    found = forms.references()
     assert [entry.year for entry in found[:4]] == ["2025", "2025", "2024", "2023"]
     assert len({entry.key for entry in found}) == 5
     assert found[4].title.startswith("Ingroup")
 
 
 def test_numbered_tables_are_those_of_the_layouts():
-    tables = appendix_results.numbered_tables("empathy_gap")
+    tables = results.numbered_tables("empathy_gap")
     assert tables["table02_delta"] == "Table 2"
     assert tables["table03_table07_spread"] == "Tables 3, 7"
-    assert appendix_results.numbered_tables("none") == {}
+    assert results.numbered_tables("none") == {}

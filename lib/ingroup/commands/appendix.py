@@ -12,31 +12,26 @@ import sys
 from pathlib import Path
 
 from ingroup import paths
-from ingroup.commands import (
-    appendix_asked,
-    appendix_documents,
-    appendix_forms,
-    appendix_results,
-    settings,
-)
-from ingroup.commands.appendix_content import Document, Figure, Heading, Missing
-from ingroup.commands.appendix_run import UNREADABLE, Run, short
+from ingroup.appendix import asked, documents, forms, results
+from ingroup.appendix.content import Document, Figure, Heading, Missing
+from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.commands import settings
 from ingroup.tables import InputError
 
 # What stands in an appendix, in its order.
 SECTIONS = {
-    "About this appendix": appendix_asked.overview,
-    "What was asked": appendix_asked.asked,
-    "Tables and figures": appendix_results.results,
-    "Tests, power and what could be found": appendix_results.tests,
-    "Claims on every path of the analysis": appendix_results.multiverse,
-    "What could not be told": appendix_results.untold,
-    "Limits": appendix_results.limits,
-    "Findings of the default run": appendix_results.default_findings,
-    "Responsible-research checklists": appendix_forms.checklists,
-    "Model cards": appendix_forms.cards,
-    "Stores of answers": appendix_asked.stored_answers,
-    "How to cite": appendix_forms.citing,
+    "About this appendix": asked.overview,
+    "What was asked": asked.asked,
+    "Tables and figures": results.results,
+    "Tests, power and what could be found": results.tests,
+    "Claims on every path of the analysis": results.multiverse,
+    "What could not be told": results.untold,
+    "Limits": results.limits,
+    "Findings of the default run": results.default_findings,
+    "Responsible-research checklists": forms.checklists,
+    "Model cards": forms.cards,
+    "Stores of answers": asked.stored_answers,
+    "How to cite": forms.citing,
 }
 
 
@@ -54,7 +49,7 @@ def contents(run: Run) -> Document:
         Its blocks and references.
     """
     named = "the default run" if run.is_default else f"the run {run.name}"
-    document = Document(f"Appendix: {named} of Ingroup", references=appendix_forms.references())
+    document = Document(f"Appendix: {named} of Ingroup", references=forms.references())
 
     for title, section in SECTIONS.items():
         try:
@@ -102,8 +97,8 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     _copy_figures(document, fresh)
-    (fresh / "appendix.tex").write_text(appendix_documents.to_latex(document), "utf8")
-    (fresh / "appendix.html").write_text(appendix_documents.to_html(document), "utf8")
+    (fresh / "appendix.tex").write_text(documents.to_latex(document), "utf8")
+    (fresh / "appendix.html").write_text(documents.to_html(document), "utf8")
 
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)

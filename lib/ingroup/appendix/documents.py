@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import mistune
@@ -16,11 +17,10 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from ingroup import latex
+from ingroup.appendix.content import Document, Table
 from ingroup.commands import report_html
-from ingroup.commands.appendix_content import Document, Table
-from ingroup.commands.report_pages import TEMPLATES
 
-FOLDER = TEMPLATES / "appendix"
+FOLDER = Path(__file__).with_name("templates")
 
 # A line of a table has room for so many signs, in the small print of the appendix's tables.
 ROOM = 112

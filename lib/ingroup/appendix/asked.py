@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ingroup import figures, models
-from ingroup.commands.appendix_content import (
+from ingroup.appendix.content import (
     Block,
     Heading,
     Items,
@@ -15,7 +15,7 @@ from ingroup.commands.appendix_content import (
     Prompt,
     Table,
 )
-from ingroup.commands.appendix_run import UNREADABLE, WAYS, Run, Stored
+from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
 from ingroup.commands.parameters import defaults
 from ingroup.inference.cost import money
 

@@ -11,8 +11,7 @@ from pandas.errors import UndefinedVariableError
 from PIL import Image, UnidentifiedImageError
 
 from ingroup import claims, latex, models, paths
-from ingroup.commands import plan
-from ingroup.commands.appendix_content import (
+from ingroup.appendix.content import (
     Block,
     Figure,
     Heading,
@@ -23,7 +22,8 @@ from ingroup.commands.appendix_content import (
     Prose,
     Table,
 )
-from ingroup.commands.appendix_run import UNREADABLE, Run, short
+from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.commands import plan
 from ingroup.commands.report_html import rounded
 from ingroup.families import families
 

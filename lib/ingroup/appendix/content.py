@@ -1,6 +1,6 @@
 """What an appendix holds, whatever it is written in: a list of blocks in their order.
 
-The templates in ``templates/appendix`` write each kind of block, once for LaTeX and once for HTML.
+The templates in ``templates`` write each kind of block, once for LaTeX and once for HTML.
 Texts are plain, as they were read: a template escapes them.
 """
 

@@ -1,20 +1,21 @@
 """Checklists, model cards and references: questions, and what a run answers to them.
 
-The questions stand in ``templates/appendix/checklists.yaml``. A question without an answer of the
+The questions stand in ``templates/checklists.yaml``. A question without an answer of the
 run is one for the authors.
 """
 
 import re
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 
 from ingroup import models, paths
-from ingroup.commands.appendix_asked import DASH
-from ingroup.commands.appendix_content import (
+from ingroup.appendix.asked import DASH
+from ingroup.appendix.content import (
     Answer,
     Answers,
     Block,
@@ -23,12 +24,11 @@ from ingroup.commands.appendix_content import (
     Prose,
     Reference,
 )
-from ingroup.commands.appendix_run import WAYS, Run, Stored
-from ingroup.commands.report_pages import TEMPLATES
+from ingroup.appendix.run import WAYS, Run, Stored
 from ingroup.families import families
 from ingroup.inference.cost import money
 
-FORMS = TEMPLATES / "appendix" / "checklists.yaml"
+FORMS = Path(__file__).with_name("templates") / "checklists.yaml"
 
 
 @cache
