@@ -16,7 +16,7 @@ override READY := $(subst ;,-,$(READY))
 override BOTH  := check $(READY) $(VENV)-vllm/.ready
 
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
-override TASKS   := all compare figures plan ask view report runs bench-gpu
+override TASKS   := all compare figures plan ask view report appendix runs bench-gpu
 override CHECKS  := test-report test-view test-latex test-ray test-fire test-training
 
 # This folder's package runs, and no other clone's, whatever PYTHONPATH says.
@@ -53,6 +53,7 @@ all:  ## run every notebook, draw every figure, write the report, end with a sum
 compare:  ## two models, effect by effect, from stored answers: MODELS="...;..."
 runs:  ## the runs that are there: what each changed, how its numbers came out
 report:  ## pages of what ran: build/report/index.html, opens without a net
+appendix:  ## a document behind your paper, LaTeX and HTML: build/appendix/<run>/ (RUN=<name>)
 figures:  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name>
 #+ MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 plan:  ## what a run would ask and take (RATE=prompts a second), what is done; STUDY=10: of one
@@ -73,7 +74,7 @@ test: $(VENV)/.providers  ## the tests, three to five minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
-test-latex: $(READY)  ## numbered tables of the last run, and of the papers' numbers, by LaTeX
+test-latex: $(READY)  ## tables of the last run, of the papers' numbers, and the appendix, by LaTeX
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
@@ -95,6 +96,6 @@ calibrant: $(READY)  ## train both calibrants anew, about three hours on two cor
 lint: $(READY)  ## style of the code and the notebooks
 	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/report build/runs build/digests build/view build/bench
+	@rm -rf build/notebooks build/tables build/report build/runs build/digests build/view build/bench build/appendix
 	@rm -rf .pytest_cache .ruff_cache .hypothesis
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"

@@ -1,4 +1,4 @@
-"""Numbered tables, compiled by a real LaTeX on the papers' page: ``make test-latex``.
+"""Numbered tables on the papers' page, and appendices, by a real LaTeX: ``make test-latex``.
 
 Plain pytest passes this file by (its name does not begin with test_), for not every machine has
 LaTeX. Where there is none, each test says so and nothing fails. With PAGES=<folder> every document
@@ -14,12 +14,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import made_up_run
 from ingroup import latex, paths
+from ingroup.appendix.run import Run
+from ingroup.commands import appendix
 from printed_tables import of_the_papers
 
 PDFLATEX = shutil.which("pdflatex")
 LARGEST = 1.0  # points that a box may stand out
 SMALLEST = 0.45  # how far a table may be scaled down: 11 points to 5
+LARGEST_OF_APPENDIX = 10.0  # points; its tables hold texts of any length
 
 # The page of ACL's class, which three of the papers use: A4, two columns of 7.7 cm, 0.6 cm between
 # them. The text of the fourth does not name its class; its tables are set on the same page.
@@ -46,26 +50,28 @@ def page(tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.tex").write_text(PREAMBLE + clear + "\\end{document}\n", "utf8")
 
-        # What a model wrote may read and write no file.
-        barred = os.environ | {"openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
-        command = [PDFLATEX, "-interaction=nonstopmode", "-no-shell-escape", f"{name}.tex"]
-        subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
-        # LaTeX sees only the second time that two tables have one label.
-        done = subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
-        log = (folder / f"{name}.log").read_text("latin-1")
-        assert done.returncode == 0, re.findall(r"^!.*(?:\n.*){3}", log, re.M)[:3]
-        return log
+        return compile_file(folder, name)
 
     return compiled
+
+
+def compile_file(folder, name):
+    """Compile a document of a folder, and return the log; it fails where LaTeX has an error."""
+    # What a model wrote may read and write no file.
+    barred = os.environ | {"openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
+    command = [PDFLATEX, "-interaction=nonstopmode", "-no-shell-escape", f"{name}.tex"]
+    subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
+    # LaTeX sees only the second time that two tables have one label.
+    done = subprocess.run(command, cwd=folder, env=barred, capture_output=True, check=False)
+    log = (folder / f"{name}.log").read_text("latin-1")
+    assert done.returncode == 0, re.findall(r"^!.*(?:\n.*){3}", log, re.M)[:3]
+    return log
 
 
 def problems(log):
     """Labels of two tables, boxes that stand out, tables too large or scaled down too far."""
     found = re.findall(r"Label `.*' multiply defined", log)
-    for width, line in re.findall(r"^Overfull \\[hv]box \(([\d.]+)pt too .*?\) (.*)$", log, re.M):
-        if float(width) > LARGEST:
-            found.append(f"{width} points too large {line}")
-
+    found += too_large(log, LARGEST)
     for height in re.findall(r"Float too large for page by ([\d.]+)pt", log):
         if float(height) > LARGEST:
             found.append(f"{height} points higher than the page")
@@ -74,6 +80,15 @@ def problems(log):
         if float(room) < SMALLEST * float(natural):
             found.append(f"scaled down from {natural} to {room} points")
 
+    return found
+
+
+def too_large(log, largest):
+    """Boxes that stand out by more points than that."""
+    found = []
+    for width, line in re.findall(r"^Overfull \\[hv]box \(([\d.]+)pt too .*?\) (.*)$", log, re.M):
+        if float(width) > largest:
+            found.append(f"{width} points too large {line}")
     return found
 
 
@@ -146,3 +161,33 @@ def test_a_box_that_stands_out_is_found(page):
     assert any("higher" in one for one in problems(page(high, "high")))
     tiny = "\\begin{table}\\resizebox{\\linewidth}{!}{\\rule{40cm}{1pt}}\\end{table}\n"
     assert any("scaled" in one for one in problems(page(tiny, "tiny")))
+
+
+def check_appendix(folder, target):
+    """Compile a copy of an appendix: no error, no large box, no sign or label missing."""
+    copy = shutil.copytree(folder, Path(os.environ.get("PAGES", target)) / "appendix")
+    log = compile_file(copy, "appendix")
+    assert not too_large(log, LARGEST_OF_APPENDIX)
+    assert not re.findall(r"Missing character.*|.*multiply defined.*|.*undefined reference.*", log)
+    assert (copy / "appendix.pdf").stat().st_size > 10_000
+    return log
+
+
+@pytest.mark.skipif(PDFLATEX is None, reason="no LaTeX here: pdflatex is not on the path")
+def test_the_appendix_of_a_hostile_run_compiles(tmp_path, monkeypatch):
+    made_up_run.place(monkeypatch, tmp_path)
+    made_up_run.write()
+    folder = appendix.build(made_up_run.NAME)
+    (folder / "secret.tex").write_text("secret")
+    log = check_appendix(folder, tmp_path / "pages")
+    assert "secret.tex" not in log
+
+
+@pytest.mark.skipif(PDFLATEX is None, reason="no LaTeX here: pdflatex is not on the path")
+def test_the_appendix_of_the_run_compiles(tmp_path, monkeypatch):
+    run = os.environ.get("RUN", paths.DEFAULT_RUN)
+    if not list((paths.run_folder(run) / "notebooks").glob("[0-9]*.ipynb")):
+        pytest.skip("no run is there: make all first, or name one with RUN=<name>")
+    document = appendix.contents(Run(run))
+    assert "cannot be written" not in str(document.blocks)
+    check_appendix(appendix.build(run), tmp_path)

@@ -216,10 +216,10 @@ def call(target: str) -> int:
         return draw_figures(run, values)
     if target == "runs":
         return show_runs()
-    if target == "report":
+    if target in ("report", "appendix"):
         if not make_again(run):
             return 1
-        become("report", "--run", run)
+        become(target, "--run", run)
     if target == "plan":
         plan(values)
     if target == "view":

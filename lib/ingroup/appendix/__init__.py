@@ -1,0 +1,1 @@
+"""The appendix of a run: what it holds, read from what the run stored, and how it is written."""

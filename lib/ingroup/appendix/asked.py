@@ -1,0 +1,338 @@
+"""What was asked: models, prompts, stores of answers, sampling, dates, tokens and cost."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from ingroup import figures, models
+from ingroup.appendix.content import (
+    Block,
+    Heading,
+    Items,
+    Missing,
+    Paragraph,
+    Prompt,
+    Table,
+)
+from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
+from ingroup.commands.parameters import defaults
+from ingroup.inference.cost import money
+
+DASH = "–"
+DIGEST = 16  # signs of a digest that are shown; the manifest has all
+
+# Further entries of manifests, in the words of a reader.
+PINNED = {
+    "bos": "token that begins a text",
+    "system": "system turn",
+    "tensor_parallel_size": "GPUs for one engine",
+    "left_out": "arguments that the server did not take",
+}
+
+# Columns of responses.csv that say what became of a reply, in the words of a reader.
+OUTCOMES = {
+    "ok": "with an answer",
+    "refused": "refused",
+    "unparsable": "no answer in the text",
+    "no verdict": "no answer in the text",
+    "incomplete": "part of the answer",
+    "cut": "ended too early",
+    "failed": "no reply",
+    "missing": "not asked",
+}
+
+
+def overview(run: Run) -> list[Block]:
+    """Say whose models the run shows, and list what ran and when."""
+    named = "the default run" if run.is_default else f"the run {run.name}"
+    labels = ", ".join(map(models.label, run.models)) or "none"
+    blocks: list[Block] = [
+        Paragraph(
+            f"This document describes {named} of Ingroup. It was written from the run's tables, "
+            "from the manifests of its stored answers and from its notebooks. No number was "
+            f"typed in by hand. Models: {labels}."
+        ),
+    ]
+    note = figures.whose(run.models)
+    if note:
+        blocks.append(Paragraph(note))
+
+    rows = []
+    for notebook in run.notebooks:
+        first, *_ = run.summary(notebook) or [""]
+        _, _, settings = first.partition(": ")
+        seconds, _, changed = settings.partition(", ")
+        rows.append(
+            {
+                "Notebook": f"{notebook[:2]} {run.title(notebook)}",
+                "Began (UTC)": run.started(notebook) or DASH,
+                "Took": seconds or DASH,
+                "Settings": changed or DASH,
+            }
+        )
+    blocks.append(Table("What ran.", pd.DataFrame(rows)))
+    return blocks
+
+
+def asked(run: Run) -> list[Block]:
+    """Describe the prompts, the stores and the cost of each study."""
+    blocks: list[Block] = []
+    if not run.studies:
+        blocks.append(Missing("No notebook of this run asked a model."))
+    for study, notebook in run.studies.items():
+        blocks.append(Heading(run.title(notebook), 2))
+        blocks += _of_study(run, study, notebook)
+    return blocks
+
+
+def stored_answers(run: Run) -> list[Block]:
+    """List every store of answers with the digests that pin its prompts."""
+    blocks: list[Block] = [
+        Paragraph(
+            "A digest of the prompts covers their templates and all that fills them. A digest of "
+            "the chats covers the rendered turns. A store with other digests is refused."
+        ),
+    ]
+    for study, notebook in run.studies.items():
+        stores, _ = run.stores[study]
+
+        rows = []
+        for stored in stores:
+            manifest = stored.manifest
+            rows.append(
+                {
+                    "Store": stored.address.removeprefix(f"{study}/"),
+                    "Prompts": _count(manifest.get("trials")),
+                    "Digest of prompts": _digest(manifest.get("prompts")),
+                    "Digest of chats": _digest(stored.chats),
+                }
+            )
+        if rows:
+            caption = f"{run.title(notebook)}: stored answers."
+            blocks.append(Table(caption, pd.DataFrame(rows)))
+        else:
+            blocks.append(Missing(f"{run.title(notebook)}: no stored answers were found."))
+    return blocks
+
+
+def _of_study(run: Run, study: str, notebook: str) -> list[Block]:
+    """How one study asked."""
+    stores, absent = run.stores[study]
+    blocks: list[Block] = []
+    if stores:
+        caption = (
+            "Stored answers by model. Scored: the probabilities of all admissible answers; "
+            "text: the model's own words."
+        )
+        blocks.append(Table(caption, engines(stores)))
+        blocks += _other_settings(stores)
+    else:
+        blocks.append(Missing("No manifest of stored answers was found for this study."))
+    for sentence in absent:
+        blocks.append(Missing(sentence))
+
+    blocks += _usage(run, study)
+    blocks += _responses(run, study)
+    blocks += _parameters(run, notebook)
+    blocks += prompts(stores)
+    return blocks
+
+
+def engines(stores: Iterable[Stored]) -> pd.DataFrame:
+    """Count prompts by model, engine and sampling.
+
+    Parameters
+    ----------
+    stores : iterable of Stored
+        Stored answers.
+
+    Returns
+    -------
+    DataFrame
+        A row for each model with one engine, version, revision, precision and sampling.
+    """
+    groups: dict[tuple[str, ...], list[Stored]] = {}
+    for stored in stores:
+        manifest = stored.manifest
+        key = (
+            models.label(stored.call.model),
+            _sampling(manifest),
+            stored.engine,
+            _digest(manifest.get("revision")),
+            "recorded" if stored.is_recorded else stored.written or DASH,
+        )
+        groups.setdefault(key, []).append(stored)
+
+    rows = []
+    for key, own in groups.items():
+        model, sampling, engine, revision, written = key
+        trials = sum(int(stored.manifest.get("trials", 0)) for stored in own)
+        rows.append(
+            {
+                "Model": model,
+                "Prompts": f"{trials:,}",
+                "Answer": sampling,
+                "Seeds": _seeds(own),
+                "Engine": engine,
+                "Revision": revision,
+                "Answered": written,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _sampling(manifest: dict[str, Any]) -> str:
+    """How answers were sampled, in words."""
+    choices = manifest.get("sampling_choices") or []
+    if choices:
+        return f"scored, {len(choices)} answers"
+    temperature = manifest.get("sampling_temperature", DASH)
+    words = [f"text, temperature {temperature}"]
+    if manifest.get("sampling_top_p") not in (None, 1.0):
+        words.append(f"top-p {manifest['sampling_top_p']}")
+    words.append(f"at most {manifest.get('sampling_max_tokens', DASH)} tokens")
+    if manifest.get("sampling_reasoning"):
+        words.append(f"reasoning {manifest['sampling_reasoning']}")
+    return ", ".join(words)
+
+
+def _seeds(stores: Iterable[Stored]) -> str:
+    """The smallest and the largest seed; a dash where nothing was drawn."""
+    seeds = set()
+    for stored in stores:
+        if "sampling_seed" in stored.manifest:
+            seeds.add(int(stored.manifest["sampling_seed"]))
+    ordered = sorted(seeds)
+    ends = dict.fromkeys([*ordered[:1], *ordered[-1:]])
+    return " to ".join(map(str, ends)) or DASH
+
+
+def _other_settings(stores: Iterable[Stored]) -> list[Block]:
+    """What else the manifests pin, and what a server did not take."""
+    values: dict[str, dict[str, None]] = {}
+    for stored in stores:
+        for name, value in stored.manifest.items():
+            if name in PINNED or name.startswith("sent_"):
+                told = PINNED.get(name, name.replace("_", " "))
+                values.setdefault(told, {})[str(value)] = None
+    if not values:
+        return []
+
+    parts = [f"{told}: {', '.join(texts)}" for told, texts in values.items()]
+    return [Paragraph(f"Also pinned by the manifests: {'; '.join(parts)}.")]
+
+
+def _usage(run: Run, study: str) -> list[Block]:
+    """Tokens and cost by model."""
+    table = run.table(study, "usage")
+    if table is None:
+        return [Missing("This run has no table of tokens and cost (usage.csv) for this study.")]
+
+    rows = []
+    total = table[table["model"] == "all"]
+    calls = table[table["model"] != "all"]
+    for (model, way), own in calls.groupby(["model", "asked"], sort=False):
+        rows.append({"Model": models.label(model), "Answer": WAYS.get(way, way), **_sums(own)})
+    if not total.empty:
+        rows.append({"Model": "all", "Answer": "", **_sums(total)})
+    caption = (
+        "What it took. Cached tokens were not computed again. A model on one's own machine costs 0."
+    )
+    return [Table(caption, pd.DataFrame(rows))]
+
+
+def _sums(rows: pd.DataFrame) -> dict[str, str]:
+    """Sums of some rows of usage.csv, as texts."""
+    sums = rows.sum(numeric_only=True)
+    return {
+        "Prompts": _count(sums.get("prompts")),
+        "Prompt tokens": _count(sums.get("prompt_tokens")),
+        "Cached": _count(sums.get("cached_tokens")),
+        "Output tokens": _count(sums.get("output_tokens")),
+        "Failed": _count(sums.get("failed")),
+        "Cost": money(float(sums.get("cost", 0))),
+    }
+
+
+def _responses(run: Run, study: str) -> list[Block]:
+    """What became of the replies, by model."""
+    table = run.table(study, "responses")
+    if table is None:
+        return [Missing("This run has no counts of replies (responses.csv) for this study.")]
+
+    counts: dict[str, dict[str, float]] = {}
+    for row in table.to_dict("records"):
+        of_model = counts.setdefault(models.label(row["model"]), {})
+        for column, words in OUTCOMES.items():
+            if column in row:
+                of_model[words] = of_model.get(words, 0) + row[column]
+
+    rows = []
+    for model, of_model in counts.items():
+        texts = {words: _count(number) for words, number in of_model.items()}
+        rows.append({"Model": model, **texts})
+    caption = "What became of the replies that are read as values."
+    return [Table(caption, pd.DataFrame(rows).fillna(DASH))]
+
+
+def _parameters(run: Run, notebook: str) -> list[Block]:
+    """The parameters that differ from the committed ones, and those of the statistics."""
+    parameters = run.parameters(notebook)
+    if not parameters:
+        return [Missing(f"The parameters of {notebook} are not known: it has none, or is older.")]
+    try:
+        usual = defaults(notebook)
+    except UNREADABLE:
+        usual = {}
+
+    changed = []
+    for name, value in parameters.items():
+        if name != "RUN" and value != usual.get(name):
+            changed.append(f"{name} = {_value(value)}")
+    statistics = []
+    for name in ("SEED", "N_RESAMPLES", "ALPHA", "EXCLUSION", "PARSING"):
+        if parameters.get(name) not in (None, ""):
+            statistics.append(f"{name} = {_value(parameters[name])}")
+
+    differing = "; ".join(changed) or "none"
+    rows = [
+        "Parameters that differ from the committed ones, under their names in docs/running.md: "
+        + differing
+    ]
+    if statistics:
+        rows.append(f"Parameters of the statistics: {'; '.join(statistics)}")
+    return [Items([f"{row}." for row in rows])]
+
+
+def _value(value: Any) -> str:
+    """A parameter as it is typed on make's command line."""
+    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def prompts(stores: Iterable[Stored]) -> list[Block]:
+    """Show the first prompt of each wording, word for word."""
+    wordings = set()
+    blocks: list[Block] = []
+    for stored in stores:
+        design = stored.call.design
+        templates = str([block.templates for block in design.blocks])
+        if templates in wordings or len(design) == 0:
+            continue
+
+        wordings.add(templates)
+        labels = " ".join(map(str, stored.call.labels.values()))
+        turns = [(turn["role"], turn["content"]) for turn in design[0].messages]
+        way = WAYS[stored.call.way]
+        blocks.append(Prompt(f"An example prompt ({labels}; answered as {way})", turns))
+    return blocks
+
+
+def _count(number: Any) -> str:
+    """A whole number as text; a dash where there is none."""
+    return DASH if number is None or pd.isna(number) else f"{number:,.0f}"
+
+
+def _digest(text: Any) -> str:
+    """The beginning of a digest, or a revision whole where it is short."""
+    return str(text)[:DIGEST] if text else DASH

@@ -1,0 +1,174 @@
+"""What an appendix holds, whatever it is written in: a list of blocks in their order.
+
+The templates in ``templates`` write each kind of block, once for LaTeX and once for HTML.
+Texts are plain, as they were read: a template escapes them.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 1 is a section, 2 a subsection, 3 a paragraph's."""
+
+    kind: ClassVar = "heading"
+    text: str
+    level: int = 1
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences."""
+
+    kind: ClassVar = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A sentence that names what a run lacks."""
+
+    kind: ClassVar = "missing"
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
+
+    kind: ClassVar = "items"
+    rows: list[str]
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Text of a notebook, as markdown: this repository's own, and never a model's."""
+
+    kind: ClassVar = "prose"
+    markdown: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt, word for word.
+
+    Attributes
+    ----------
+    title : str
+        Which wording it is an example of.
+    turns : list of tuple
+        The role of each turn ("system", "user") and its text.
+    """
+
+    kind: ClassVar = "prompt"
+    title: str
+    turns: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes
+    ----------
+    caption : str
+        What the table shows.
+    rows : DataFrame
+        Texts, under the heads that the reader sees.
+    """
+
+    kind: ClassVar = "table"
+    caption: str
+    rows: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables that :mod:`ingroup.latex` laid out as a paper prints them, as LaTeX floats."""
+
+    kind: ClassVar = "layout"
+    latex: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a run.
+
+    Attributes
+    ----------
+    files : list of Path
+        Its PDF, its PNG, or both.
+    address : str
+        Where the files go below the appendix, without their ending.
+    width : float
+        Inches.
+    caption : str
+        What it shows, as markdown of the notebook that drew it.
+    models : str
+        The model that it shows, where its name says it; "" otherwise.
+    """
+
+    kind: ClassVar = "figure"
+    files: list[Path]
+    address: str
+    width: float
+    caption: str
+    models: str = ""
+
+    def has(self, kind: str) -> bool:
+        """Tell whether the figure has a file of a kind, ``pdf`` or ``png``."""
+        return any(file.suffix == f".{kind}" for file in self.files)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question of a checklist or a card, what a run answers, and from where ("" for both)."""
+
+    question: str
+    text: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The questions of a checklist or a card."""
+
+    kind: ClassVar = "answers"
+    rows: list[Answer]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An entry of the bibliography."""
+
+    key: str
+    authors: str
+    title: str
+    where: str
+    year: str
+
+
+Block = Heading | Paragraph | Missing | Items | Prose | Prompt | Table | Layout | Figure | Answers
+
+
+@dataclass
+class Document:
+    """An appendix.
+
+    Attributes
+    ----------
+    title : str
+        Names the run.
+    blocks : list of Block
+        All that stands between the title and the references.
+    references : list of Reference
+        The papers, and this project last.
+    """
+
+    title: str
+    blocks: list[Block] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)

@@ -1,0 +1,444 @@
+"""An appendix in LaTeX and in HTML: two templates over one list of blocks.
+
+Every text is escaped when it is written: :func:`ingroup.latex.escape` for LaTeX, Jinja for HTML.
+Only what this module makes itself passes unchanged, as `Latex` or ``Markup``.
+"""
+
+import html
+import math
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import mistune
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+
+from ingroup import latex
+from ingroup.appendix.content import Document, Table
+from ingroup.commands import report_html
+
+FOLDER = Path(__file__).with_name("templates")
+
+# A line of a table has room for so many signs, in the small print of the appendix's tables.
+ROOM = 112
+# Columns of no more signs keep their width: the first number of these that leaves room for others.
+SHORT = (19, 15, 11, 7, 0)
+LEAST_ROOM = 12  # signs of a column that shares
+NUMBER = re.compile(r"[-+<]?[\d.,]+(e[-+]?\d+)?( %)?|–|")
+
+# Signs beyond LaTeX's default fonts that tables and notebooks of this project use.
+MATHEMATICS = {
+    "α": r"\alpha",
+    "β": r"\beta",
+    "δ": r"\delta",
+    "κ": r"\kappa",
+    "λ": r"\lambda",
+    "μ": r"\mu",
+    "ρ": r"\rho",
+    "σ": r"\sigma",
+    "χ": r"\chi",
+    "Δ": r"\Delta",
+    "−": "-",
+    "≤": r"\le",
+    "≥": r"\ge",
+    "≠": r"\ne",
+    "≈": r"\approx",
+    "→": r"\rightarrow",
+    "←": r"\leftarrow",
+    "↑": r"\uparrow",
+    "↓": r"\downarrow",
+    "√": r"\surd",
+    "∞": r"\infty",
+    "²": "^2",
+}
+
+
+class Latex(str):
+    """LaTeX that is ready to be printed."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table with columns that fit on the page.
+
+    Attributes
+    ----------
+    columns : Latex
+        The kinds of the columns, for ``longtable``.
+    width : int
+        How many columns it has.
+    head : list of str
+        The heads.
+    rows : list of list of str
+        The texts, with places to break in long words.
+    """
+
+    columns: Latex
+    width: int
+    head: list[str]
+    rows: list[list[str]]
+
+
+# ---- LaTeX ---------------------------------------------------------------------------------------
+
+
+def to_latex(document: Document) -> str:
+    """Write an appendix as a standalone LaTeX document, for pdflatex.
+
+    Parameters
+    ----------
+    document : Document
+        The appendix; its figures are named by their addresses.
+
+    Returns
+    -------
+    str
+        The document.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=escaped,
+    )
+
+    environment.filters |= {
+        "fitted": fitted,
+        "floats": floats,
+        "markdown": markdown_to_latex,
+        "caption": caption_to_latex,
+        "key": lambda text: Latex(re.sub(r"[^A-Za-z0-9_./+=,-]", "-", text)),
+    }
+    return environment.get_template("appendix.tex.j2").render(document=document)
+
+
+def escaped(value: Any) -> str:
+    """Escape a text for LaTeX, with the signs of mathematics that its fonts lack.
+
+    Parameters
+    ----------
+    value : object
+        What a template prints; `Latex` stays as it is.
+
+    Returns
+    -------
+    Latex
+        The text on one line.
+    """
+    if isinstance(value, Latex):
+        return value
+
+    written = []
+    for part in re.split(f"([{''.join(MATHEMATICS)}])", str(value)):
+        sign = MATHEMATICS.get(part)
+        written.append(f"${sign}$" if sign else _with_blanks(part))
+    return Latex("".join(written))
+
+
+def _with_blanks(text: str) -> str:
+    """Escape a part of a text; a blank at its ends stays."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{before}{latex.escape(text)}{after}"
+
+
+def fitted(table: Table) -> Fitted:
+    """Choose columns for a table so that it fits on the page.
+
+    Short columns keep their width. If the longest texts are too wide together, the longer columns
+    share the room that is left, by the square roots of their longest texts.
+
+    Parameters
+    ----------
+    table : Table
+        A table of texts.
+
+    Returns
+    -------
+    Fitted
+        Its columns, head and rows.
+    """
+    texts = table.rows.astype(str)
+    lengths = {}
+    for name in texts:
+        longest = texts[name].str.len().max() if len(texts) else 0
+        lengths[name] = max(int(longest), len(name))
+
+    # Two letters are the gap between two columns.
+    gaps = 2 * len(lengths)
+    is_narrow = sum(lengths.values()) + gaps <= ROOM
+    rooms = {} if is_narrow else _shared(lengths, ROOM - gaps)
+
+    kinds = []
+    for name in texts:
+        if name in rooms:
+            share = rooms[name] / ROOM
+            kinds.append(rf">{{\RaggedRight\hspace{{0pt}}}}p{{{share:.3f}\linewidth}}")
+        elif texts[name].map(lambda text: bool(NUMBER.fullmatch(text))).all():
+            kinds.append("r")
+        else:
+            kinds.append("l")
+
+    head = []
+    for name in texts:
+        room = int(rooms.get(name, ROOM)) - 1
+        head.append(_breakable(name, room))
+        if name in rooms:
+            texts[name] = texts[name].map(partial(_breakable, room=room))
+    return Fitted(Latex("".join(kinds)), len(kinds), head, texts.to_numpy().tolist())
+
+
+def _shared(lengths: dict[str, int], room: int) -> dict[str, float]:
+    """The signs that each column of longer texts may have on a line."""
+    for short in SHORT:
+        longer = {name: length for name, length in lengths.items() if length > short}
+        left: float = room - sum(length for length in lengths.values() if length <= short)
+        if longer and left >= LEAST_ROOM * len(longer):
+            break
+
+    # A column that needs less than its share leaves the rest to the others.
+    rooms = _by_root(longer, left)
+    content = _content(longer, rooms)
+    while content:
+        for name in content:
+            left -= longer.pop(name)
+        rooms = _by_root(longer, left)
+        content = _content(longer, rooms)
+    return rooms
+
+
+def _content(lengths: dict[str, int], rooms: dict[str, float]) -> list[str]:
+    """The columns whose longest text has room."""
+    return [name for name, length in lengths.items() if rooms[name] >= length]
+
+
+def _by_root(lengths: dict[str, int], room: float) -> dict[str, float]:
+    """Share room between columns by the square roots of their lengths."""
+    weights = {name: math.sqrt(length) for name, length in lengths.items()}
+    whole = sum(weights.values())
+    return {name: room * weight / whole for name, weight in weights.items()}
+
+
+def _breakable(text: str, room: int) -> str:
+    """A text in which a word that is longer than its column may be broken."""
+    marked = re.sub(r"(?<=\w)([-/_+;@]|,(?!\d))(?=\S)", "\\1\u200b", text)
+
+    written = []
+    width = 0.0
+    for letter in marked:
+        if letter.isspace() or letter == "\u200b":
+            width = 0.0
+        else:
+            width += _width(letter)
+            if width > room:
+                written.append("\u200b")
+                width = _width(letter)
+        written.append(letter)
+    return "".join(written)
+
+
+def _width(letter: str) -> float:
+    """How wide a letter is printed, in letters of the usual width."""
+    if not letter.isascii() and letter not in latex.LETTERS + latex.SIGNS:
+        return 9.0  # as [U+4E2D]
+    if letter in "MW@%\\":
+        return 2.0
+    return 1.5 if letter.isupper() else 1.0
+
+
+def floats(text: str) -> Latex:
+    """Tables of :mod:`ingroup.latex` for a page of one column, each where it is named."""
+    one_column = text.replace("{table*}", "{table}")
+    return Latex(one_column.replace("{table}[tp]", "{table}[H]"))
+
+
+class LatexRenderer(mistune.BaseRenderer):
+    """Markdown of this repository as LaTeX; a link is its text."""
+
+    NAME = "latex"
+
+    def render_token(self, token: dict[str, Any], state: Any) -> str:
+        """Write one token of the syntax tree, and all below it."""
+        kind = token["type"]
+        raw = token.get("raw", "")
+        inside = ""
+        if "children" in token:
+            inside = self.render_tokens(token["children"], state)
+
+        if kind == "list":
+            name = "enumerate" if token["attrs"]["ordered"] else "itemize"
+            return f"\\begin{{{name}}}\n{inside}\\end{{{name}}}\n"
+        if kind in WRITTEN:
+            return WRITTEN[kind].replace("@", inside or escaped(raw))
+        if kind == "inline_math":
+            return f"${raw}$"
+        if kind == "block_math":
+            return f"\\[{raw}\\]\n"
+        return inside or escaped(raw)
+
+
+# How kinds of tokens are written; @ is what they hold.
+WRITTEN = {
+    "paragraph": "@\n\n",
+    "block_text": "@",
+    "list_item": "\\item @\n",
+    "strong": r"\textbf{@}",
+    "emphasis": r"\emph{@}",
+    "codespan": r"\texttt{@}",
+    "heading": "\\paragraph{@}\n",
+    "block_code": "\\begin{quote}\\texttt{@}\\end{quote}\n",
+    "block_quote": "\\begin{quote}@\\end{quote}\n",
+    "linebreak": "\\\\\n",
+    "softbreak": " ",
+    "blank_line": "",
+    "thematic_break": "",
+}
+
+
+def markdown_to_latex(source: str) -> Latex:
+    """Write markdown of this repository as LaTeX."""
+    written = mistune.create_markdown(renderer=LatexRenderer(), plugins=["math"])(source)
+    return Latex(str(written))
+
+
+def caption_to_latex(source: str) -> Latex:
+    """Write markdown as a caption: on one line, without a paragraph's end."""
+    written = markdown_to_latex(" ".join(source.split()))
+    return Latex(" ".join(written.split()))
+
+
+# ---- HTML ----------------------------------------------------------------------------------------
+
+
+def to_html(document: Document) -> str:
+    """Write an appendix as a page that needs no net; its figures lie beside it.
+
+    Parameters
+    ----------
+    document : Document
+        The appendix.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    environment.filters |= {
+        "layouts": layouts_to_html,
+        "markdown": markdown_to_html,
+        "visible": report_html.visible,
+    }
+    style = Markup((FOLDER / "appendix.css").read_text("utf8"))
+    page = environment.get_template("appendix.html.j2")
+    return page.render(document=document, style=style)
+
+
+def markdown_to_html(source: str) -> Markup:
+    """Write markdown as clean HTML whose links, which lead into the repository, are text."""
+    rendered = report_html.prose(source, set())
+    return Markup(report_html.relink(rendered, lambda address: None))
+
+
+def layouts_to_html(text: str) -> Markup:
+    """Read the floats of :mod:`ingroup.latex` again, and write them as tables of HTML."""
+    tables = []
+    for float_text in re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text, re.DOTALL):
+        caption = re.search(r"\\caption\{(.*)\}\n\\label", float_text, re.DOTALL)
+        told = _cell_html(caption[1]) if caption else ""
+
+        # Models may stand in tiers, one below the other.
+        rows = []
+        for tier in re.findall(r"\\toprule\n(.*?)\\bottomrule", float_text, re.DOTALL):
+            rows += _rows_html(tier)
+        body = "\n".join(rows)
+        tables.append(
+            f'<p class="caption">{told}</p>\n'
+            f'<div class="scroll"><table class="layout">\n{body}\n</table></div>'
+        )
+    return Markup("\n".join(tables))
+
+
+def _rows_html(tabular: str) -> list[str]:
+    """The rows between the rules of a tabular; what stands above the first rule is its head."""
+    head, _, body = tabular.partition("\\midrule\n")
+    return [*_tagged_rows(head, "th"), *_tagged_rows(body, "td")]
+
+
+def _tagged_rows(lines: str, tag: str) -> list[str]:
+    """Rows of a tabular with a tag for their cells; rules are left out."""
+    rows = []
+    for line in lines.splitlines():
+        if not line.endswith(r" \\"):
+            continue
+
+        cells = []
+        for cell in re.split(r"(?<!\\) & ", line.removesuffix(r" \\")):
+            cells.append(_tagged(cell.strip(), tag))
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    return rows
+
+
+def _tagged(cell: str, tag: str) -> str:
+    """A cell with its tag, its span and its colour."""
+    attributes = ""
+    spanned = re.fullmatch(r"\\multicolumn\{(\d+)\}\{[clr]\}\{(.*)\}", cell)
+    if spanned:
+        attributes = f' colspan="{spanned[1]}"'
+        cell = spanned[2]
+
+    coloured = re.match(r"\\cellcolor\{(\w+)!(\d+)\}", cell)
+    if coloured:
+        attributes += f' class="{coloured[1]}{coloured[2]}"'
+        cell = cell[coloured.end() :]
+    return f"<{tag}{attributes}>{_cell_html(cell)}</{tag}>"
+
+
+# What ingroup.latex writes, and what each of its commands and escapes prints.
+PRINTED = {written: chr(code) for code, written in latex.ESCAPES.items()}
+PRINTED |= {latex.MISSING: "–", "{}": "", r"\newline": "\n"}
+COMMAND = re.compile(
+    "|".join([r"\$(?:[^$\\]|\\.)*\$", *map(re.escape, sorted(PRINTED, key=len, reverse=True))])
+)
+
+
+def _cell_html(text: str) -> str:
+    """LaTeX of a cell or a caption as HTML; a formula is MathML."""
+    written = []
+    end = 0
+    for command in COMMAND.finditer(text):
+        written.append(html.escape(text[end : command.start()]))
+        written.append(_command_html(command[0]))
+        end = command.end()
+
+    written.append(html.escape(text[end:]))
+    return "".join(written)
+
+
+def _command_html(command: str) -> str:
+    """A formula, an escape or a command as HTML."""
+    if len(command) > 2 and command.startswith("$"):
+        formula = command.strip("$")
+        is_number = re.fullmatch(r"[-+]?[\d.]+", formula)
+        return formula.replace("-", "−") if is_number else report_html.formula(formula)
+    printed = PRINTED[command]
+    if printed == "\u200b":
+        return "<wbr>"
+    return "<br>" if printed == "\n" else html.escape(printed)

@@ -1,0 +1,347 @@
+"""Checklists, model cards and references: questions, and what a run answers to them.
+
+The questions stand in ``templates/checklists.yaml``. A question without an answer of the
+run is one for the authors.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from ingroup import models, paths
+from ingroup.appendix.asked import DASH
+from ingroup.appendix.content import (
+    Answer,
+    Answers,
+    Block,
+    Heading,
+    Paragraph,
+    Prose,
+    Reference,
+)
+from ingroup.appendix.run import WAYS, Run, Stored
+from ingroup.families import families
+from ingroup.inference.cost import money
+
+FORMS = Path(__file__).with_name("templates") / "checklists.yaml"
+
+
+@cache
+def forms() -> dict[str, Any]:
+    """Read the questions: ``checklists``, and ``card``, the fields of a model card."""
+    return yaml.safe_load(FORMS.read_text("utf8"))
+
+
+def checklists(run: Run) -> list[Block]:
+    """Fill the checklists, item by item, with what the run answers."""
+    facts = facts_of(run)
+
+    blocks: list[Block] = [
+        Paragraph(
+            "The questions are in short form; the form of the venue has them whole. Each answer "
+            "names the file that it was read from. The other items are to be answered by the "
+            "authors."
+        ),
+    ]
+    for checklist in forms()["checklists"]:
+        items = checklist["items"]
+        blocks += [Heading(checklist["name"], 2), _answered(items, facts)]
+    return blocks
+
+
+def _answered(items: list[dict[str, Any]], facts: Mapping[str, tuple[str, str]]) -> Answers:
+    """The items of a form, each with what the run answers."""
+    rows = []
+    for item in items:
+        question = item["question"]
+        if "number" in item:
+            question = f"{item['number']}. {question}"
+        text, source = facts.get(item.get("answer", ""), ("", ""))
+        rows.append(Answer(question, text, source))
+    return Answers(rows)
+
+
+def facts_of(run: Run) -> dict[str, tuple[str, str]]:
+    """What a run answers to questions of the checklists: answer and source by a key."""
+    stores = _all_stores(run)
+    citation = _citation()
+
+    facts = {
+        "limits": (
+            "The section “Limits” quotes those of the studies. The authors add those of their "
+            "paper.",
+            "notebooks of the run",
+        ),
+        "asked": (
+            "The section “What was asked” has prompts, engines, revisions and sampling. “Stores "
+            "of answers” has the digests that pin the prompts.",
+            "manifests of the stored answers",
+        ),
+        "code": (
+            f"Code, prompts and printed tables are in the repository of Ingroup, version "
+            f"{citation['version']}, under the licence {citation['license']}.",
+            "CITATION.cff",
+        ),
+        "licence": (
+            f"The licence of Ingroup is {citation['license']}. Cards of its data name theirs.",
+            "CITATION.cff and data/README.md",
+        ),
+        "cited": (
+            "The references have the four papers and this project.",
+            "CITATION.cff",
+        ),
+        "cards": (
+            "Cards describe prompts, corpora, recorded answers and calibrants.",
+            "data/README.md and data/recordings",
+        ),
+        "statistics": (_statistics(run), "data/families.yaml and tables of the run"),
+        "compute": (_compute(run), "usage.csv and notebooks of the run"),
+        "engines": (_engines(stores), "manifests and requirements.lock"),
+        "people": _people(run),
+        "subjects": (
+            f"Language models were asked as objects of study: {_labels(run)}.",
+            "parameters of the notebooks",
+        ),
+        "claims": (
+            "“Claims on every path of the analysis” gives the share of defensible analyses on "
+            "which each claim stands.",
+            "multiverse_shares.csv",
+        ),
+        "people_are_no_subject": (
+            "A model’s answers are about that model and its weights. Nothing in this appendix is "
+            "about people.",
+            "README.md",
+        ),
+    }
+
+    if run.table("synthesis", "multiverse_shares") is None:
+        del facts["claims"]
+    if not stores:
+        del facts["asked"]
+    return {key: fact for key, fact in facts.items() if fact[0]}
+
+
+def _all_stores(run: Run) -> list[Stored]:
+    """The stored answers of all studies."""
+    stores = []
+    for own, _ in run.stores.values():
+        stores += own
+    return stores
+
+
+def _labels(run: Run) -> str:
+    return ", ".join(map(models.label, run.models)) or "none"
+
+
+def _statistics(run: Run) -> str:
+    """How the tests of the studies that ran are corrected."""
+    parts = []
+    for study, family in families().items():
+        if study not in run.studies:
+            continue
+        method = "Holm’s" if family.method == "holm" else "the largest statistic’s"
+        title = run.title(run.studies[study])
+        parts.append(f"{title}: {method} correction at {family.level:g}")
+
+    if not parts:
+        return ""
+    return (
+        f"Tables give n, intervals, p and corrected p. {'; '.join(parts)}. “Tests, power and what "
+        "could be found” counts the tests that could not have been significant."
+    )
+
+
+def _compute(run: Run) -> str:
+    """Prompts, tokens, cost and seconds, over all studies."""
+    calls = []
+    for study in run.studies:
+        usage = run.table(study, "usage")
+        if usage is not None:
+            calls.append(usage[usage["model"] != "all"])
+    if not calls:
+        return ""
+
+    seconds = 0
+    for notebook in run.notebooks:
+        first, *_ = run.summary(notebook) or [""]
+        took = re.search(r": (\d+) s\b", first)
+        seconds += int(took[1]) if took else 0
+
+    sums = pd.concat(calls).sum(numeric_only=True)
+    tokens = sums["prompt_tokens"] + sums["output_tokens"]
+    return (
+        f"{sums['prompts']:,.0f} prompts with {tokens:,.0f} tokens, at a cost of "
+        f"{money(float(sums['cost']))}. The "
+        f"notebooks took {seconds:,} seconds of analysis. The hours of asking are not stored."
+    )
+
+
+def _engines(stores: list[Stored]) -> str:
+    """The engines and their versions."""
+    engines = dict.fromkeys(stored.engine for stored in stores)
+    if not engines:
+        return ""
+    return f"Engines: {'; '.join(engines)}. All other packages are pinned with their hashes."
+
+
+def _people(run: Run) -> tuple[str, str]:
+    """Whether sheets that people filled were given to the run."""
+    sheets = []
+    for notebook in run.notebooks:
+        parameters = run.parameters(notebook)
+        for name in ("SHEET", "SHEETS"):
+            if parameters.get(name):
+                sheets.append(f"{name} of notebook {notebook[:2]}")
+
+    source = "parameters SHEET and SHEETS of the notebooks"
+    if sheets:
+        given = ", ".join(sheets)
+        return (
+            f"People’s judgements were read ({given}). The authors describe who they are.",
+            source,
+        )
+    return "No sheet that people filled was given to this run.", source
+
+
+# ---- model cards ---------------------------------------------------------------------------------
+
+
+def cards(run: Run) -> list[Block]:
+    """Fill the fields of a model card for each model that was asked."""
+    stores = _all_stores(run)
+    general = facts_of(run)
+    blocks: list[Block] = [
+        Paragraph(
+            "The fields are those of Mitchell et al. (2019), Model Cards for Model Reporting."
+        ),
+    ]
+
+    for model in run.models:
+        own = [stored for stored in stores if stored.call.model == model]
+        facts = general | card_of(run, model, own)
+        blocks += [Heading(models.label(model), 2), _answered(forms()["card"], facts)]
+        blocks += _recorded_card(model)
+    return blocks
+
+
+def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, str]]:
+    """What registry, manifests and tables know of a model."""
+    facts = {}
+    known = models.find(model)
+    if known:
+        name = known.hub_id or known.name
+        facts["name"] = (
+            f"{name}, of the series {known.series}; {known.access} weights",
+            "models.csv",
+        )
+    else:
+        facts["name"] = (model, "parameter MODELS")
+
+    if models.is_calibrant(model):
+        facts["use"] = (
+            "A control that this project trained. It shows planted biases or none, and says "
+            "nothing about any real model.",
+            f"data/models/{models.label(model)}",
+        )
+    if stores:
+        facts |= _asked_of(run, stores)
+    return facts
+
+
+def _asked_of(run: Run, stores: list[Stored]) -> dict[str, tuple[str, str]]:
+    """What the manifests of one model's answers say of it."""
+    rows = []
+    for stored in stores:
+        rows.append(
+            {
+                "study": run.title(run.studies[stored.call.study]),
+                "way": WAYS[stored.call.way],
+                "engine": stored.engine,
+                "revision": str(stored.manifest.get("revision", DASH)),
+                "prompts": int(stored.manifest.get("trials", 0)),
+            }
+        )
+    asked = pd.DataFrame(rows)
+
+    prompts = asked["prompts"].sum()
+    studies = ", ".join(asked["study"].unique())
+    ways = " and ".join(asked["way"].unique())
+    metrics = "The statistics of the papers; see the tables of this appendix."
+    factors = "The groups that the prompts name; see “What was asked”."
+    return {
+        "revision": (", ".join(asked["revision"].unique()), "manifests"),
+        "version": ("; ".join(asked["engine"].unique()), "manifests"),
+        "data": (f"{prompts:,} prompts of {studies}, answered as {ways}.", "manifests"),
+        "metrics": (metrics, "tables of the run"),
+        "factors": (factors, "prompts"),
+    }
+
+
+def _recorded_card(model: str) -> list[Block]:
+    """The card that lies beside a model's recorded answers, as it is."""
+    name = models.label(model)
+    known = models.find(model)
+    file = paths.RECORDINGS / (known.name if known else name) / "README.md"
+    if not file.is_file():
+        return []
+    _, _, text = file.read_text("utf8").partition("\n")
+    return [Heading("Card of the recorded answers", 3), Prose(text.strip())]
+
+
+# ---- references ----------------------------------------------------------------------------------
+
+
+def citing(run: Run) -> list[Block]:
+    """Say what to cite."""
+    titles = [run.title(notebook) for notebook in run.studies.values()]
+    ran = f" This run has the studies {', '.join(titles)}." if titles else ""
+    return [
+        Paragraph(
+            "Cite the paper whose study was run, and this project. Name the commit of the "
+            "repository, because prompts and statistics of a study may change: no file of a run "
+            f"has it.{ran}"
+        ),
+    ]
+
+
+@cache
+def _citation() -> dict[str, Any]:
+    return yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf8"))
+
+
+def references() -> list[Reference]:
+    """Read the papers and this project from CITATION.cff."""
+    citation = _citation()
+    entries = [*citation["references"], citation]
+
+    found = []
+    for entry in entries:
+        authors = list(map(_author, entry["authors"]))
+        year = str(entry.get("year") or entry.get("date-released"))[:4]
+        where = entry.get("collection-title", "")
+        if entry is citation:
+            where = f"Version {entry['version']}"
+
+        family = entry["authors"][0].get("family-names", "ingroup").lower()
+        key = f"{re.sub('[^a-z]', '', family)}{year}"
+        found.append(Reference(key, _joined(authors), entry["title"], where, year))
+    return found
+
+
+def _author(author: Mapping[str, str]) -> str:
+    """An author's name, as CITATION.cff has its parts."""
+    if "name" in author:
+        return author["name"]
+    parts = [author.get("given-names"), author["family-names"], author.get("name-suffix")]
+    return " ".join(part for part in parts if part)
+
+
+def _joined(names: list[str]) -> str:
+    """Names with "and" before the last."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

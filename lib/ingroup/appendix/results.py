@@ -1,0 +1,573 @@
+"""What a run found: tables and figures, tests and their power, claims on every path, limits."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from pandas.errors import UndefinedVariableError
+from PIL import Image, UnidentifiedImageError
+
+from ingroup import claims, latex, models, paths
+from ingroup.appendix.content import (
+    Block,
+    Figure,
+    Heading,
+    Items,
+    Layout,
+    Missing,
+    Paragraph,
+    Prose,
+    Table,
+)
+from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.commands import plan
+from ingroup.commands.report_html import rounded
+from ingroup.families import families
+
+DASH = "–"
+WIDEST = 6.3  # inches of the page's text
+HIGHEST = 7.5
+HALF = 4.2  # so high that two figures stand on a page
+LEAST_SHRINK = 0.84  # a figure is made smaller by no more for it, so that it stays readable
+DOTS = 150.0  # per inch, of a picture that does not say
+COULD_NOT = "could not have been significant"
+
+# Results that are no study's: folder of tables and figures, and the notebook that makes them.
+ACROSS = {"synthesis": "60_synthesis", "comparison": "61_comparison"}
+
+
+# ---- tables and figures --------------------------------------------------------------------------
+
+
+def results(run: Run) -> list[Block]:
+    """Show the tables in the papers' layout and the figures, study by study."""
+    blocks: list[Block] = []
+    for study, notebook in run.studies.items():
+        blocks.append(Heading(run.title(notebook), 2))
+        blocks += _tables(run, study)
+        blocks += _figures(run, study)
+    if not run.studies:
+        blocks.append(Missing("No study ran in this run."))
+
+    for folder, notebook in ACROSS.items():
+        if notebook in run.notebooks:
+            blocks.append(Heading(run.title(notebook), 2))
+            if folder == "comparison":
+                blocks += _differences(run)
+            blocks += _figures(run, folder)
+    return blocks
+
+
+def _differences(run: Run) -> list[Block]:
+    """Differences of two models, effect by effect."""
+    table = run.table("comparison", "differences")
+    if table is None:
+        return [Missing("No two models were compared (differences.csv).")]
+
+    blocks: list[Block] = []
+    for (study,), own in table.groupby(["study"], sort=False):
+        rows = []
+        for row in own.to_dict("records"):
+            difference, low, high = map(rounded, [row["difference"], row["low"], row["high"]])
+            rows.append(
+                {
+                    "Effect": words(str(row["effect"])),
+                    "Model": models.label(row["model"]),
+                    "Minus": models.label(row["other_model"]),
+                    "Difference (95 % interval)": f"{difference} ({low} to {high})",
+                    "Items": f"{row['items']:,}",
+                    "p (Holm)": small(row["p_holm"]),
+                }
+            )
+        caption = f"{_title(run, study)}: differences of two models over the same items."
+        blocks.append(Table(caption, pd.DataFrame(rows)))
+    return blocks
+
+
+def numbered_tables(study: str) -> dict[str, str]:
+    """Name the tables of a study that have a layout, each with its numbers in the paper."""
+    of_study = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8")).get(study, {})
+
+    tables = {}
+    for name in of_study.get("tables", {}):
+        numbers = [str(layout.number) for layout in latex.layouts(study, name) if layout.number]
+        if not numbers:
+            tables[name] = f"Table “{words(name)}”"
+        elif len(numbers) == 1:
+            tables[name] = f"Table {numbers[0]}"
+        else:
+            tables[name] = f"Tables {', '.join(numbers)}"
+    return tables
+
+
+def words(name: str) -> str:
+    """A table's name as words, without the number of the paper's table in it."""
+    without_number = re.sub(r"^(table|figure|section)\d+(_\d+)*_", "", name)
+    return without_number.replace("_", " ")
+
+
+def _tables(run: Run, study: str) -> list[Block]:
+    blocks: list[Block] = []
+    for name, title in numbered_tables(study).items():
+        text = run.laid_out(study, name)
+        if text:
+            blocks.append(Layout(text))
+        elif run.table(study, name) is None:
+            blocks.append(Missing(f"{title}: this run has no rows for it ({name}.csv)."))
+        else:
+            blocks.append(Missing(f"{title}: no row of {name}.csv is one that the paper prints."))
+    return blocks
+
+
+def _figures(run: Run, study: str) -> list[Block]:
+    names = run.figure_names(study)
+    captions = run.captions(study)
+
+    blocks: list[Block] = []
+    for name in names:
+        files = run.figure_files(study, name)
+        # "Figure 2" of a caption is the paper's, and another one in the appendix.
+        caption = re.sub(r"^\*\*Figure", "**The paper’s Figure", captions[name] or words(name))
+        address = f"figures/{study}/{name}"
+        shown = _model_of(name, run.models)
+        blocks.append(Figure(files, address, _width(files), caption, shown))
+
+    # What the default run draws without a model's name, any other run may draw too.
+    committed = {file.stem for file in (paths.FIGURES / study).glob("*.png")}
+    absent = sorted(name for name in committed - set(names) if "_" not in name)
+    if absent:
+        blocks.append(Missing(f"Figures that this run does not have: {', '.join(absent)}."))
+    return blocks
+
+
+def _model_of(figure: str, names: list[str]) -> str:
+    """The label of the model whose name ends that of a figure; "" without one."""
+    for name in names:
+        if figure.endswith(f"_{Path(name).name}"):
+            return models.label(name)
+    return ""
+
+
+def _width(files: list[Path]) -> float:
+    """Inches on the page: as it was drawn, or smaller where the page is."""
+    for file in files:
+        if file.suffix != ".png":
+            continue
+        try:
+            with Image.open(file) as picture:
+                dots = float(picture.info.get("dpi", (DOTS, DOTS))[0])
+                width = picture.width / dots
+                height = picture.height / dots
+        except (UnidentifiedImageError, OSError):
+            continue
+
+        shrink = min(1.0, WIDEST / width, HIGHEST / height)
+        for_half = HALF / height
+        if LEAST_SHRINK <= for_half < shrink:
+            shrink = for_half
+        return round(width * shrink, 2)
+    return WIDEST
+
+
+# ---- tests, and what they could find -------------------------------------------------------------
+
+
+def tests(run: Run) -> list[Block]:
+    """State families and corrections, count the tests by finding, and give the power."""
+    blocks: list[Block] = []
+    rows = []
+    for study, family in families().items():
+        if study in run.studies:
+            rows.append(
+                {
+                    "Study": run.title(run.studies[study]),
+                    "Claim of each test": family.claim,
+                    "Corrected together": f"tests of one {', '.join(family.together)}",
+                    "Correction": "largest statistic" if family.method == "largest" else "Holm",
+                    "Level": f"{family.level:g}",
+                }
+            )
+    if rows:
+        blocks.append(Table("Headline claims and their corrections.", pd.DataFrame(rows)))
+
+    counted = findings(run)
+    if counted.empty:
+        blocks.append(Missing("No table of this run has tests with a finding."))
+    else:
+        blocks.append(
+            Paragraph(
+                "The next tables count tests by what they found, corrected. Smallest p is the "
+                "smallest corrected p that the data allow, whatever the answers. Half-width is "
+                "that of the median 95 % interval, in the unit of the table."
+            )
+        )
+        for (title,), rows_of in counted.groupby(["Study"], sort=False):
+            blocks.append(Table(f"{title}: tests by finding.", rows_of.drop(columns="Study")))
+    blocks += _power(run)
+    return blocks
+
+
+def findings(run: Run) -> pd.DataFrame:
+    """Count the tests of a run by table, model and finding.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Returns
+    -------
+    DataFrame
+        A row for each table with a column ``finding`` and each of its models, as texts.
+    """
+    rows = []
+    for study, notebook in run.studies.items():
+        titles = numbered_tables(study)
+        for name in run.table_names(study):
+            table = run.table(study, name)
+            if table is None or "finding" not in table or name.startswith("planted"):
+                continue
+
+            title = titles.get(name, words(name)).replace("Table “", "").rstrip("”")
+            for model, own in _by_model(table):
+                about = {"Study": run.title(notebook), "Tests of": title, "Model": model}
+                rows.append(about | _counted(own))
+    return pd.DataFrame(rows)
+
+
+def _by_model(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each model, under its label."""
+    if "model" not in table:
+        return [(DASH, table)]
+    groups = table.groupby("model", sort=False)
+    return [(models.label(model), own) for model, own in groups]
+
+
+def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
+    """How many of some tests found what, and what they could have found."""
+    finding = tests_of["finding"].dropna()
+    significant = (finding == "significant").sum()
+    could_not = (finding == COULD_NOT).sum()
+
+    smallest = ""
+    for column in ("p_holm_least", "p_groups_holm_least", "p_least"):
+        if column in tests_of and tests_of[column].notna().any():
+            smallest = small(tests_of[column].min())
+            break
+
+    half_width = ""
+    if {"low", "high"} <= set(tests_of):
+        half = (tests_of["high"] - tests_of["low"]).median() / 2
+        half_width = "" if pd.isna(half) else rounded(float(half))
+
+    return {
+        "Tests": str(len(finding)),
+        "Significant": str(significant),
+        "Not significant": str(len(finding) - significant - could_not),
+        "Could not be": str(could_not),
+        "Smallest p": smallest or DASH,
+        "Half-width": half_width or DASH,
+    }
+
+
+def small(p: float) -> str:
+    """A p as text; one that is below 0.0001 as that, for none is 0. A dash without one."""
+    if pd.isna(p):
+        return DASH
+    return "<0.0001" if p < 0.0001 else rounded(float(p))
+
+
+def _power(run: Run) -> list[Block]:
+    """The smallest effects that tests with these numbers of items find."""
+    sentences = []
+    blocks: list[Block] = []
+    for notebook in run.studies.values():
+        title = run.title(notebook)
+        try:
+            found = plan.power(notebook, run.parameters(notebook))
+        except (*UNREADABLE, StopIteration) as error:
+            blocks.append(Missing(f"{title}: its power cannot be computed: {short(error)}"))
+            continue
+        for sentence in found:
+            sentences.append(f"{title}: a run {sentence.removeprefix(notebook[:2]).strip()}")
+
+    if sentences:
+        told = (
+            "The smallest effects that the tests find, given the spread of answers that this "
+            "repository recorded of a real model:"
+        )
+        blocks = [Paragraph(told), Items(sentences), *blocks]
+    return blocks
+
+
+# ---- claims on every path ------------------------------------------------------------------------
+
+
+def multiverse(run: Run) -> list[Block]:
+    """Give the share of the paths of the analysis on which each claim stands."""
+    shares = run.table("synthesis", "multiverse_shares")
+    if shares is None:
+        told = "This run has no multiverse (multiverse_shares.csv): make 60 computes it."
+        return [Missing(told)]
+
+    blocks: list[Block] = [
+        Paragraph(
+            "A path is one combination of defensible choices, such as the reading of an answer, "
+            "the unit of resampling and the correction. Paths with the same result count once. A "
+            "share counts paths, and is not a probability."
+        )
+    ]
+    blocks += _papers_claims(run)
+
+    named = _claim_names(run)
+    for (study,), own in shares.groupby(["study"], sort=False):
+        rows = [_share(row, named) for row in own.to_dict("records")]
+        caption = (
+            f"{_title(run, study)}: shares of paths, and estimates over paths. Could: paths on "
+            "which the claim could have been significant."
+        )
+        blocks.append(Table(caption, pd.DataFrame(rows)))
+    return blocks
+
+
+def _title(run: Run, study: str) -> str:
+    """The title of a study, or its name as words where its notebook did not run."""
+    notebook = run.studies.get(study)
+    return run.title(notebook) if notebook else words(study)
+
+
+def _claim_names(run: Run) -> dict[tuple[str, str], str]:
+    """What a reader calls each claim of a study."""
+    table = run.table("map", "claims")
+    if table is None:
+        return {}
+    named = {}
+    for row in table.to_dict("records"):
+        named[row["study"], str(row["claim"])] = str(row["name"])
+    return named
+
+
+def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, str]:
+    """A row of multiverse_shares.csv as texts."""
+    claim = str(row["claim"])
+    told = named.get((row["study"], claim), claim)
+    estimate = DASH
+    if not pd.isna(row["median"]):
+        lowest, median, highest = map(rounded, [row["lowest"], row["median"], row["highest"]])
+        estimate = f"{median} ({lowest} to {highest})"
+
+    return {
+        "Claim": told.replace("_", " "),
+        "Model": models.label(row["model"]),
+        "Paths": f"{row['paths']:,}",
+        "Undefined": f"{row['undefined']:,}",
+        "Could": f"{row['could']:,}",
+        "Stands": percent(row["stands"]),
+        "Reversed": percent(row["reversed"]),
+        "Median (range)": estimate,
+    }
+
+
+def percent(share: float) -> str:
+    """A share in percent; a dash where no path gave one."""
+    return DASH if pd.isna(share) else f"{share:.0f} %"
+
+
+def _papers_claims(run: Run) -> list[Block]:
+    """The papers' sentences, each with what the run's models show."""
+    table = run.table("map", "claims")
+    if table is None:
+        return []
+
+    sentences = table.dropna(subset=["sentence"])
+    blocks: list[Block] = []
+    for (study,), own in sentences.groupby(["study"], sort=False):
+        rows = [_papers_claim(row) for row in own.to_dict("records")]
+        caption = (
+            f"{_title(run, study)}: claims of the paper beside this run. Stands: the share of the "
+            "paths that could show it."
+        )
+        blocks.append(Table(caption, pd.DataFrame(rows)))
+
+        quoted = []
+        for place, sentence in own[["place", "sentence"]].drop_duplicates().to_numpy().tolist():
+            quoted.append(f"{place}: “{sentence}”")
+        blocks += [Paragraph("The claims rest on these sentences of the paper:"), Items(quoted)]
+    return blocks
+
+
+def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
+    """A row of the map's claims.csv as texts."""
+    estimate = DASH
+    if not pd.isna(row["estimate"]):
+        low, number, high = map(rounded, [row["low"], row["estimate"], row["high"]])
+        estimate = f"{number} ({low} to {high})"
+
+    return {
+        "Claim": str(row["name"]),
+        "Printed": str(row["printed"]),
+        "Model": models.label(row["model"]),
+        "Verdict": str(row["verdict"]),
+        "Estimate": estimate,
+        "Stands": percent(row["share"]),
+    }
+
+
+# ---- what could not be told ----------------------------------------------------------------------
+
+
+def untold(run: Run) -> list[Block]:
+    """Name the tests without power, the answers without a value, and what did not run."""
+    rows = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
+
+    known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
+    absent = sorted(known - set(run.notebooks))
+    if absent:
+        rows.append(f"Notebooks that did not run: {', '.join(absent)}.")
+
+    if not rows:
+        rows = ["No table of this run says so of anything."]
+    return [Items(rows)]
+
+
+def _powerless(run: Run) -> list[str]:
+    """Tests that could not have been significant."""
+    sentences = []
+    for row in findings(run).to_dict("records"):
+        if row["Could not be"] != "0":
+            sentences.append(
+                f"{row['Study']}, {row['Tests of']}, {row['Model']}: {row['Could not be']} of "
+                f"{row['Tests']} tests could not have been significant, whatever the answers."
+            )
+    return sentences
+
+
+def _undefined(run: Run) -> list[str]:
+    """Claims that no path could show, or that some paths leave undefined."""
+    shares = run.table("synthesis", "multiverse_shares")
+    if shares is None:
+        return []
+
+    named = _claim_names(run)
+    sentences = []
+    for row in shares.to_dict("records"):
+        claim = named.get((row["study"], str(row["claim"])), str(row["claim"])).replace("_", " ")
+        about = f"{_title(run, row['study'])}, {claim}, {models.label(row['model'])}"
+        if row["could"] == 0:
+            sentences.append(f"{about}: the claim could not be significant on any path.")
+        elif row["undefined"] > 0:
+            sentences.append(f"{about}: {row['undefined']} paths give no estimate.")
+    return sentences
+
+
+def _option_mass(run: Run) -> list[str]:
+    """Models whose scored answers hold less than half of their probability."""
+    sentences = []
+    for study, notebook in run.studies.items():
+        table = run.table(study, "option_mass")
+        if table is None:
+            continue
+
+        for model, own in _by_model(table):
+            share = np.average(own["below half %"], weights=own["answers"])
+            if share > 0:
+                sentences.append(
+                    f"{run.title(notebook)}, {model}: {share:.0f} % of the scored answers hold "
+                    "less than half of the model's probability. Unconstrained, it would mostly "
+                    "say something else."
+                )
+    return sentences
+
+
+def _reasons(run: Run) -> list[str]:
+    """Failed calls, and comparisons and scopes that a table leaves out with a reason."""
+    sentences = []
+    for study, notebook in run.studies.items():
+        failed = run.table(study, "failed")
+        if failed is not None:
+            sentences.append(
+                f"{run.title(notebook)}: {len(failed):,} calls gave no answer (failed.csv)."
+            )
+        sentences += _reasons_of(run, study, "scopes", run.title(notebook))
+
+    sentences += _reasons_of(run, "comparison", "missing", "Comparison of models")
+    return sentences
+
+
+def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
+    """What a table gives as reasons, each with how many rows have it."""
+    table = run.table(study, name)
+    if table is None or "reason" not in table:
+        return []
+    sentences = []
+    for reason, count in table["reason"].dropna().value_counts(sort=False).items():
+        sentences.append(f"{title}: no result in {count} rows of {name}.csv ({short(reason)}).")
+    return sentences
+
+
+# ---- limits and findings -------------------------------------------------------------------------
+
+
+def limits(run: Run) -> list[Block]:
+    """Quote the section "Limits" of each notebook that ran."""
+    blocks: list[Block] = []
+    for notebook in run.notebooks:
+        section = section_of(run, notebook, "Limits")
+        if section:
+            blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
+    if not blocks:
+        return [Missing("No notebook of this run has a section on limits.")]
+    return [Paragraph("Quoted from the notebooks of the run."), *blocks]
+
+
+def section_of(run: Run, notebook: str, title: str) -> str:
+    """The markdown below a heading of a notebook, up to the next heading; "" without one."""
+    lines = []
+    is_inside = False
+    for cell in run.books[notebook]["cells"]:
+        if cell["cell_type"] != "markdown":
+            continue
+        if lines:
+            lines.append("")
+
+        for line in "".join(cell["source"]).splitlines():
+            if line.startswith("#"):
+                is_inside = line.lstrip("# ").strip() == title
+            elif is_inside:
+                lines.append(line)
+    return "\n".join(lines).strip()
+
+
+def default_findings(run: Run) -> list[Block]:
+    """List the findings of the default run, each with what its rule says of the run's tables."""
+    if not run.is_default:
+        return []
+
+    rows = []
+    for claim in claims.load():
+        rows.append(
+            {
+                "Sentence": claim.sentence,
+                "Reading": claim.reading,
+                "Scope": claim.scope,
+                "Table": claim.table,
+                "In this run": _verdict(run, claim),
+            }
+        )
+    caption = "Findings of the default run (docs/claims.yaml), computed again from its tables."
+    return [Table(caption, pd.DataFrame(rows))]
+
+
+def _verdict(run: Run, claim: claims.Claim) -> str:
+    """Whether a claim's rule is true of the run's table."""
+    study, _, name = claim.table.partition("/")
+    table = run.table(study, name)
+    if table is None:
+        return "no table"
+    try:
+        return "true" if claims.holds(claim, table) else "not true"
+    except (ValueError, KeyError, AttributeError, UndefinedVariableError):
+        return "no such rows"

@@ -1,0 +1,344 @@
+"""What a run left behind, read for its appendix: notebooks, tables, figures, stores of answers.
+
+Nothing here raises because a file is missing or cannot be read: the run then lacks it, and the
+appendix says so.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.errors import EmptyDataError, ParserError
+
+from ingroup import figures, models, paths
+from ingroup.commands.parameters import calls_of, study_of
+from ingroup.inference import Call, EngineError, StoreError
+from ingroup.inference.store import read_manifest
+from ingroup.notebook import ran
+from ingroup.tables import InputError
+
+# What reading a run of another version, or one whose files were moved, may raise.
+UNREADABLE = (
+    InputError,
+    StoreError,
+    EngineError,
+    OSError,
+    ImportError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
+
+HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
+SAVES = re.compile(r"\b(out|figures)\.save\(")
+
+# How a call asked, by its name in usage.csv, in the words of a reader.
+WAYS = {"freely": "text", "over choices": "scored"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The stored answers to one call.
+
+    Attributes
+    ----------
+    call : Call
+        What was asked of whom.
+    folder : Path
+        Where the answers are.
+    manifest : dict
+        What they answer, and how they were made.
+    is_recorded : bool
+        Whether the repository brought them.
+    written : str
+        The days of the first and the last file, e.g. "2026-11-26"; "" for recorded answers, whose
+        files have the time of their checkout.
+    """
+
+    call: Call
+    folder: Path
+    manifest: dict[str, Any]
+    is_recorded: bool
+    written: str
+
+    @property
+    def address(self) -> str:
+        """The folder, from the one that holds all responses or all recordings."""
+        return "/".join(self.folder.parts[-4:])
+
+    @property
+    def chats(self) -> str:
+        """The digest of its chats; of older recorded answers the list beside them has it."""
+        listed = _recorded_chats(paths.RECORDINGS / "chats.csv")
+        address = "/".join(self.folder.parts[-5:])
+        return self.manifest.get("chats") or listed.get(address, "")
+
+    @property
+    def engine(self) -> str:
+        """The engine, its version and the precision of the weights."""
+        words = [self.manifest.get("engine", ""), self.manifest.get("engine_version", "")]
+        engine = " ".join(filter(None, map(str, words))) or "–"
+        precision = self.manifest.get("dtype")
+        return f"{engine}, {precision}" if precision else engine
+
+
+class Run:
+    """A run by its name, "default" for the default run."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.is_default = name == paths.DEFAULT_RUN
+        self.folder = paths.run_folder(name)
+        self.figures = paths.figure_folder(name)
+
+    @cached_property
+    def notebooks(self) -> list[str]:
+        """The notebooks that ran, by number."""
+        files = (self.folder / "notebooks").glob("[0-9]*.ipynb")
+        names = {file.stem for file in files}
+        return sorted(names - {name for name in names if name.endswith(".unfinished")})
+
+    @cached_property
+    def studies(self) -> dict[str, str]:
+        """The studies that ran, each with its first notebook, which asked."""
+        first = {}
+        for name in self.notebooks:
+            study = study_of(name)
+            if study == name.partition("_")[2]:
+                first[study] = name
+        return first
+
+    def of_study(self, study: str) -> list[str]:
+        """The notebooks of a study that ran."""
+        return [name for name in self.notebooks if study_of(name) == study]
+
+    @cached_property
+    def books(self) -> dict[str, dict[str, Any]]:
+        """The executed notebooks, each with its cells and metadata; none where it is damaged."""
+        books = {}
+        for notebook in self.notebooks:
+            try:
+                text = paths.executed(notebook, self.name).read_text("utf8")
+                book = json.loads(text)
+                parts = {"cells": list(book["cells"]), "metadata": dict(book["metadata"])}
+            except UNREADABLE:
+                parts = {"cells": [], "metadata": {}}
+            books[notebook] = parts
+        return books
+
+    def title(self, notebook: str) -> str:
+        """The first heading of a notebook, or its name."""
+        for cell in self.books[notebook]["cells"]:
+            heading = HEADING.match("".join(cell["source"]))
+            if heading:
+                return heading[1].strip()
+        return notebook
+
+    def parameters(self, notebook: str) -> dict[str, Any]:
+        """The parameters that a notebook ran with; none where they cannot be read."""
+        try:
+            return ran(notebook, self.name) or {}
+        except UNREADABLE:
+            return {}
+
+    def summary(self, notebook: str) -> list[str]:
+        """The lines that a notebook's run ended with."""
+        file = paths.executed(notebook, self.name).with_suffix(".txt")
+        if not file.is_file():
+            return []
+        return file.read_text("utf8").splitlines()
+
+    def started(self, notebook: str) -> str:
+        """The day and minute in which a notebook's run began, in UTC; "" where it is not known."""
+        told = self.books[notebook]["metadata"].get("papermill", {}).get("start_time", "")
+        try:
+            return datetime.fromisoformat(told).strftime("%Y-%m-%d %H:%M")
+        except (TypeError, ValueError):
+            return ""
+
+    def table(self, study: str, name: str) -> pd.DataFrame | None:
+        """A table of the run; None where there is none, or one without rows."""
+        try:
+            table = figures.read_table(self.folder / "tables" / study, name)
+        except (*UNREADABLE, EmptyDataError, ParserError):
+            return None
+        return None if table.empty else table
+
+    def table_names(self, study: str) -> list[str]:
+        """The tables of a study that were written."""
+        files = (self.folder / "tables" / study).glob("*.csv")
+        return sorted(file.stem for file in files)
+
+    def laid_out(self, study: str, name: str) -> str:
+        """A table as LaTeX, in the layout of the paper; "" where there is none."""
+        file = self.folder / "tables" / study / f"{name}.tex"
+        return file.read_text("utf8") if file.is_file() else ""
+
+    def figure_names(self, study: str) -> list[str]:
+        """The figures of a study that were drawn."""
+        folder = self.figures / study
+        files = [*folder.glob("*.pdf"), *folder.glob("*.png")]
+        return sorted({file.stem for file in files})
+
+    def figure_files(self, study: str, name: str) -> list[Path]:
+        """The files of a figure that are there, its PDF first."""
+        pdf = self.figures / study / f"{name}.pdf"
+        return list(filter(Path.is_file, [pdf, pdf.with_suffix(".png")]))
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models of the run, as its notebooks name them, in their order."""
+        names = []
+        for notebook in self.notebooks:
+            parameters = self.parameters(notebook)
+            for entry in parameters.get("MODELS") or []:
+                name, _ = models.split(entry, parameters.get("ENGINE", ""))
+                if name not in names:
+                    names.append(name)
+        return names
+
+    @cached_property
+    def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
+        """The stored answers to each study's calls, and sentences on what is not stored."""
+        return {study: self._stores_of(study) for study in self.studies}
+
+    def _stores_of(self, study: str) -> tuple[list[Stored], list[str]]:
+        """The stored answers to one study's calls, and sentences on what is not stored."""
+        notebook = self.studies[study]
+        try:
+            calls = calls_of(notebook, self.parameters(notebook))
+        except UNREADABLE as error:
+            return [], [f"What {notebook} asked cannot be read: {short(error)}"]
+
+        stores = []
+        absent = []
+        for call in calls:
+            try:
+                stores.append(_stored(call))
+            except UNREADABLE:
+                absent.append(call)
+        return stores, _absent(absent)
+
+    def captions(self, study: str) -> dict[str, str]:
+        """Captions of a study's figures: markdown from the notebooks that drew them."""
+        drawn = []
+        for notebook in self.notebooks:
+            folder = study_of(notebook) or notebook.partition("_")[2]
+            if folder == study:
+                drawn += _drawing(self.books[notebook]["cells"])
+
+        captions = {}
+        for name in self.figure_names(study):
+            captions[name] = _caption_of(name, drawn)
+        return captions
+
+
+def short(error: object) -> str:
+    """The first line of a message, without the place of a clone on a machine."""
+    first, _, _ = str(error).partition("\n")
+    return re.sub(r"/\S*/(?=(build|data|notebooks)/)", "", first)
+
+
+def _stored(call: Call) -> Stored:
+    """The stored answers to a call; StoreError or OSError where there are none."""
+    folder = call.folder
+    manifest = read_manifest(folder / "manifest.json")
+    is_recorded = paths.RECORDINGS in folder.parents
+    written = "" if is_recorded else _days(folder)
+    return Stored(call, folder, manifest, is_recorded, written)
+
+
+def _days(folder: Path) -> str:
+    """The days on which the files of a store were written, the first and the last."""
+    days = set()
+    for file in folder.glob("part-*"):
+        time = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        days.add(time.strftime("%Y-%m-%d"))
+    ordered = sorted(days)
+    return " to ".join(dict.fromkeys([*ordered[:1], *ordered[-1:]]))
+
+
+@cache
+def _recorded_chats(file: Path) -> dict[str, str]:
+    """Digests of the chats to which recorded answers without one in their manifest are answers."""
+    if not file.is_file():
+        return {}
+    table = pd.read_csv(file, dtype=str)
+    return dict(zip(table["call"], table["chats"], strict=True))
+
+
+def _absent(calls: list[Call]) -> list[str]:
+    """A sentence for each model on the calls without stored answers."""
+    sentences = []
+    by_model: dict[str, list[Call]] = {}
+    for call in calls:
+        by_model.setdefault(call.model, []).append(call)
+
+    for model, own in by_model.items():
+        first = " ".join(map(str, own[0].labels.values()))
+        more = f", and {len(own) - 1} more" if len(own) > 1 else ""
+        sentences.append(
+            f"{models.label(model)}: no stored answers to {len(own)} of the calls "
+            f"({first}, {WAYS[own[0].way]}{more})."
+        )
+    return sentences
+
+
+def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The cells that save a figure: the caption before each, and its code."""
+    caption = ""
+    found = []
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            caption = _caption(source) or caption
+        elif SAVES.search(source):
+            found.append((caption, source))
+    return found
+
+
+def _caption(source: str) -> str:
+    """The last paragraph of a markdown cell that begins with bold words, or its last heading."""
+    for paragraph in reversed(re.split(r"\n\s*\n", source)):
+        if paragraph.startswith("**"):
+            return paragraph
+
+    headings = HEADING.findall(source)
+    return headings[-1].strip() if headings else ""
+
+
+def _caption_of(figure: str, drawn: list[tuple[str, str]]) -> str:
+    """The caption before the cell that saves a figure; "" where no cell names it."""
+    for names_it in (_exactly, _by_pattern, _before_a_model):
+        for caption, code in drawn:
+            if names_it(figure, code):
+                return caption
+    return ""
+
+
+def _exactly(figure: str, code: str) -> bool:
+    """Whether code has a figure's name as a text, and not only to read a table of that name."""
+    texts = re.sub(r'read\("\w+"\)', "", code)
+    return f'"{figure}"' in texts
+
+
+def _by_pattern(figure: str, code: str) -> bool:
+    """Whether code has a text with fields, as f"figure{number}", that gives a figure's name."""
+    for text in re.findall(r'f"(\w[^" ]*\{[^" ]+)"', code):
+        parts = re.split(r"\{.*?\}", text)
+        pattern = ".+".join(map(re.escape, parts))
+        if re.fullmatch(pattern, figure):
+            return True
+    return False
+
+
+def _before_a_model(figure: str, code: str) -> bool:
+    """Whether code has the text behind which a figure's name has a model's."""
+    texts = re.findall(r'"(\w+)"', code)
+    return any(figure.startswith(f"{text}_") for text in texts)

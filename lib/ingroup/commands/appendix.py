@@ -1,0 +1,144 @@
+"""The appendix of a run: one document that can go behind a paper, in LaTeX and in HTML.
+
+It is written from what the run stored: tables, figures, manifests and notebooks. What a run lacks
+is named in the document.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from ingroup import paths
+from ingroup.appendix import asked, documents, forms, results
+from ingroup.appendix.content import Document, Figure, Heading, Missing
+from ingroup.appendix.run import UNREADABLE, Run, short
+from ingroup.commands import settings
+from ingroup.tables import InputError
+
+# What stands in an appendix, in its order.
+SECTIONS = {
+    "About this appendix": asked.overview,
+    "What was asked": asked.asked,
+    "Tables and figures": results.results,
+    "Tests, power and what could be found": results.tests,
+    "Claims on every path of the analysis": results.multiverse,
+    "What could not be told": results.untold,
+    "Limits": results.limits,
+    "Findings of the default run": results.default_findings,
+    "Responsible-research checklists": forms.checklists,
+    "Model cards": forms.cards,
+    "Stores of answers": asked.stored_answers,
+    "How to cite": forms.citing,
+}
+
+
+def contents(run: Run) -> Document:
+    """Collect what the appendix of a run holds.
+
+    Parameters
+    ----------
+    run : Run
+        A run of which a notebook ran.
+
+    Returns
+    -------
+    Document
+        Its blocks and references.
+    """
+    named = "the default run" if run.is_default else f"the run {run.name}"
+    document = Document(f"Appendix: {named} of Ingroup", references=forms.references())
+
+    for title, section in SECTIONS.items():
+        try:
+            blocks = section(run)
+        except UNREADABLE as error:  # of a table from another version, or one changed by hand
+            blocks = [
+                Missing(f"This section cannot be written from the run’s files: {short(error)}")
+            ]
+        if blocks:
+            document.blocks += [Heading(title), *blocks]
+    return document
+
+
+def build(name: str = paths.DEFAULT_RUN) -> Path:
+    """Write the appendix of a run; an older one is replaced when the new one is whole.
+
+    Parameters
+    ----------
+    name : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The folder with ``appendix.tex``, ``appendix.html`` and ``figures``.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no notebook of the run has run; the message names the folder and the command.
+    """
+    run = Run(name)
+    if not run.notebooks:
+        folder = os.path.relpath(run.folder / "notebooks")
+        there_are = ", ".join(settings.runs()) or "none"
+        raise FileNotFoundError(
+            f"{folder} holds no executed notebook: {_command(name)} makes this run; "
+            f"runs that are there: {there_are}."
+        )
+
+    document = contents(run)
+
+    target = paths.BUILD / "appendix" / name
+    fresh = target.with_name(f"{name}.unfinished")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    _copy_figures(document, fresh)
+    (fresh / "appendix.tex").write_text(documents.to_latex(document), "utf8")
+    (fresh / "appendix.html").write_text(documents.to_html(document), "utf8")
+
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
+    return target
+
+
+def _copy_figures(document: Document, folder: Path) -> None:
+    """Copy the figures beside the documents that show them."""
+    for block in document.blocks:
+        if isinstance(block, Figure):
+            for file in block.files:
+                copy = folder / f"{block.address}{file.suffix}"
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+
+
+def _command(name: str) -> str:
+    """The command that makes a run: as this one was called, or by the run's name."""
+    values = settings.given()
+    if not values and name != paths.DEFAULT_RUN:
+        values = {"RUN": name}
+    parts = ["make", "all"]
+    for parameter, value in values.items():
+        parts.append(f"{parameter}={shlex.quote(value)}")
+    return " ".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; 0 when the appendix is written, 2 where there is no such run."""
+    parser = argparse.ArgumentParser(prog="python -m ingroup.commands.appendix")
+    parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
+    try:
+        target = build(parser.parse_args(arguments).run)
+    except (FileNotFoundError, InputError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    folder = os.path.relpath(target)
+    print(f"Appendix: {folder}/appendix.tex and {folder}/appendix.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,284 @@
+"""The appendix of a run: what is in it, what is missing, and that no text in it is obeyed."""
+
+import re
+import shutil
+
+import pandas as pd
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+import made_up_run
+from ingroup import latex, paths
+from ingroup.appendix import documents as writing
+from ingroup.appendix import forms, results
+from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose, Table
+from ingroup.appendix.run import Run
+from ingroup.commands import appendix, cli, settings
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A project in which nothing ran."""
+    made_up_run.place(monkeypatch, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    """The appendix of the made-up run: its folder, its LaTeX and its HTML."""
+    with pytest.MonkeyPatch.context() as patch:
+        made_up_run.place(patch, tmp_path_factory.mktemp("project"))
+        made_up_run.write()
+        folder = appendix.build(made_up_run.NAME)
+    tex = (folder / "appendix.tex").read_text("utf8")
+    page = (folder / "appendix.html").read_text("utf8")
+    return folder, tex, page
+
+
+def words(page):
+    return " ".join(BeautifulSoup(page, "html.parser").get_text(" ").split())
+
+
+def plain(tex):
+    """LaTeX without marks that only break words, on one line."""
+    return " ".join(tex.replace(r"\hspace{0pt}", "").split())
+
+
+# ---- what is in it -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "transformers 5.23.0, float32",
+        "909b39b14eac455a",
+        "18408f7e336f5a70",
+        "text, temperature 0.7, at most 128 tokens",
+        "43,524",
+        "1.25",
+        "2026-11-26 02:05",
+        "MODELS=calibrant",
+        "MODELS = calibrant",
+        "Only give the scale number. No explanation is needed.",
+        "could not have been significant, whatever the answers",
+        "1.78 (1.6 to 1.98)",
+        "A rating is no feeling (50",
+        "Holm",
+        "Creators of what was used are cited",
+        "To be answered by the authors.",
+        "The Biased Samaritan: LLM biases in Perceived Kindness",
+        "Yu Hou, Hal Daumé III and Rachel Rudinger",
+        "Demonstration: trained by this project",
+    ],
+)
+def test_both_documents_have_a_value(documents, text):
+    _, tex, page = documents
+    escaped = " ".join(writing.escaped(text).split())
+    assert escaped in plain(tex)
+    assert text in words(page)
+
+
+def test_a_table_stands_in_the_layout_of_the_paper(documents):
+    _, tex, page = documents
+    assert "$2.54_{[-0.678, 1.294]}$" in tex
+    assert "{table*}" not in tex
+    soup = BeautifulSoup(page, "html.parser")
+    cell = soup.find("td", class_="teal20")
+    assert cell.get_text() == "2.54[−0.678,1.294]"
+    heads = [head.get_text() for head in cell.find_parent("table").find_all("th")]
+    assert heads[:3] == ["Model", "Category", "Prompt Setting"]
+
+
+def test_a_figure_has_its_caption_and_lies_beside_the_documents(documents):
+    folder, tex, page = documents
+    assert (folder / "figures" / "empathy_gap" / "figure2.png").is_file()
+    assert r"\includegraphics[width=4.0in]{figures/empathy_gap/figure2}" in tex
+    assert r"\textbf{The paper’s Figure 2.} Dark is \emph{high}, as $\delta$ in" in tex
+    assert 'src="figures/empathy_gap/figure2.png"' in page
+
+
+def test_limits_end_at_the_next_heading_and_links_are_text(documents):
+    _, tex, page = documents
+    assert "Not a limit." not in tex + page
+    assert "Few events." in tex
+    assert "x.md" not in tex + page
+
+
+def test_prompts_count_as_asked(documents):
+    _, _, page = documents
+    table = BeautifulSoup(page, "html.parser").find(string="Seeds").find_parent("table")
+    cells = [cell.get_text() for cell in table.find_all("td")]
+    assert cells[:4] == ["calibrant", "432", "text, temperature 0.7, at most 128 tokens", "41"]
+
+
+def test_the_same_run_gives_the_same_bytes(empty):
+    made_up_run.write()
+    first = appendix.build(made_up_run.NAME)
+    before = {file.name: file.read_bytes() for file in first.iterdir() if file.is_file()}
+    second = appendix.build(made_up_run.NAME)
+    after = {file.name: file.read_bytes() for file in second.iterdir() if file.is_file()}
+    assert sorted(before) == ["appendix.html", "appendix.tex"]
+    assert before == after
+
+
+# ---- hostile texts -------------------------------------------------------------------------------
+
+
+def test_no_text_of_a_run_is_a_command(documents):
+    _, tex, page = documents
+    assert r"\input{" not in tex.replace(r"\usepackage[utf8]{inputenc}", "")
+    assert tex.count(r"\end{document}") == 1
+    assert tex.count(r"\begin{longtable}") == tex.count(r"\end{longtable}")
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    for turned in ("\x1b", "\u202e"):
+        assert turned not in tex + page
+
+
+def test_a_text_comes_out_of_latex_as_it_went_in():
+    for text in made_up_run.HOSTILE[:4]:
+        rows = {"model": "m", "group": "Men", "text": [text]}
+        written = latex.tables(pd.DataFrame(rows), "stereomap", "table11_reasons")
+        page = writing.layouts_to_html(written)
+        cells = BeautifulSoup(page, "html.parser").find_all("td")
+        assert cells[2].get_text() == " ".join(text.split())
+
+
+def test_signs_beyond_the_fonts_are_formulas():
+    assert writing.escaped("a δ ≤ b") == r"a $\delta$ $\le$ b"
+    ready = writing.Latex(r"\x")
+    assert writing.escaped(ready) == r"\x"
+
+
+def test_markdown_becomes_latex():
+    source = "**Bold** and `a_b`, 5 %:\n\n1. *one*\n2. $x_1$ [two](there.md)\n"
+    written = writing.markdown_to_latex(source)
+    assert written.split("\n\n")[0] == r"\textbf{Bold} and \texttt{a\_b}, 5 \%:"
+    assert "\\item \\emph{one}\n\\item $x_1$ two\n\\end{enumerate}" in written
+
+
+def test_every_block_is_written_in_both():
+    document = Document("A & B")
+    document.blocks += [Heading("C_1"), Heading("D", 3), Paragraph("50 %"), Prose("E")]
+    document.blocks.append(Table("F", pd.DataFrame({"G": ["1 < 2"]})))
+    document.blocks.append(Layout(""))
+    tex = writing.to_latex(document)
+    page = writing.to_html(document)
+    for written in (r"A \& B", r"\section{C\_1}", r"50 \%", r"1 \textless{} 2"):
+        assert written in tex
+    for written in ("A &amp; B", "C_1</h2>", "50 %", "<td>1 &lt; 2</td>"):
+        assert written in page
+
+
+def test_long_columns_share_the_page():
+    table = Table("", pd.DataFrame({"n": ["7"], "model": ["m" * 18], "text": ["a b " * 100]}))
+    fitted = writing.fitted(table)
+    assert re.fullmatch(r"rl>\{.*\}p\{0\.\d+\\linewidth\}", fitted.columns)
+    narrow = writing.fitted(Table("", pd.DataFrame({"n": ["7", "-0.5"], "m": "x"})))
+    assert narrow.columns == "rl"
+
+
+# ---- what is missing -----------------------------------------------------------------------------
+
+
+def test_missing_tables_and_figures_are_named(empty):
+    folder = made_up_run.write()
+    (paths.FIGURES / "empathy_gap").mkdir()
+    (paths.FIGURES / "empathy_gap" / "figure5.png").write_bytes(b"")
+    for name in ("usage.csv", "responses.csv", "table02_delta.tex"):
+        (folder / "tables" / "empathy_gap" / name).unlink()
+    shutil.rmtree(folder / "tables" / "synthesis")
+    shutil.rmtree(paths.RESPONSES)
+    page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
+    for sentence in (
+        "No manifest of stored answers was found for this study.",
+        "no stored answers to 1 of the calls",
+        "no table of tokens and cost (usage.csv)",
+        "no counts of replies (responses.csv)",
+        "Tables 3, 7: this run has no rows for it (table03_table07_spread.csv).",
+        "no row of table02_delta.csv is one that the paper prints",
+        "Figures that this run does not have: figure5.",
+        "no multiverse (multiverse_shares.csv): make 60 computes it.",
+        "its power cannot be computed",
+    ):
+        assert sentence in words(page)
+
+
+def test_a_section_that_cannot_be_read_is_named_and_the_others_stay(empty, documents):
+    _, _, whole = documents
+    folder = made_up_run.write()
+    (folder / "tables" / "synthesis" / "multiverse_shares.csv").write_text("model\nm\n")
+    page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
+    sentence = "This section cannot be written"
+    assert page.count(sentence) == 2  # the shares, and what could not be told
+    assert "Creators of what was used are cited" in page
+    assert sentence not in whole
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"cells": 1}'])
+def test_a_damaged_notebook_is_no_traceback(empty, text):
+    folder = made_up_run.write()
+    (folder / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb").write_text(text)
+    for file in folder.glob("tables/*/*.csv"):
+        file.write_text(text)
+    page = (appendix.build(made_up_run.NAME) / "appendix.html").read_text("utf8")
+    assert "No manifest of stored answers was found" in page
+
+
+def test_a_run_that_is_not_there_is_one_sentence(empty, capsys):
+    assert appendix.main(["--run", "other"]) == 2
+    written = capsys.readouterr()
+    assert "build/runs/other/notebooks holds no executed notebook" in written.err
+    assert "make all RUN=other makes this run; runs that are there: none." in written.err
+    assert (written.out, written.err.count("\n")) == ("", 1)
+
+
+def test_the_command_that_makes_a_run_has_what_was_set(empty, capsys, monkeypatch):
+    monkeypatch.setenv("MAKEFLAGS", " -- MODELS=a\\ b")
+    monkeypatch.setenv("MODELS", "a b")
+    assert appendix.main(["--run", "other"]) == 2
+    assert "make all MODELS='a b' makes this run" in capsys.readouterr().err
+
+
+def test_a_name_that_is_none_of_a_folder_is_refused(empty, capsys):
+    assert appendix.main(["--run", "../x"]) == 2
+    assert "RUN" in capsys.readouterr().err
+
+
+def test_make_writes_the_appendix_of_the_run_that_it_names(empty, monkeypatch):
+    became = []
+    monkeypatch.setattr(cli, "become", lambda *words: became.append(words))
+    monkeypatch.setenv("RUN", "mine")
+    monkeypatch.setenv("MAKEFLAGS", " -- RUN=mine")
+    with pytest.raises(settings.Refused):  # become comes back in a test alone
+        cli.call("appendix")
+    assert became == [("appendix", "--run", "mine")]
+
+
+# ---- forms ---------------------------------------------------------------------------------------
+
+
+def test_every_answer_of_a_form_is_one_that_a_run_may_give(empty):
+    made_up_run.write()
+    run = Run(made_up_run.NAME)
+    stores, _ = run.stores["empathy_gap"]
+    known = {*forms.facts_of(run), *forms.card_of(run, "calibrant", stores)}
+    form = yaml.safe_load(forms.FORMS.read_text("utf8"))
+    items = [item for checklist in form["checklists"] for item in checklist["items"]]
+    named = {item["answer"] for item in [*items, *form["card"]] if "answer" in item}
+    assert named <= known
+
+
+def test_the_references_are_the_four_papers_and_this_project():
+    found = forms.references()
+    assert [entry.year for entry in found[:4]] == ["2025", "2025", "2024", "2023"]
+    assert len({entry.key for entry in found}) == 5
+    assert found[4].title.startswith("Ingroup")
+
+
+def test_numbered_tables_are_those_of_the_layouts():
+    tables = results.numbered_tables("empathy_gap")
+    assert tables["table02_delta"] == "Table 2"
+    assert tables["table03_table07_spread"] == "Tables 3, 7"
+    assert results.numbered_tables("none") == {}
