@@ -114,11 +114,10 @@ def trials(
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
-    scenarios = table.scenario.unique().tolist()
+    scenario_indices, _ = pd.factorize(table.scenario)
 
     prompts = []
-    for row in table.itertuples():
-        scenario_index = scenarios.index(row.scenario)
+    for scenario_index, row in zip(scenario_indices, table.itertuples(), strict=True):
         for phrasing_index, phrasing in enumerate(phrasings):
             turn = (scenario_index + phrasing_index) % len(wordings)
             if crossing == "totals" and row.wording != wordings[turn]:
