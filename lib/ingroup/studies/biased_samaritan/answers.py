@@ -1,6 +1,6 @@
 """Answers of the Biased Samaritan: responses to a table of ratings, one row per prompt."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
 from ingroup.inference.reading import Reading, numbers
-from ingroup.parsing import OK, UNPARSABLE, Rule, ends_in_cut_number, final_status, parse_rating
+from ingroup.parsing import (
+    OK,
+    UNPARSABLE,
+    Parsed,
+    Rule,
+    ends_in_cut_number,
+    final_status,
+    parse_rating,
+)
 from ingroup.studies.biased_samaritan import stimuli
 
 
@@ -45,15 +53,12 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd
     texts = responses.text.astype(object).where(has_text, None)
 
     scale = stimuli.request()
-    parse = partial(
-        parse_rating,
-        low=scale.low,
-        high=scale.high,
-        rule=rule,
-    )
-    # Many replies are equal: each text is parsed once.
-    parsed = pd.DataFrame(map(cache(parse), texts), columns=["rating", "status"])
 
+    @cache  # many replies are equal
+    def parse(text: str | None) -> Parsed:
+        return parse_rating(text, scale.low, scale.high, rule)
+
+    parsed = pd.DataFrame(map(parse, texts), columns=["rating", "status"])
     if call.over_choices:
         reading = reading or call.reading
         scored = numbers(responses, store, call.sampling, reading)[0]

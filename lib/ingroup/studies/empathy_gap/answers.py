@@ -6,7 +6,7 @@ A block is one category in one setting: every perceiver with every experiencer a
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -21,6 +21,7 @@ from ingroup.parsing import (
     OK,
     REFUSED,
     UNPARSABLE,
+    Parsed,
     Rule,
     ends_in_cut_number,
     final_status,
@@ -162,7 +163,11 @@ def from_parts(
         Checked against a loop over rows.
     """
     values, status = _unanswered(shape)
-    parse = cache(partial(parse_rating, low=low, high=high, rule=rule))
+
+    @cache  # many replies are equal
+    def parse(text: str) -> Parsed:
+        return parse_rating(text, low, high, rule)
+
     for responses in tables:
         codes, texts = pd.factorize(responses["text"])
         # A failed call has no text, and its code -1 takes the last element.
