@@ -232,7 +232,7 @@ def _run(
     if parameters["LATINO"]:
         crossing = f"{crossing}+latino"
 
-    calls = []
+    by_category = []
     for number, (category, design) in enumerate(questions.designs.items()):
         part = f"{category}-{crossing}"
         if parameters["REQUEST"] != "sample":
@@ -249,5 +249,5 @@ def _run(
             options={"system": "fold"},
             reading=Reading(model.reading, model.ending),
         )
-        calls.append(call)
-    return calls
+        by_category.append(call)
+    return by_category

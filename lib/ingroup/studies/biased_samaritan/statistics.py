@@ -329,8 +329,8 @@ def excess_over_brittleness(
     Returns
     -------
     ScenarioMean
-        In points of the scale. Above 0 the bias exceeds the spread that wordings cause, and does so
-        beyond doubt where ``low`` > 0.
+        In points of the scale. A mean above 0 says that the bias exceeds the spread that wordings
+        cause, significantly so where ``low`` > 0.
 
     Notes
     -----

@@ -93,7 +93,7 @@ def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
 
 
 def _folded(text: str) -> str:
-    """A text without the case and spaces in which two equal texts may differ."""
+    """A text in one case and with single spaces, by which texts are compared."""
     words = text.casefold().split()
     return " ".join(words)
 

@@ -267,13 +267,11 @@ def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) ->
 
 
 def _replies(writer: Call) -> pd.DataFrame | None:
-    """The stored replies of the rewriter; None where any is missing or failed.
-
-    A failed reply is asked for again with the others.
-    """
+    """The stored replies of the rewriter; None where any is missing or failed."""
     if not there([writer]):
         return None
     replies = stored(writer).read()
+    # Failed replies are asked for again, so the texts are not complete.
     if (replies.finish_reason == FAILED).any():
         return None
     return replies
@@ -335,6 +333,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
         settled=part.settled,
         reading=Reading(model.reading, model.ending),
     )
+
     if model.over_choices:
         numbers = tuple(map(str, range(setting.low, setting.high + 1)))
         scored = replace(first_round, sampling=replace(free, choices=numbers))
@@ -347,7 +346,7 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
         return [first_round]
 
     # The address of the only round is also that of the first of several.
-    calls = [first_round]
+    every_round = [first_round]
     for number in range(2, rounds + 1):
         again = replace(
             first_round,
@@ -355,8 +354,8 @@ def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -
             sampling=replace(free, seed=free.seed + 1000 * (number - 1)),
             labels={**labels, "round": number},
         )
-        calls.append(again)
-    return calls
+        every_round.append(again)
+    return every_round
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
