@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -47,7 +46,10 @@ class Parameters(shared.Parameters):
                 "CROSSING=totals asks a group and the control in different wordings, which leaves "
                 "no prompt to pair: take UNIT=scenario"
             )
-        if (n := stimuli.load_scenarios(self.SCENARIOS).scenario.nunique()) < 2:
+
+        scenarios = stimuli.load_scenarios(self.SCENARIOS)
+        n = scenarios.scenario.nunique()
+        if n < 2:
             raise InputError(f"SCENARIOS has {n} scenario, expected at least 2 (a test needs two)")
         return self
 
@@ -63,86 +65,190 @@ class Prompt(NamedTuple):
     phrase: str
 
 
-def trials(
-    table: pd.DataFrame, category: str, crossing: Crossing = "full", latino: bool = False,
-    asking: str = "sample",
-) -> Design:  # fmt: skip
-    """One block with the factor ``prompt``, a `Prompt` each, for one category (section 4.2).
+class _Questions(NamedTuple):
+    """What is asked about some scenarios."""
 
-    Scenarios (a table of :func:`~.stimuli.load_scenarios`) by wordings by phrasings; these change
-    fastest, so neighbours share the text up to the slot. The "full" `crossing` puts every phrasing,
-    the control among them, into every wording. "totals" asks as many prompts as section 4.2 counts,
-    103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1): each phrasing once a scenario, in one of
-    its wordings, by turns. It cannot be the paper's crossing: a group with one phrasing has no
-    spread over wordings then, and Tables 9 to 11 print one. `category` and `latino` are those of
-    :func:`~.stimuli.phrasings`, `asking` that of :func:`~.stimuli.request`.
+    source: str  # the scenarios, as an address names them
+    designs: dict[str, Design]  # by category
+
+
+def trials(
+    table: pd.DataFrame,
+    category: str,
+    crossing: Crossing = "full",
+    latino: bool = False,
+    asking: str = "sample",
+) -> Design:
+    """Cross scenarios, wordings and phrasings, for one category (section 4.2).
+
+    Parameters
+    ----------
+    table : DataFrame
+        Scenarios, from :func:`~.stimuli.load_scenarios`.
+    category : str
+        As in :func:`~.stimuli.phrasings`.
+    crossing : {"full", "totals"}
+        "full" puts every phrasing, the control among them, into every wording. "totals" asks as
+        many prompts as section 4.2 counts: 103 x (10 + 1), 103 x (7 + 1) and again 103 x (7 + 1).
+        It asks each phrasing once per scenario, in one of its wordings, by turns.
+    latino : bool
+        As in :func:`~.stimuli.phrasings`.
+    asking : str
+        As in :func:`~.stimuli.request`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``prompt``, a `Prompt` each. Phrasings change fastest, so that
+        neighbours share the text up to the slot.
+
+    Raises
+    ------
+    InputError
+        For an unknown category.
+
+    Notes
+    -----
+    "totals" cannot be the paper's crossing. A group with one phrasing has no spread over wordings
+    then, and Tables 9 to 11 print one.
     """
     phrasings = list(stimuli.phrasings(category, latino).itertuples(index=False))
     wordings = sorted(table.wording.unique())
-    place = {scenario: i for i, scenario in enumerate(table.scenario.unique())}
-    prompts = tuple(
-        Prompt(int(row.scenario), int(row.wording), name.group, name.phrasing, row.text, name.text)
-        for row in table.itertuples()
-        for turn, name in enumerate(phrasings)
-        if crossing == "full"
-        or wordings[(place[row.scenario] + turn) % len(wordings)] == row.wording
-    )
+    scenario_indices, _ = pd.factorize(table.scenario)
+
+    prompts = []
+    for scenario_index, row in zip(scenario_indices, table.itertuples(), strict=True):
+        for phrasing_index, phrasing in enumerate(phrasings):
+            turn = (scenario_index + phrasing_index) % len(wordings)
+            if crossing == "totals" and row.wording != wordings[turn]:
+                continue
+            prompt = Prompt(
+                scenario=int(row.scenario),
+                wording=int(row.wording),
+                group=phrasing.group,
+                phrasing=phrasing.phrasing,
+                text=row.text,
+                phrase=phrasing.text,
+            )
+            prompts.append(prompt)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        return stimuli.messages(condition["prompt"].text, condition["prompt"].phrase, asking)
+        prompt = condition["prompt"]
+        return stimuli.messages(prompt.text, prompt.phrase, asking)
 
     request = stimuli.request(asking)
-    labels = {"category": category, "crossing": _STORED_AS[crossing]}
-    return Design([Block(labels, {"prompt": prompts}, render, request.join + request.text)])
+    block = Block(
+        labels={"category": category, "crossing": _STORED_AS[crossing]},
+        factors={"prompt": tuple(prompts)},
+        render=render,
+        templates=request.join + request.text,
+    )
+    return Design([block])
 
 
 def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
-    """Temperature and top_p as given, else those of Table 5, else 1 (not in the table)."""
-    printed = published.sampling("biased_samaritan", model)
-    drawn = {name: parameters[name.upper()] for name in printed}
-    for name, given in drawn.items():
-        if given == -1:
-            drawn[name] = printed[name]
-    if drawn["temperature"] == "":
-        del drawn["temperature"]
-    return free_sampling(parameters, model, **{name: float(x) for name, x in drawn.items()})
+    """Choose how a model is sampled.
+
+    Temperature and top_p are as given; where -1 is given those of Table 5, or 1 for a model that
+    the table lacks.
+    """
+    usual = {}
+    for name, printed in published.sampling("biased_samaritan", model).items():
+        given = parameters[name.upper()]
+        if given == "":
+            continue  # an empty temperature is not sent
+        usual[name] = float(printed if given == -1 else given)
+    return free_sampling(parameters, model, **usual)
 
 
 @excerpts_of(SCENARIOS="sample", CROSSING="full")
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks: each category, ``RUNS`` times of each of ``MODELS``, once of a control.
+    """List what a run asks: each category, ``RUNS`` times of each of ``MODELS``.
 
-    One call a model, run and category, with the labels ``run`` (from 1) and ``category``; each has
-    a seed of its own. Over choices (the whole numbers of the scale) nothing is drawn and there is
-    one run; such a model is asked freely as well, greedily, about a fixed random tenth of the
-    scenarios.
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+
+    Returns
+    -------
+    list of Call
+        One per model, run and category, with the labels ``run`` (from 1) and ``category``. Each has
+        a seed of its own. A control is asked once.
+
+        Over choices (the whole numbers of the scale) nothing is drawn and there is one run. Such a
+        model is asked freely as well, greedily, about a fixed random tenth of the scenarios.
+
+    Raises
+    ------
+    InputError
+        As :func:`~.stimuli.load_scenarios`.
     """
-    p = parameters
-    table, scale = stimuli.load_scenarios(p["SCENARIOS"]), stimuli.request()
+    table = stimuli.load_scenarios(parameters["SCENARIOS"])
     chosen = tenth(table.scenario.unique())
-    tail = f"{_STORED_AS[p['CROSSING']]}{'+latino' if p['LATINO'] else ''}"
-    choices = tuple(map(str, range(scale.low, scale.high + 1)))
-    how, designs = (p["CROSSING"], p["LATINO"], p["REQUEST"]), {}
-    for few, told in ((False, table), (True, table[table.scenario.isin(chosen)])):
-        source = f"{Path(p['SCENARIOS']).stem}-{table.scenario.nunique()}{'-tenth' * few}"
-        designs[few] = source, {c: trials(told, c, *how) for c in stimuli.categories()}
-    found = []
-    for model in models.asked(p):
-        drawn = sampling_of(p, model.name)
-        reading = Reading(model.reading, model.ending)
-        ways = [(False, drawn)]  # whether a tenth is asked, and how
+    few = table[table.scenario.isin(chosen)]
+    source = f"{Path(parameters['SCENARIOS']).stem}-{table.scenario.nunique()}"
+    every_question = _Questions(source, _designs(table, parameters))
+    few_questions = _Questions(f"{source}-tenth", _designs(few, parameters))
+
+    scale = stimuli.request()
+    numbers = tuple(map(str, range(scale.low, scale.high + 1)))
+
+    asked = []
+    for model in models.asked(parameters):
+        sampling = sampling_of(parameters, model.name)
         if model.over_choices:
-            scored = replace(drawn, choices=choices)
-            ways = [(False, scored), (True, replace(drawn, temperature=0.0))]
-        runs = 1 if model.over_choices or model.control else p["RUNS"]
-        for few, sampling in ways:
-            source, asked = designs[few]
-            for run, (number, category) in product(range(1, runs + 1), enumerate(asked)):
-                end = "" if p["REQUEST"] == "sample" else f"+{asked[category].fingerprint[:12]}"
-                where = source, model.name, model.engine, f"{category}-{tail}{end}-run{run}"
-                way = replace(sampling, seed=drawn.seed + 1000 * (3 * run + number))
-                labels, options = {"run": run, "category": category}, {"system": "fold"}
-                rest = asked[category], way, labels
-                more = {"options": options, "reading": reading}
-                found.append(Call("biased_samaritan", *where, *rest, **more))
-    return found
+            scored = replace(sampling, choices=numbers)
+            greedy = replace(sampling, temperature=0.0)
+            asked += _run(1, model, every_question, scored, parameters)
+            asked += _run(1, model, few_questions, greedy, parameters)
+            continue
+
+        runs = 1 if model.control else parameters["RUNS"]
+        for run in range(1, runs + 1):
+            asked += _run(run, model, every_question, sampling, parameters)
+    return asked
+
+
+def _designs(table: pd.DataFrame, parameters: Mapping[str, Any]) -> dict[str, Design]:
+    """The trials of these scenarios, by category."""
+    crossing = parameters["CROSSING"]
+    latino = parameters["LATINO"]
+    request = parameters["REQUEST"]
+    designs = {}
+    for category in stimuli.categories():
+        designs[category] = trials(table, category, crossing, latino, request)
+    return designs
+
+
+def _run(
+    run: int,
+    model: models.Asked,
+    questions: _Questions,
+    sampling: Sampling,
+    parameters: Mapping[str, Any],
+) -> list[Call]:
+    """The calls of one run: one per category."""
+    crossing = _STORED_AS[parameters["CROSSING"]]
+    if parameters["LATINO"]:
+        crossing = f"{crossing}+latino"
+
+    by_category = []
+    for number, (category, design) in enumerate(questions.designs.items()):
+        part = f"{category}-{crossing}"
+        if parameters["REQUEST"] != "sample":
+            part = f"{part}+{design.fingerprint[:12]}"
+        call = Call(
+            study="biased_samaritan",
+            source=questions.source,
+            model=model.name,
+            engine=model.engine,
+            part=f"{part}-run{run}",
+            design=design,
+            sampling=replace(sampling, seed=sampling.seed + 1000 * (3 * run + number)),
+            labels={"run": run, "category": category},
+            options={"system": "fold"},
+            reading=Reading(model.reading, model.ending),
+        )
+        by_category.append(call)
+    return by_category

@@ -1,5 +1,6 @@
 """The second study as a lens: who is rated more helpful than "a person", and on which paths."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -31,109 +32,230 @@ CHOICES = {
 def portrait(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """`above_control` in the first run, a view a category; see :mod:`ingroup.synthesis`."""
+    """Compute `above_control` in the first run; see :mod:`ingroup.synthesis`.
+
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+    model : str
+        One of its models.
+    groups : mapping of str to str
+        The shared group of a phrase.
+    file : Path, optional
+        A ``planted.yaml``, whose answers are taken in place of stored ones.
+
+    Returns
+    -------
+    list of View
+        One per category.
+    """
+    (measure,) = MEASURES
     views = []
     for call in _calls(parameters, model, run=1):
         prompts = load(call, parameters["PARSING"])
         if file:
-            prompts["rating"] = Planted(file).answers(*call.design.blocks)
-        sd = prompts.rating[prompts.group == stimuli.CONTROL].std()
-        views.append(View(*MEASURES, above_control(prompts, groups), sd))
+            (block,) = call.design.blocks
+            prompts["rating"] = Planted(file).answers(block)
+
+        of_control = prompts.rating[prompts.group == stimuli.CONTROL]
+        items = above_control(prompts, groups)
+        views.append(View(measure, items, of_control.std()))
     return views
 
 
 def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Rating of groups minus the control's, in points: scenarios by groups.
+    """Subtract the control's rating from that of groups.
 
-    As the bias score is made: phrasings are averaged first, then the wordings of a scenario.
-    `groups` maps the phrases of some `prompts` (from `load`) to shared groups.
+    Phrasings are averaged first, then the wordings of a scenario, as for the bias score.
+
+    Parameters
+    ----------
+    prompts : DataFrame
+        From `load`.
+    groups : mapping of str to str
+        The shared group of some phrases; prompts with other phrases are left out.
+
+    Returns
+    -------
+    DataFrame
+        Scenarios by groups, in points.
     """
-    named = prompts.phrase.map(groups).where(prompts.group != stimuli.CONTROL, stimuli.CONTROL)
-    asked = prompts.assign(named=named).dropna(subset="named")
-    wordings = asked.groupby(["scenario", "wording", "named"], sort=False).rating.mean()
-    table = wordings.groupby(["scenario", "named"], sort=False).mean().unstack("named")
+    is_control = prompts.group == stimuli.CONTROL
+    shared = prompts.phrase.map(groups).mask(is_control, stimuli.CONTROL)
+    rows = prompts.assign(shared=shared).dropna(subset="shared")
+
+    of_prompts = rows.groupby(["scenario", "wording", "shared"], sort=False).rating.mean()
+    of_scenarios = of_prompts.groupby(["scenario", "shared"], sort=False).mean()
+    table = of_scenarios.unstack("shared")
     names = [name for name in dict.fromkeys(groups.values()) if name in table]
     return table[names].sub(table[stimuli.CONTROL], axis=0)
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Bias of each group in each scenario of the first run, in points: scenarios by groups."""
+    """Compute the bias of each group in each scenario of the first run.
+
+    Returns
+    -------
+    DataFrame
+        Scenarios by groups, in points.
+    """
     return pd.concat(_biases(parameters, model), axis=1)
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """Biases of groups by scenario; Holm's family is the largest category's."""
+    """Plan the tests of the groups' biases over scenarios.
+
+    Parameters
+    ----------
+    planned : mapping of str to any
+        Parameters of the run that is planned.
+    recorded : mapping of str to any
+        Parameters of the run whose stored answers give the spread.
+    model : str
+        The model that gave these answers.
+
+    Returns
+    -------
+    list of Tested
+        One test. Holm's family is that of the category with the most groups.
+    """
     variances = [biases.var() for biases in _biases(recorded, model)]
-    n = stimuli.load_scenarios(planned["SCENARIOS"]).scenario.nunique()
-    level = planned["ALPHA"] / max(map(len, variances))
-    spread = float(pd.concat(variances).mean() ** 0.5)
-    smallest = smallest_paired_effect(n, level)
-    effect = "points of a group's bias"
-    return [Tested(effect, "scenarios", n, "paired t-test", level, smallest, spread)]
+    largest_family = max(map(len, variances))
+    level = planned["ALPHA"] / largest_family
+    scenarios = stimuli.load_scenarios(planned["SCENARIOS"])
+    n = scenarios.scenario.nunique()
+
+    biases = Tested(
+        effect="points of a group's bias",
+        items="scenarios",
+        n=n,
+        name="paired t-test",
+        level=level,
+        smallest=smallest_paired_effect(n, level),
+        spread=float(pd.concat(variances).mean() ** 0.5),
+    )
+    return [biases]
 
 
 def claims(
     answers: tuple[Mapping[str, NDArray], Mapping[str, NDArray]],
-    unit: str, exclusion: str, phrasing: str, control: str, rounding: str,
-) -> dict[str, Result]:  # fmt: skip
-    """Each group is rated more helpful than the control (Fagan et al.), by `bias`.
+    unit: str,
+    exclusion: str,
+    phrasing: str,
+    control: str,
+    rounding: str,
+) -> dict[str, Result]:
+    """Test the claim of Fagan et al. that each group is rated more helpful than the control.
 
-    `answers` are ratings (phrasing, scenario, wording): of the groups, and of the control by the
-    options of `control`; the others are one of each of `CHOICES`.
+    Parameters
+    ----------
+    answers : tuple of two mappings of str to ndarray, (phrasing, scenario, wording)
+        Ratings of the groups, and ratings of the control by the options of `control`.
+    unit, exclusion, phrasing, control, rounding : str
+        One option each of `CHOICES`.
+
+    Returns
+    -------
+    dict of str to Result
+        The `bias` of each group, with a reason where it is not defined.
     """
-    (groups, controls), found = answers, {}
+    groups, controls = answers
+    results = {}
     for group, ratings in groups.items():
-        ours, theirs = ratings[: 1 if phrasing == "first" else None], controls[control]
+        ours = ratings[:1] if phrasing == "first" else ratings
+        theirs = controls[control]
         if rounding == "whole numbers":
-            ours, theirs = np.rint(ours), np.rint(theirs)
+            ours = np.rint(ours)
+            theirs = np.rint(theirs)
+
         if exclusion == "listwise":
             lost = np.isnan(ours).any(axis=(0, 2)) | np.isnan(theirs).any(axis=(0, 2))
+            # A scenario counts only where both have it, so that the control loses it as well.
             ours = np.where(lost[:, None], np.nan, ours)
-        found[group] = attempt(_bias, ours, theirs, unit)
-    return found
+        results[group] = attempt(_bias, ours, theirs, unit)
+    return results
+
+
+def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
+    """The `bias` of a group as a `Result`."""
+    test = bias(ours, theirs, unit)
+    return Result(
+        estimate=test.bias,
+        low=test.low,
+        high=test.high,
+        p=test.p,
+        least=test.p_least,
+    )
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; the groups of a category are a family."""
-    calls = _calls(parameters, model)
-    ways = ways_to_read(calls)
+    """Test `claims` on every path, by `evaluate`.
 
-    def read(category, run, parsing, reading):
-        found = {}
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+    model : str
+        One of its models.
+    options : mapping of str to any
+        Those of the synthesis; none is used.
+
+    Returns
+    -------
+    DataFrame
+        As `evaluate`; the groups of a category are a family.
+    """
+    calls = _calls(parameters, model)
+    readings = ways_to_read(calls)
+
+    def read(category: str, run: int, parsing: str, reading: str) -> tuple[dict, dict]:
+        """Ratings of the groups of a category, and of its control and all controls."""
+        ratings = {}
         for call in calls:
             if call.round == run:
-                found[call.labels["category"]] = cubes(load(call, parsing, ways[reading]))
-        every = [part[stimuli.CONTROL] for part in found.values()]
-        own = found[category]
-        return own, {"its own": own.pop(stimuli.CONTROL), "all three": np.concatenate(every)}
+                prompts = load(call, parsing, readings[reading])
+                ratings[call.labels["category"]] = cubes(prompts)
 
-    runs: dict[str, list[int]] = {}
+        all_three = [groups[stimuli.CONTROL] for groups in ratings.values()]
+        groups = ratings[category]
+        controls = {
+            "its own": groups.pop(stimuli.CONTROL),
+            "all three": np.concatenate(all_three),
+        }
+        return groups, controls
+
+    runs = defaultdict(list)
     for call in calls:
-        runs.setdefault(call.labels["category"], []).append(call.labels["run"])
+        runs[call.labels["category"]].append(call.labels["run"])
+
     tables = []
     for category, numbers in runs.items():
-        choices = {"run": numbers, "parsing": rules(calls), "reading": list(ways)}
-        own = partial(read, category)
-        tables.append(evaluate(choices, own, CHOICES, claims, parameters["ALPHA"]))
+        reading_choices = {
+            "run": numbers,
+            "parsing": rules(calls),
+            "reading": list(readings),
+        }
+        of_category = partial(read, category)
+        table = evaluate(reading_choices, of_category, CHOICES, claims, parameters["ALPHA"])
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
 def _biases(parameters: Mapping[str, Any], model: str) -> list[pd.DataFrame]:
-    """`above_control` of the study's own groups in the first run, a table a category."""
+    """`above_control` of the study's own groups in the first run, one table per category."""
     tables = []
     for call in _calls(parameters, model, run=1):
         prompts = load(call, parameters["PARSING"])
-        phrases = prompts[prompts.group != stimuli.CONTROL].set_index("phrase").group.to_dict()
-        tables.append(above_control(prompts, phrases))
+        of_groups = prompts[prompts.group != stimuli.CONTROL]
+        groups = of_groups.set_index("phrase").group.to_dict()
+        tables.append(above_control(prompts, groups))
     return tables
 
 
 def _calls(parameters: Mapping[str, Any], model: str, run: int | None = None) -> list[Call]:
-    """What this model is rated by, in one run or all."""
+    """The calls that this model's ratings are read from, of one run or of all."""
     calls = rated_by(model, design.calls(parameters))
-    return [call for call in calls if run in (None, call.round)]
-
-
-def _bias(ours: NDArray, theirs: NDArray, unit: str) -> Result:
-    test = bias(ours, theirs, unit)
-    return Result(test.bias, test.low, test.high, test.p, least=test.p_least)
+    if run is None:
+        return calls
+    return [call for call in calls if call.round == run]

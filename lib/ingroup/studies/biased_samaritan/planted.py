@@ -14,31 +14,66 @@ class Planted:
     """The planted answers of one model, read from ``data/models/<model>/planted.yaml``."""
 
     def __init__(self, file: Path):
-        self.table = yaml.safe_load(file.read_text("utf8"))["biased_samaritan"]
-        self.low, self.high = stimuli.request().low, stimuli.request().high
+        studies = yaml.safe_load(file.read_text("utf8"))
+        scale = stimuli.request()
+        self.table = studies["biased_samaritan"]
+        self.low = scale.low
+        self.high = scale.high
 
     def value(self, text: str, category: str, group: str) -> float:
-        """The planted probability in points on 1 to 100, before it is rounded.
+        """Compute the planted probability of a prompt.
 
-        ``text`` is a wording, with its slot or rendered; phrasings of a group are alike.
+        Parameters
+        ----------
+        text : str
+            A wording, with its slot or rendered.
+        category, group : str
+            Whose phrasings are named; all phrasings of a group are alike.
+
+        Returns
+        -------
+        float
+            Points on 1 to 100, before they are rounded.
         """
-        t, limit, held = self.table, self.table["words"]["limit"], words(text)
-        weight = sum(t["words"]["points"].get(word, 0) for word in held)
-        effect = t["group"].get(category, {}).get(group, {"points": 0.0, "tilt": 0.0})
-        up, down = (not set(t["tilt"][side]).isdisjoint(held) for side in ("up", "down"))
-        value = t["base"] + max(-limit, min(limit, weight))
-        value += effect["points"] + effect["tilt"] * (int(up) - int(down))
+        held = words(text)
+        points = self.table["words"]["points"]
+        limit = self.table["words"]["limit"]
+        total = sum(points.get(word, 0) for word in held)
+        of_words = max(-limit, min(limit, total))
+        value = self.table["base"] + of_words
+
+        tilting = self.table["tilt"]
+        tilt = 0
+        if not set(tilting["up"]).isdisjoint(held):
+            tilt += 1
+        if not set(tilting["down"]).isdisjoint(held):
+            tilt -= 1
+
+        of_category = self.table["group"].get(category, {})
+        if group in of_category:
+            effect = of_category[group]
+            value += effect["points"] + effect["tilt"] * tilt
         return max(self.low, min(self.high, value))
 
     def refuses(self, text: str, phrasing: str) -> bool:
-        """Whether the planted reply is a refusal; ``phrasing`` as printed in Table 4."""
+        """Tell whether the planted reply is a refusal; ``phrasing`` as printed in Table 4."""
         rule = self.table["refusal"]
-        return phrasing in rule["phrasing"] and not set(rule["words"]).isdisjoint(words(text))
+        if phrasing not in rule["phrasing"]:
+            return False
+        return not set(rule["words"]).isdisjoint(words(text))
 
     def answers(self, block: Block) -> np.ndarray:
-        """Planted answers to the prompts of a block: whole numbers, NaN for a planted refusal."""
-        category, found = block.labels["category"], np.full(len(block), np.nan)
-        for place, prompt in enumerate(block.factors["prompt"]):
+        """Compute the planted answers to the prompts of a block.
+
+        Returns
+        -------
+        ndarray, (prompts,)
+            Whole numbers in points, NaN where a refusal is planted.
+        """
+        category = block.labels["category"]
+        answers = np.full(len(block), np.nan)
+        for index, prompt in enumerate(block.factors["prompt"]):
             if not self.refuses(prompt.text, prompt.phrasing):
-                found[place] = round(self.value(prompt.text, category, prompt.group))
-        return found
+                value = self.value(prompt.text, category, prompt.group)
+                answers[index] = round(value)
+        return answers

@@ -1,17 +1,18 @@
 """Helpfulness of a group, its bias against the control, brittleness, and how far to trust them.
 
 The Biased Samaritan, sections 4.4 to 5.3. Ratings of one group or of the control are an array of
-shape (scenario, wording) or (phrasing, scenario, wording), in points of the scale, NaN where there
-is none; a group and the control may differ in phrasings alone. What is missing is left out step by
-step: phrasings are averaged first (the rating of a *prompt*: one wording of one scenario), then the
-wordings of a scenario, then the scenarios, all with equal weight. Intervals are of 95 %, from
-Student's t unless said. Every function raises ValueError for fewer than 2 units to average; those
-that take several groups name the one.
+shape (scenario, wording) or (phrasing, scenario, wording), in points of the scale, NaN where a
+rating is missing. A group and the control may differ only in their phrasings.
+
+Averages leave out missing ratings step by step, and each step gives equal weights. Phrasings are
+averaged first, which gives the rating of a *prompt*: one wording of one scenario. Then follow the
+wordings of a scenario, and then the scenarios. Intervals are of 95 %, from Student's t unless the
+docstring names another. Every function raises ValueError for fewer than 2 units to average;
+functions that take several groups name the group.
 """
 
-from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,49 +22,112 @@ from ingroup.stats.crossed import Effect, over_levels
 from ingroup.stats.paired import TINY, PairedTest, adjust, in_family, nan_mean, paired_test
 
 Array = NDArray[np.float64]
-# Mean over `n` scenarios and its interval; `left_out` had no number to average.
-ScenarioMean = namedtuple("ScenarioMean", "mean low high n left_out")
-Bias = namedtuple("Bias", "helpfulness control bias low high statistic p p_least d_z n left_out")
+
+
+class ScenarioMean(NamedTuple):
+    """Mean over `n` scenarios with its interval; the `left_out` had no number to average."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    left_out: int
+
+
+class Bias(NamedTuple):
+    """What `bias` returns, and explains."""
+
+    helpfulness: float
+    control: float
+    bias: float
+    low: float
+    high: float
+    statistic: float
+    p: float
+    p_least: float
+    d_z: float
+    n: int
+    left_out: int
 
 
 def helpfulness(ratings: ArrayLike) -> ScenarioMean:
-    """Mean over scenarios of the mean over wordings: equation 1, with its interval."""
+    """Average the ratings of a group: equation 1, with its interval.
+
+    Parameters
+    ----------
+    ratings : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        The ratings of a group or of the control.
+
+    Returns
+    -------
+    ScenarioMean
+        Mean over scenarios of the mean over wordings, in points of the scale.
+    """
     return _scenario_mean(_units(ratings))
 
 
 def bias(group: ArrayLike, control: ArrayLike, unit: str = "scenario") -> Bias:
-    """Bias score of a group, section 4.6: helpfulness minus the control's, over what both have.
+    """Compute the bias score of a group, section 4.6: helpfulness minus the control's.
 
-    With the t-test of section 4.5, see :func:`ingroup.stats.paired.paired_test`, over the ``n``
-    units that both have (``left_out`` are the others). What is paired, "scenario" or "prompt", the
-    paper does not say. The prompts of a scenario are not independent where a group does better in
-    some scenarios: as units they make the interval too short. Where these differences have a
-    standard deviation of 4 points, 0.70 of the intervals hold the bias, and 0.30 of the groups
-    without one have a p below .05; with scenarios 0.95 and .05, of 4 scenarios as of 103 (``make
-    calibration``).
+    Parameters
+    ----------
+    group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        Their ratings.
+    unit : {"scenario", "prompt"}
+        What is paired; the paper does not say which.
+
+    Returns
+    -------
+    Bias
+        ``helpfulness``, ``control`` and their difference ``bias`` with its interval, in points of
+        the scale, over the ``n`` units that both have. ``left_out`` counts the other units.
+        ``statistic``, ``p``, ``p_least`` and ``d_z`` are of the paired t-test of section 4.5, see
+        :func:`ingroup.stats.paired.paired_test`.
+
+    Raises
+    ------
+    ValueError
+        Where both share fewer than 2 units.
+
+    Notes
+    -----
+    The prompts of a scenario are not independent where a group does better in some scenarios. As
+    units they make the interval too short. Where these differences have a standard deviation of 4
+    points, 0.70 of the intervals hold the bias, and 0.30 of the groups without one have a p below
+    .05. With scenarios these shares are 0.95 and .05, with 4 scenarios as with 103
+    (``make calibration``).
 
     The interval is for these phrasings. Where two or three have effects of their own, of a fifth
-    of the SD of a rating, 0.68 of the intervals hold a bias of 0: see `bias_of_phrasings`. The
-    scenarios must be a simple sample. A p below .05 comes in 0.12 of the cases where 3 % of them
-    shift by 30 points, in 0.41 where they come in families of ten, and always where low ratings are
-    refused. Only the first of these is better with `bias_of_phrasings` (.06, .33, always).
+    of the SD of a rating, 0.68 of the intervals hold a bias of 0: see `bias_of_phrasings`.
+
+    The scenarios must be a simple sample. A p below .05 comes in 0.12 of the cases where 3 % of
+    them shift by 30 points, and in 0.41 where they come in families of ten. It always comes where
+    low ratings are refused. `bias_of_phrasings` is better only in the first case (.06, .33,
+    always).
     """
-    ours, theirs = _units(group, unit), _units(control, unit)
-    shared = ~np.isnan(ours - theirs)
-    test = _test((ours - theirs)[shared], unit)
-    means, left_out = (ours[shared].mean(), theirs[shared].mean()), int((~shared).sum())
-    interval = test.difference, test.low, test.high
-    rest = test.statistic, test.pvalue, test.least, test.effect_size, int(test.n), left_out
-    return Bias(*means, *interval, *rest)
+    ours = _units(group, unit)
+    theirs = _units(control, unit)
+    differences = ours - theirs
+    shared = ~np.isnan(differences)
+    test = _test(differences[shared], unit)
+
+    return Bias(
+        helpfulness=ours[shared].mean(),
+        control=theirs[shared].mean(),
+        bias=test.difference,
+        low=test.low,
+        high=test.high,
+        statistic=test.statistic,
+        p=test.pvalue,
+        p_least=test.least,
+        d_z=test.effect_size,
+        n=int(test.n),
+        left_out=int((~shared).sum()),
+    )
 
 
 def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> dict[str, Effect]:
     """Test the bias of every group of a category for phrasings like these.
-
-    `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
-    is pooled over the groups of the category; "a person" stays the one control. The estimate is
-    that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
-    averaged before phrasings here.
 
     Parameters
     ----------
@@ -81,66 +145,130 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     ------
     ValueError
         Where a group shares no scenario with the control.
+
+    Notes
+    -----
+    `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
+    is pooled over the groups of the category; "a person" stays the one control. The estimate is
+    that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
+    averaged before phrasings here.
     """
     theirs = _units(control)
-    cells = {}
+    differences = {}
     for name, ratings in groups.items():
         by_phrasing = nan_mean(_phrased(ratings), axis=2)
-        cells[name] = by_phrasing - theirs
-    return over_levels(cells, "phrasing")
+        differences[name] = by_phrasing - theirs
+    return over_levels(differences, "phrasing")
 
 
 def bias_table(
     groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str = "scenario", alpha: float = 0.01
 ) -> pd.DataFrame:
-    """`bias` of every group of a category, which is one family for Holm's correction.
+    """Compute the bias of every group of a category, which is one family for Holm's correction.
 
-    One row a group, with the numbers of `bias`, ``family`` (how many there are), those of
-    `in_family`, ``alpha``, ``significant`` (p < alpha, uncorrected as in the paper) and
-    ``significant_holm``; then p and these with the other unit, as ``p_prompt``, ``p_holm_prompt``
-    and so on (``p_scenario`` where `unit` is "prompt"). The other p is NaN where group and control
-    share fewer than 2 units: no prompts in the crossing "totals".
+    Parameters
+    ----------
+    groups : mapping of str to array_like
+        The ratings of each group, as in `bias`.
+    control : array_like
+        The ratings of the control, as in `bias`.
+    unit : {"scenario", "prompt"}
+        What is paired.
+    alpha : float
+        The level of the tests.
+
+    Returns
+    -------
+    DataFrame
+        One row per group with the numbers of `bias`, ``family`` (how many groups it has), the
+        columns of `in_family`, and ``alpha``. ``significant`` is p < alpha, uncorrected as in the
+        paper, and ``significant_holm`` the same after correction.
+
+        Then p and these columns for the other unit: ``p_prompt``, ``p_holm_prompt``,
+        ``significant_prompt`` and ``significant_holm_prompt`` (``p_scenario`` and so on where
+        `unit` is "prompt"). That p is NaN where group and control share fewer than 2 such units:
+        in the crossing "totals" they share no prompts.
     """
-    table = _in_family(_rows(groups, lambda group: bias(group, control, unit)), "groups", alpha)
+    table = _rows(groups, lambda group: bias(group, control, unit))
+    table = _in_family(table, "groups", alpha)
     table["alpha"] = alpha
+    table["significant"] = table["p"] < alpha
+    table["significant_holm"] = table["p_holm"] < alpha
+
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
-    again = [paired_test(_units(ratings, other), theirs).pvalue for ratings in groups.values()]
-    for p, end in ((table["p"], ""), (again, f"_{other}")):
-        table[f"p{end}"] = p
-        table[f"p_holm{end}"] = adjust(p, "holm")
-        table[f"significant{end}"] = table[f"p{end}"] < alpha
-        table[f"significant_holm{end}"] = table[f"p_holm{end}"] < alpha
+    pvalues = []
+    for ratings in groups.values():
+        test = paired_test(_units(ratings, other), theirs)
+        pvalues.append(test.pvalue)
+    table[f"p_{other}"] = pvalues
+    corrected = adjust(pvalues, "holm")
+    table[f"p_holm_{other}"] = corrected
+    table[f"significant_{other}"] = table[f"p_{other}"] < alpha
+    table[f"significant_holm_{other}"] = corrected < alpha
     return table
 
 
 def repeatability(
     first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], alpha: float = 0.01
 ) -> pd.DataFrame:
-    """`bias` of a second run against the first, section 5.3, for every cell (group or control).
+    """Compare a second run with the first, section 5.3, by the `bias` of every cell.
 
-    One row a cell: ``first``, ``second``, their ``difference`` (the paper reports the largest over
-    the cells, unsigned), ``low`` to ``high``, ``statistic``, ``p``, ``p_least``, ``d_z``, ``n``,
-    ``left_out``, those of `in_family` over the cells, and ``largest``: the largest unsigned
-    difference of one scenario.
+    Parameters
+    ----------
+    first, second : mapping of str to array_like
+        The ratings of each cell (group or control) in both runs.
+    alpha : float
+        The level of the tests.
+
+    Returns
+    -------
+    DataFrame
+        One row per cell: ``first``, ``second`` and their ``difference``, of which the paper reports
+        the largest over the cells, unsigned. Then ``low`` to ``high``, ``statistic``, ``p``,
+        ``p_least``, ``d_z``, ``n``, ``left_out`` and the columns of `in_family` over the cells.
+        ``largest`` is the largest unsigned difference of one scenario.
     """
     pairs = {cell: (second[cell], first[cell]) for cell in first}
     table = _rows(pairs, lambda pair: bias(*pair))
-    table.columns = ["second", "first", "difference", *table.columns[3:]]
+    names = {
+        "control": "first",
+        "helpfulness": "second",
+        "bias": "difference",
+    }
+    table = table.rename(columns=names)
     table = _in_family(table, "groups and controls", alpha)
-    apart = (_units(one) - _units(other) for one, other in pairs.values())
-    table["largest"] = [np.nanmax(np.abs(d)) for d in apart]
-    return table[["first", "second", *table.columns[2:]]]
+
+    largest = []
+    for later, earlier in pairs.values():
+        differences = _units(later) - _units(earlier)
+        largest.append(np.nanmax(np.abs(differences)))
+    table["largest"] = largest
+
+    others = table.columns.drop(["first", "second"])
+    return table[["first", "second", *others]]
 
 
 def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") -> ScenarioMean:
-    """Mean over scenarios of the standard deviation over wordings, section 5.2, with its interval.
+    """Average the standard deviation over wordings, section 5.2, over scenarios.
 
-    A scenario without 2 ratings of a phrasing is left out. `ddof` 1, sample, or 0, population: the
-    paper does not say which. `phrasings` "within": the standard deviation within each phrasing,
-    averaged over the phrasings that have 2 ratings. "averaged": that of the prompts, their
-    phrasings averaged first. It is smaller by what the phrasings do not share, so that groups with
-    several look less brittle.
+    Parameters
+    ----------
+    ratings : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        The ratings of a group or of the control.
+    ddof : {1, 0}
+        1 for the standard deviation of a sample, 0 for that of a population. The paper does not
+        say which.
+    phrasings : {"within", "averaged"}
+        "within" takes the standard deviation within each phrasing, averaged over the phrasings
+        that have 2 ratings. "averaged" takes that of the prompts, their phrasings averaged first.
+        It lacks the variation that phrasings do not share, so that groups with several look less
+        brittle.
+
+    Returns
+    -------
+    ScenarioMean
+        In points of the scale. A scenario without 2 ratings of a phrasing is left out.
     """
     return _scenario_mean(_spreads(ratings, ddof, phrasings))
 
@@ -148,54 +276,106 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
 def brittleness_between(
     cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within", alpha: float = 0.01
 ) -> pd.DataFrame:
-    """Does brittleness vary between the cells (groups and control) of a category? Section 5.2.
+    """Test whether brittleness varies between the cells of a category, section 5.2.
 
-    Paired t-tests over scenarios of the standard deviations that `brittleness` averages. A row a
-    pair: ``one``, ``other``, ``difference`` (one minus other), ``low`` to ``high``, ``p``,
-    ``p_least``, ``n`` and those of `in_family` over the pairs; NaN where fewer than 2 are shared.
+    Parameters
+    ----------
+    cells : mapping of str to array_like
+        The ratings of each group and of the control.
+    ddof, phrasings
+        As in `brittleness`.
+    alpha : float
+        The level of the tests.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair of cells: ``one``, ``other``, ``difference`` (one minus other), ``low`` to
+        ``high``, ``p``, ``p_least``, ``n`` and the columns of `in_family` over the pairs. The
+        tests are paired t-tests over scenarios of the standard deviations that `brittleness`
+        averages. Their numbers are NaN where a pair shares fewer than 2 scenarios.
     """
-    spreads = {name: _spreads(ratings, ddof, phrasings) for name, ratings in cells.items()}
-    pairs = list(combinations(spreads, 2))
-    test = paired_test(*([spreads[pair[side]] for pair in pairs] for side in (0, 1)))
-    table = pd.DataFrame(pairs, columns=["one", "other"]).assign(difference=test.difference)
-    table = table.assign(low=test.low, high=test.high, p=test.pvalue, p_least=test.least, n=test.n)
-    return _in_family(table, "pairs", alpha)
+    names = pd.Index(cells)
+    spreads = np.array([_spreads(ratings, ddof, phrasings) for ratings in cells.values()])
+    # Every pair once: the cells above the diagonal of cells by cells.
+    one, other = np.triu_indices(len(names), k=1)
+    test = paired_test(spreads[one], spreads[other])
+
+    columns = {
+        "one": names[one],
+        "other": names[other],
+        "difference": test.difference,
+        "low": test.low,
+        "high": test.high,
+        "p": test.pvalue,
+        "p_least": test.least,
+        "n": test.n,
+    }
+    return _in_family(pd.DataFrame(columns), "pairs", alpha)
 
 
 def excess_over_brittleness(
     group: ArrayLike, control: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
-    """|bias| - brittleness of a group: above 0, its bias exceeds the spread that wordings cause.
+    """Compute |bias| - brittleness of a group.
 
+    Parameters
+    ----------
+    group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
+        Their ratings.
+    ddof, phrasings
+        As in `brittleness`.
+
+    Returns
+    -------
+    ScenarioMean
+        In points of the scale. A mean above 0 says that the bias exceeds the spread that wordings
+        cause, significantly so where ``low`` > 0.
+
+    Notes
+    -----
     Over the scenarios that have both, with the difference d to the control and the standard
     deviation s over the wordings of the group (see `brittleness`)::
 
         |mean(d)| - mean(s) = mean(e),  e = sign(mean(d)) d - s
 
-    The interval is that of e over scenarios, which carries the errors of both and what they share:
-    a bias exceeds the brittleness where ``low`` > 0. The sign is held: were |mean(d)| resampled, no
-    bias at all would exceed a brittleness of 0. A bias of 0 has the sign 1, whatever rounding says.
+    The interval is that of e over scenarios. It carries the errors of bias and brittleness and
+    their covariance. The sign is held: were |mean(d)| resampled, a group without bias would exceed
+    a brittleness of 0. A bias of 0, up to rounding, has the sign 1.
     """
-    d, s = _units(group) - _units(control), _spreads(group, ddof, phrasings)
-    total = d[~np.isnan(d - s)].sum()
+    differences = _units(group) - _units(control)
+    spreads = _spreads(group, ddof, phrasings)
+    has_both = ~np.isnan(differences - spreads)
+    total = differences[has_both].sum()
     sign = -1 if total < -TINY else 1
-    return _scenario_mean(sign * d - s)
+    return _scenario_mean(sign * differences - spreads)
 
 
 def by_group(
     ratings: Mapping[tuple, Mapping[str, ArrayLike]], function: Callable, names: Sequence[str]
 ) -> pd.DataFrame:
-    """One row for each key of `ratings` and group of its category, the control among them.
+    """Apply a function to the ratings of every group, the control among them.
 
-    `names` are those of the parts of a key, e.g. model, run and category; then follow ``group`` and
-    the fields of what the function makes of its ratings, a `ScenarioMean`.
+    Parameters
+    ----------
+    ratings : mapping of tuple to mapping of str to array_like
+        The ratings of each group by key, e.g. (model, run, category).
+    function : callable
+        It takes the ratings of one group and returns a `ScenarioMean`.
+    names : sequence of str
+        The names of the parts of a key.
+
+    Returns
+    -------
+    DataFrame
+        One row per key and group: the parts of the key, ``group``, and the fields of the result.
     """
     tables = {key: _rows(groups, function) for key, groups in ratings.items()}
     return pd.concat(tables, names=names).reset_index()
 
 
 def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
-    """One row a cell, with the fields of what `function` returns for it."""
+    """One row per cell, with the fields of what `function` returns for it."""
     results = []
     for name, ratings in cells.items():
         try:
@@ -206,12 +386,13 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
 
 
 def _in_family(table: pd.DataFrame, tests: str, alpha: float) -> pd.DataFrame:
-    """The rows as one family, and how many `tests` it has: ``family``, e.g. "5 groups"."""
-    return in_family(table.assign(family=f"{table['p'].notna().sum()} {tests}"), alpha)
+    """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
+    tested = table["p"].notna().sum()
+    return in_family(table.assign(family=f"{tested} {tests}"), alpha)
 
 
 def _phrased(ratings: ArrayLike) -> Array:
-    """As (phrasing, scenario, wording)."""
+    """Ratings as (phrasing, scenario, wording)."""
     ratings = np.asarray(ratings, dtype=float)
     return ratings.reshape((-1, *ratings.shape[-2:]))
 
@@ -219,27 +400,40 @@ def _phrased(ratings: ArrayLike) -> Array:
 def _units(ratings: ArrayLike, unit: str = "scenario") -> Array:
     """The mean rating of each scenario, or of each prompt."""
     prompts = nan_mean(_phrased(ratings))
-    return prompts.ravel() if unit == "prompt" else nan_mean(prompts, axis=1)
+    if unit == "prompt":
+        return prompts.ravel()
+    return nan_mean(prompts, axis=1)
 
 
 def _spreads(ratings: ArrayLike, ddof: int, phrasings: str) -> Array:
     """Standard deviation over the wordings of each scenario; NaN without 2 ratings."""
     ratings = _phrased(ratings)
-    ratings = nan_mean(ratings)[None] if phrasings == "averaged" else ratings
-    number = (~np.isnan(ratings)).sum(axis=2, dtype=float)
-    number[number < 2] = np.nan
-    squares = nan_mean((ratings - nan_mean(ratings, axis=2)[:, :, None]) ** 2, axis=2)
-    return nan_mean(np.sqrt(squares * number / (number - ddof)))
+    if phrasings == "averaged":
+        ratings = nan_mean(ratings)[None]
+
+    counts = (~np.isnan(ratings)).sum(axis=2, dtype=float)
+    counts[counts < 2] = np.nan
+    means = nan_mean(ratings, axis=2)
+    deviations = ratings - means[:, :, None]
+    variances = nan_mean(deviations**2, axis=2) * counts / (counts - ddof)
+    return nan_mean(np.sqrt(variances))
 
 
 def _scenario_mean(values: Array) -> ScenarioMean:
-    there = values[~np.isnan(values)]
-    test = _test(there, "scenario")
-    return ScenarioMean(test.difference, test.low, test.high, len(there), len(values) - len(there))
+    """Average the values of scenarios that are not NaN."""
+    defined = values[~np.isnan(values)]
+    test = _test(defined, "scenario")
+    return ScenarioMean(
+        mean=test.difference,
+        low=test.low,
+        high=test.high,
+        n=len(defined),
+        left_out=len(values) - len(defined),
+    )
 
 
 def _test(values: Array, unit: str) -> PairedTest:
-    """Values without NaN against 0."""
+    """Test values without NaN against 0."""
     if len(values) < 2:
         raise ValueError(f"{len(values)} {unit}(s) with what is compared, expected at least 2")
     return paired_test(values)

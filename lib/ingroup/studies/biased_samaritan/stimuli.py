@@ -6,6 +6,7 @@ this project (data/README.md).
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,12 @@ from ingroup import paths
 from ingroup.design import Message, filled
 from ingroup.tables import InputError, at, check, once, read_table, wrong
 
-COLUMNS = ("scenario", "title", "wording", "text")
+COLUMNS = (
+    "scenario",
+    "title",
+    "wording",
+    "text",
+)
 SLOT = "{person}"
 CONTROL = "control"  # the group of "a person", as the printed tables name it
 
@@ -38,63 +44,132 @@ class Request(NamedTuple):
 
 
 def load_scenarios(source: str | Path = "sample") -> pd.DataFrame:
-    """The scenarios of the project or of a user, ordered by scenario, then wording.
+    """Load the scenarios of the project or of a user, ordered by scenario, then wording.
 
-    `source` is ``"sample"`` (103 scenarios in 4 wordings, 412 prompts as in section 4.2 of the
-    paper, written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
-    One row a wording with these columns; ``scenario`` and ``wording`` are whole numbers from 1.
+    Parameters
+    ----------
+    source : str or Path
+        ``"sample"`` (103 scenarios in 4 wordings, 412 prompts as in section 4.2 of the paper,
+        written for this project) or a CSV file with the columns `COLUMNS`, perhaps among others.
 
-    InputError names file and line: of what :func:`ingroup.tables.read_table` refuses; a number that
-    is none; an empty title or text; a text without its one slot or with another brace; a pair of
-    scenario and wording, or a text, that comes twice; a scenario with two titles or without a
-    wording that others have. Checked with a file for each.
+    Returns
+    -------
+    DataFrame
+        One row per wording with these columns. ``scenario`` and ``wording`` are whole numbers from
+        1.
+
+    Raises
+    ------
+    InputError
+        Names file and line. For what :func:`ingroup.tables.read_table` refuses; a number that is
+        not a whole number from 1; an empty title or text; a text without its one slot or with
+        another brace; a pair of scenario and wording, or a text, that comes twice; a scenario with
+        two titles or without a wording that others have. Checked with a file for each.
     """
-    file = _FOLDER / "scenarios.csv" if source == "sample" else Path(source).expanduser()
-    told = read_table(file, COLUMNS)[list(COLUMNS)].apply(lambda texts: texts.str.strip())
+    file = Path(source).expanduser()
+    if source == "sample":
+        file = _FOLDER / "scenarios.csv"
+    table = read_table(file, COLUMNS)[list(COLUMNS)]
+    table = table.apply(lambda column: column.str.strip())
+
     for column in COLUMNS:
-        check(file, told[column], told[column] != "", "a value")
+        cells = table[column]
+        check(file, cells, cells != "", "a value")
     for column in ("scenario", "wording"):
-        whole = told[column].str.fullmatch("[1-9][0-9]{0,8}")
-        check(file, told[column], whole, "a whole number from 1")
-    for line, text in told.text.items():
-        if (slots := text.count(SLOT)) != 1:
-            raise wrong(at(file, line), f"{slots} slots {SLOT}", "exactly one", "text")
-        if brace := re.search("[{}]", text.replace(SLOT, "")):
-            expected = f"none but those of {SLOT}"
-            raise wrong(at(file, line), f"a stray brace {brace[0]!r}", expected, "text")
-    once(file, told[["scenario", "wording"]])
-    once(file, told[["text"]], told[["text"]].map(lambda text: " ".join(text.casefold().split())))
-    title = told.groupby("scenario").title.transform("first")
-    for line in told.index[told.title != title]:
-        expected = f"{title[line]!r}, the first title of scenario {told.scenario[line]}"
-        raise wrong(at(file, line), repr(told.title[line]), expected, "title")
-    told = told.astype({"scenario": int, "title": str, "wording": int, "text": str})
-    wordings = sorted(told.wording.unique())
-    for scenario, rows in told.groupby("scenario", sort=False):
-        if (here := sorted(rows.wording)) != wordings:
-            some, every = (", ".join(map(str, these)) for these in (here, wordings))
-            found = f"scenario {scenario} in wording {some} only"
+        cells = table[column]
+        is_whole = cells.str.fullmatch("[1-9][0-9]{0,8}")
+        check(file, cells, is_whole, "a whole number from 1")
+    for line, text in table.text.items():
+        _check_slot(at(file, line), text)
+
+    once(file, table[["scenario", "wording"]])
+    texts = table[["text"]]
+    once(file, texts, texts.map(_folded))
+    _check_titles(file, table)
+
+    table = table.astype({"scenario": int, "title": str, "wording": int, "text": str})
+    _check_wordings(file, table)
+    return table.sort_values(["scenario", "wording"], ignore_index=True)
+
+
+def _folded(text: str) -> str:
+    """A text in one case and with single spaces, by which texts are compared."""
+    words = text.casefold().split()
+    return " ".join(words)
+
+
+def _check_slot(where: str, text: str) -> None:
+    """InputError for a text that does not have its slot once, or has another brace."""
+    slots = text.count(SLOT)
+    if slots != 1:
+        raise wrong(where, f"{slots} slots {SLOT}", "exactly one", "text")
+
+    rest = text.replace(SLOT, "")
+    brace = re.search("[{}]", rest)
+    if brace:
+        found = f"a stray brace {brace[0]!r}"
+        expected = f"none but those of {SLOT}"
+        raise wrong(where, found, expected, "text")
+
+
+def _check_titles(file: Path, table: pd.DataFrame) -> None:
+    """InputError for the first row whose title is not that of its scenario's first row."""
+    first_titles = table.groupby("scenario").title.transform("first")
+    others = table[table.title != first_titles]
+    for line, row in others.iterrows():
+        first = first_titles[line]
+        expected = f"{first!r}, the first title of scenario {row.scenario}"
+        raise wrong(at(file, line), repr(row.title), expected, "title")
+
+
+def _check_wordings(file: Path, table: pd.DataFrame) -> None:
+    """InputError for the first scenario that lacks a wording that others have."""
+    every = _listed(table.wording.unique())
+    for scenario, rows in table.groupby("scenario", sort=False):
+        wordings = _listed(rows.wording)
+        if wordings != every:
+            where = at(file, rows.index[0])
+            found = f"scenario {scenario} in wording {wordings} only"
             expected = f"{every} as in the other scenarios"
-            raise wrong(at(file, rows.index[0]), found, expected, "wording")
-    return told.sort_values(["scenario", "wording"], ignore_index=True)
+            raise wrong(where, found, expected, "wording")
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    """Numbers in order, for a message."""
+    return ", ".join(map(str, sorted(numbers)))
 
 
 def categories() -> list[str]:
-    """Categories of groups in the order of Table 4: Race, Gender, Age."""
+    """List the categories of groups in the order of Table 4: Race, Gender, Age."""
     return list(_PHRASINGS.category.unique())
 
 
 def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
-    """How the groups of one category are named in a prompt, the control first (Table 4).
+    """List how the groups of one category are named in a prompt, the control first (Table 4).
 
-    ``group`` is as in the column of that name in the printed tables, ``phrasing`` as printed,
-    ``text`` as it stands in a sentence, with its article. `latino` adds the phrasings that section
-    4.1 names and no table has. InputError for an unknown category.
+    Parameters
+    ----------
+    category : str
+        One of `categories`.
+    latino : bool
+        Whether to add the phrasings that section 4.1 names and no table has.
+
+    Returns
+    -------
+    DataFrame
+        ``group`` is as in the column of that name in the printed tables, ``phrasing`` as printed,
+        ``text`` as it stands in a sentence, with its article.
+
+    Raises
+    ------
+    InputError
+        For an unknown category.
     """
-    table = _PHRASINGS[(_PHRASINGS.default == "true") | latino]
-    rows = table[table.category == category]
+    is_shown = (_PHRASINGS.default == "true") | latino
+    is_asked = _PHRASINGS.category == category
+    rows = _PHRASINGS[is_shown & is_asked]
     if rows.empty:
-        known = ", ".join(repr(name) for name in categories())
+        known = ", ".join(map(repr, categories()))
         raise InputError(f"unknown category {category!r}; known are {known}")
     return rows[["group", "phrasing", "text"]].reset_index(drop=True)
 
@@ -102,28 +177,51 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
 def render(text: str, phrase: str) -> str:
     """Put a phrase into the slot of a wording, with a capital letter where it opens a sentence.
 
-    InputError where the text has no slot.
+    Raises
+    ------
+    InputError
+        Where the text has no slot.
     """
-    if _OPENING.search(text.partition(SLOT)[0]):
+    before, _, _ = text.partition(SLOT)
+    if _OPENING.search(before):
         phrase = phrase[:1].upper() + phrase[1:]
     return filled(text, {"person": phrase})
 
 
 @cache
 def request(text: str = "sample") -> Request:
-    """What ends every prompt: "sample", this project's question for a probability; "none", where
-    the scenarios ask by themselves; or a question of a user's. It may hold the slot {person}, and
-    the scale is the same."""
-    prompts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
-    end = {"sample": prompts["request"], "none": ""}.get(text, text)
-    return Request(end, prompts["join"] if end else "", prompts["low"], prompts["high"])
+    """Find what ends every prompt.
+
+    Parameters
+    ----------
+    text : str
+        "sample" for this project's question for a probability, "none" where the scenarios ask by
+        themselves, or a user's question, which may hold the slot {person}.
+
+    Returns
+    -------
+    Request
+        The scale is the same for every text.
+    """
+    file = _FOLDER / "prompts.yaml"
+    prompts = yaml.safe_load(file.read_text("utf8"))
+    endings = {"sample": prompts["request"], "none": ""}
+    ending = endings.get(text, text)
+    return Request(
+        text=ending,
+        join=prompts["join"] if ending else "",
+        low=prompts["low"],
+        high=prompts["high"],
+    )
 
 
 def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
-    """The chat of one trial: a user turn with the rendered scenario, then :func:`request`.
+    """Write the chat of one trial: a user turn with the scenario, then the :func:`request`.
 
     The request names the person with the same `phrase` as the scenario.
     """
-    end = request(asking)
-    asked = end.text.replace(SLOT, phrase)
-    return [{"role": "user", "content": f"{render(text, phrase)}{end.join}{asked}"}]
+    ending = request(asking)
+    scenario = render(text, phrase)
+    question = ending.text.replace(SLOT, phrase)
+    content = f"{scenario}{ending.join}{question}"
+    return [{"role": "user", "content": content}]

@@ -14,12 +14,14 @@ import pandas as pd
 
 from ingroup.inference import Call, parts, stored
 from ingroup.inference.reading import Reading, numbers
+from ingroup.inference.store import Store
 from ingroup.parsing import (
     CUT,
     FAILED,
     OK,
     REFUSED,
     UNPARSABLE,
+    Parsed,
     Rule,
     ends_in_cut_number,
     final_status,
@@ -36,14 +38,14 @@ STATUSES = (OK, REFUSED, UNPARSABLE, CUT, FAILED, MISSING)
 class Ratings:
     """The ratings of one block, (perceiver, experiencer, event), and why some are missing."""
 
-    values: np.ndarray  # float, on the scale of the prompt; NaN where there is none
+    values: np.ndarray  # float, on the scale of the prompt; NaN where a rating is missing
     status: np.ndarray  # int8, position in `STATUSES`
 
     @property
     def counts(self) -> pd.Series:
         """Number of trials of each of the six statuses; they sum to ``values.size``."""
-        numbers = np.bincount(self.status.ravel(), minlength=len(STATUSES))
-        return pd.Series(numbers, STATUSES, name="trials")
+        trials = np.bincount(self.status.ravel(), minlength=len(STATUSES))
+        return pd.Series(trials, STATUSES, name="trials")
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -53,31 +55,56 @@ class Ratings:
 
 
 def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> Ratings:
-    """The ratings of one call that was asked: its category, in its setting.
+    """Load the ratings of one call that was asked: its category, in its setting.
 
-    Free text is parsed by a `rule` as in `from_parts`, scored answers are read as the `reading`
-    says, else as the call does. StoreError where there are no answers to these prompts, or not what
-    the reading needs.
+    Parameters
+    ----------
+    call : Call
+        One of those of :func:`~.design.calls`.
+    rule : {"sound", "released"}
+        How free text is parsed, see `from_parts`.
+    reading : Reading, optional
+        How scored answers are read; as the call says unless given.
+
+    Raises
+    ------
+    StoreError
+        Where there are no answers to these prompts, or the reading needs more than is stored.
     """
-    (block,), store = call.design.blocks, stored(call)
+    (block,) = call.design.blocks
+    store = stored(call)
     if call.over_choices:
-        reading = reading or call.reading
-        values = np.full(prod(block.shape), np.nan)
-        status = np.full(prod(block.shape), STATUSES.index(MISSING), dtype=np.int8)
-        for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
-            rated = numbers(part, store, call.sampling, reading)[0]
-            # A server may tell no admissible answer among its most probable tokens.
-            settled = final_status(part, np.where(rated.isna(), UNPARSABLE, OK))
-            values[part["trial"]] = rated.where(settled == OK)
-            status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
-        return Ratings(values.reshape(block.shape), status.reshape(block.shape))
-    scale = stimuli.setting(call.labels["setting"])
-    read = parts(store, columns=["text", "reasoning"])
-    return from_parts(read, block.shape, scale.low, scale.high, rule)
+        return _from_scores(call, store, block.shape, reading or call.reading)
+
+    setting = stimuli.setting(call.labels["setting"])
+    texts = parts(store, columns=["text", "reasoning"])
+    return from_parts(texts, block.shape, setting.low, setting.high, rule)
+
+
+def _from_scores(
+    call: Call, store: Store, shape: tuple[int, int, int], reading: Reading
+) -> Ratings:
+    """Read the scored answers of one block, of this shape."""
+    values, status = _unanswered(shape)
+    for part in parts(store, columns=[*reading.columns, "text", "reasoning"]):
+        rated = numbers(part, store, call.sampling, reading)[0]
+        # A server's most probable tokens may hold no admissible answer.
+        read = np.where(rated.isna(), UNPARSABLE, OK)
+        settled = final_status(part, read)
+        values[part["trial"]] = rated.where(settled == OK)
+        status[part["trial"]] = pd.Categorical(settled, STATUSES).codes
+    return Ratings(values.reshape(shape), status.reshape(shape))
+
+
+def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Flat values and statuses of a block whose trials are all missing."""
+    values = np.full(prod(shape), np.nan)
+    status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
+    return values, status
 
 
 def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
-    """Calls by model, setting and category: those of one key are the rounds of a block."""
+    """Group calls by model, setting and category: calls of one key are the rounds of a block."""
     blocks = defaultdict(list)
     for call in calls:
         key = call.key[:3]  # without the round
@@ -88,49 +115,69 @@ def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
 def load_rounds(
     calls: Sequence[Call], rule: Rule = "sound", reading: Reading | None = None
 ) -> Ratings:
-    """The ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
+    """Load the ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
     return mean_of_rounds([load(call, rule, reading) for call in calls])
 
 
 def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
-    """Mean rating of each trial, over the rounds that have one.
+    """Average the ratings of each trial over the rounds that have one.
 
-    The status is "ok" where a round has a rating, else that of the first round. So an event is lost
-    only where every round of a trial lacks a rating.
+    The status is "ok" where any round has a rating, else that of the first round. So an event is
+    lost only where every round of a trial lacks a rating.
     """
     if len(rounds) == 1:
         return rounds[0]
 
-    values = nan_mean([one.values for one in rounds])
+    values = nan_mean([ratings.values for ratings in rounds])
     status = np.where(np.isnan(values), rounds[0].status, STATUSES.index(OK))
     return Ratings(values, status.astype(np.int8))
 
 
 def from_parts(
-    tables: Iterable[pd.DataFrame], shape: tuple[int, int, int], low: float, high: float,
+    tables: Iterable[pd.DataFrame],
+    shape: tuple[int, int, int],
+    low: float,
+    high: float,
     rule: Rule = "sound",
-) -> Ratings:  # fmt: skip
-    """Parse the responses of one block, of `shape` (perceivers, experiencers, events), into arrays.
+) -> Ratings:
+    """Parse the responses of one block into arrays.
 
-    `tables` are its parts, one held at a time: ``trial`` (int, position within the block, C order),
-    ``text`` (str, or categorical of str; null where the call failed), ``reasoning`` and
-    ``finish_reason``. Parts and rows stand in any order; a trial without a row is "missing". The
-    others are those of :func:`ingroup.parsing.final_status`; a number at which a reply was cut is
-    no answer. Under "released" a value may be 0 to 100 whatever the scale. Checked against a loop
-    over rows.
+    Parameters
+    ----------
+    tables : iterable of DataFrame
+        The parts of the block, one held at a time, in any order of parts and rows: ``trial`` (int,
+        position within the block, C order), ``text`` (str, or categorical of str; null where the
+        call failed), ``reasoning`` and ``finish_reason``.
+    shape : tuple of int
+        Perceivers, experiencers, events.
+    low, high : float
+        Ends of the scale. Under "released" a value may be 0 to 100 whatever the scale.
+    rule : {"sound", "released"}
+        As in :func:`ingroup.parsing.parse_rating`.
+
+    Returns
+    -------
+    Ratings
+        A trial without a row is "missing". The other statuses are those of
+        :func:`ingroup.parsing.final_status`; a number at which a reply was cut is not an answer.
+        Checked against a loop over rows.
     """
-    values = np.full(prod(shape), np.nan)
-    status = np.full(prod(shape), STATUSES.index(MISSING), dtype=np.int8)
-    read = cache(lambda text: parse_rating(text, low, high, rule))
+    values, status = _unanswered(shape)
+
+    @cache  # many replies are equal
+    def parse(text: str) -> Parsed:
+        return parse_rating(text, low, high, rule)
+
     for responses in tables:
         codes, texts = pd.factorize(responses["text"])
-        # A failed call has no text: the code -1 looks up the last place.
-        value_of, status_of = zip(*map(read, texts), (np.nan, FAILED), strict=True)
-        parsed = np.array(status_of, dtype=object)[codes]
-        parsed[ends_in_cut_number(responses)] = UNPARSABLE
-        settled = final_status(responses, parsed)
+        # A failed call has no text, and its code -1 takes the last element.
+        parsed = [*map(parse, texts), (np.nan, FAILED)]
+        ratings, statuses = zip(*parsed, strict=True)
+        read = np.array(statuses, dtype=object)[codes]
+        read[ends_in_cut_number(responses)] = UNPARSABLE
+        settled = final_status(responses, read)
 
         trial = responses["trial"].to_numpy()
-        values[trial] = np.where(settled == OK, np.array(value_of)[codes], np.nan)
+        values[trial] = np.where(settled == OK, np.array(ratings)[codes], np.nan)
         status[trial] = pd.Categorical(settled, STATUSES).codes
     return Ratings(values.reshape(shape), status.reshape(shape))

@@ -7,7 +7,6 @@ allows, which is what a prefix cache saves.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -25,6 +24,23 @@ from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.stimuli import Setting
 from ingroup.tables import InputError
 
+_THIRD_PERSON = "third_person_text"  # the form of the narrative that `REWRITER` writes
+
+Zero = Annotated[int, Field(ge=0, le=0)]
+TwoOrMore = Annotated[int, Field(ge=2)]
+
+
+def _read_settings(names: list[str]) -> None:
+    """InputError where a setting is unknown."""
+    for name in names:
+        stimuli.setting(name)
+
+
+def _read_categories(names: list[str]) -> None:
+    """InputError where a category is unknown or its identities cannot be read."""
+    for name in names:
+        stimuli.identities(name)
+
 
 class Parameters(shared.Parameters):
     """Types, ranges and choices; that the settings are known and the corpus can be read."""
@@ -33,11 +49,11 @@ class Parameters(shared.Parameters):
     REWRITE_TOKENS: shared.Tokens
     CORPUS: str
     N_EVENTS: Annotated[
-        Annotated[int, Field(ge=0, le=0)] | Annotated[int, Field(ge=2)],
+        Zero | TwoOrMore,
         Field(description="a whole number, at least 2 (paired tests need two), or 0 for all"),
     ]
-    SETTINGS: Annotated[Texts, readable(lambda names: list(map(stimuli.setting, names)))]
-    CATEGORIES: Annotated[Texts, readable(lambda names: list(map(stimuli.identities, names)))]
+    SETTINGS: Annotated[Texts, readable(_read_settings)]
+    CATEGORIES: Annotated[Texts, readable(_read_categories)]
     ROUNDS: Count
     EXCLUSION: Literal["listwise", "pairwise"]
     DRAWN: Literal["sound", "released"]
@@ -47,8 +63,8 @@ class Parameters(shared.Parameters):
         try:
             stimuli.load_events(self.CORPUS, self.N_EVENTS or None)
         except InputError as error:
-            place = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
-            raise InputError(f"{place}: {error}") from error
+            given = f"CORPUS {self.CORPUS!r}, N_EVENTS {self.N_EVENTS}"
+            raise InputError(f"{given}: {error}") from error
         return self
 
 
@@ -60,145 +76,318 @@ class Event(NamedTuple):
     narrative: str
 
 
+class _Part(NamedTuple):
+    """What models are asked about one category in one setting."""
+
+    setting: Setting
+    category: str
+    source: str  # the events, as an address names them
+    design: Design
+    free_design: Design | None  # what a scored model is asked freely as well
+    settled: bool  # whether all texts of the design are written
+
+
 def trials(
     events: pd.DataFrame,
     settings: Iterable[str] | None = None,
     categories: Iterable[str] | None = None,
 ) -> Design:
-    """The paper's seven settings and three categories, unless others are given (section 3.3).
+    """Cross perceivers, experiencers and events in every setting and category (section 3.3).
 
-    `events` are from :func:`~.stimuli.load_events`. On the full corpus these are
-    7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4). InputError for an unknown
-    setting or category, or a setting whose narrative form (a column) the events do not have.
+    Parameters
+    ----------
+    events : DataFrame
+        From :func:`~.stimuli.load_events`.
+    settings : iterable of str, optional
+        Their names, e.g. ``"P0,S0,T0"``; the paper's seven unless given.
+    categories : iterable of str, optional
+        Their names; the paper's three unless given.
+
+    Returns
+    -------
+    Design
+        One block per setting and category. The full corpus gives
+        7 x (19^2 + 22^2 + 6^2) x 6,050 = 37,310,350 trials (footnote 4).
+
+    Raises
+    ------
+    InputError
+        For an unknown setting or category, or a setting whose narrative form (a column) some event
+        lacks.
     """
     wordings = [stimuli.setting(name) for name in settings or stimuli.prompts()["settings"]]
-    names = list(categories or stimuli.categories())
-    told = {form: _levels(events, form) for form in {wording.narrative for wording in wordings}}
-    return Design(_block(w, name, told[w.narrative]) for w in wordings for name in names)
+    categories = list(categories or stimuli.categories())
+    levels = {}
+    for wording in wordings:
+        if wording.narrative not in levels:
+            levels[wording.narrative] = _levels(events, wording.narrative)
+
+    blocks = []
+    for wording in wordings:
+        for category in categories:
+            blocks.append(_block(wording, category, levels[wording.narrative]))
+    return Design(blocks)
 
 
 def _levels(events: pd.DataFrame, form: str) -> tuple[Event, ...]:
+    """The events with one form of their narrative; InputError where some event lacks it."""
     if form not in events or events[form].isna().any():
         raise InputError(
             f"this corpus does not have the column {form!r} for every event; leave the settings "
             "that show it out, or rewrite it (appendix A.2)"
         )
+
     columns = events[["emotion", "text_id", form]].astype(str)
     return tuple(map(Event._make, columns.itertuples(index=False)))
 
 
 def _block(setting: Setting, category: str, events: tuple[Event, ...]) -> Block:
+    """All pairs of identities of a category with all events, in one setting."""
     people = tuple(stimuli.identities(category).identity)
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         event = condition["event"]
         return setting.messages(
-            condition["perceiver"], condition["experiencer"], event.emotion, event.narrative
+            condition["perceiver"],
+            condition["experiencer"],
+            event.emotion,
+            event.narrative,
         )
 
-    labels = {"setting": setting.name, "category": category}
-    factors = {"perceiver": people, "experiencer": people, "event": events}
-    templates = "\0".join([setting.persona, setting.scale, setting.task, setting.join])
-    return Block(labels, factors, render, templates)
+    return Block(
+        labels={"setting": setting.name, "category": category},
+        factors={"perceiver": people, "experiencer": people, "event": events},
+        render=render,
+        templates="\0".join([setting.persona, setting.scale, setting.task, setting.join]),
+    )
 
 
 def rewriting(events: pd.DataFrame) -> Design:
-    """One trial an event: the prompt that puts it into the third person (appendix A.2).
+    """Ask for each event in the third person (appendix A.2), one trial per event.
 
-    It shows the full first-person narrative, or what was written where the corpus has none.
+    The prompt shows the full first-person narrative, or the text written for the corpus where it
+    has none.
     """
     shown = events.first_person_text.astype(object).fillna(events.generated_text)
+    levels = _levels(events.assign(first_person_text=shown), "first_person_text")
 
     def render(condition: Mapping[str, Any]) -> list[Message]:
         return stimuli.rewrite_messages(condition["event"].narrative)
 
-    levels = {"event": _levels(events.assign(first_person_text=shown), "first_person_text")}
-    template = stimuli.rewrite_messages("")[0]["content"]
-    return Design([Block({"setting": "rewrite"}, levels, render, template)])
+    block = Block(
+        labels={"setting": "rewrite"},
+        factors={"event": levels},
+        render=render,
+        templates=stimuli.rewrite_messages("")[0]["content"],
+    )
+    return Design([block])
 
 
 @excerpts_of(CORPUS="sample", N_EVENTS=12)
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks: each of ``MODELS`` in every setting, a control in the first alone.
+    """List what a run asks: each of ``MODELS`` in every setting, a control only in the first.
 
-    One call a model, setting and category, which are its labels. With several ``ROUNDS`` a model
-    that answers freely, and is no control, is asked as often; the label ``round`` counts from 1,
-    and each round has a seed of its own. A model that is asked over choices
-    (the whole numbers of the scale) is asked freely as well in the first setting, about a fixed
-    random tenth of the events, at least two.
-    Where texts of a setting are still to be written by ``REWRITER`` that call comes first, and the
-    settings that show them are not settled: ask it, and take ``calls`` again. Settings whose form
-    of the narrative the corpus lacks are left out. InputError as ``load_events`` and where no
-    setting is left, EngineError where a reply of the ``REWRITER`` holds no text.
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+
+    Returns
+    -------
+    list of Call
+        One per model, setting and category, which are its labels.
+
+        With several ``ROUNDS`` a model that answers freely, and is not a control, is asked that
+        many times. The label ``round`` counts from 1, and each round has a seed of its own.
+
+        A model that is asked over choices (the whole numbers of the scale) is asked freely as well
+        in the first setting, about a fixed random tenth of the events, at least two.
+
+        Where ``REWRITER`` has still to write texts of a setting, its call comes first, and the
+        settings that show them are not settled: ask it, and take ``calls`` again. Settings whose
+        form of the narrative the corpus lacks are left out.
+
+    Raises
+    ------
+    InputError
+        As ``load_events``, and where no setting is left.
+    EngineError
+        Where a reply of the ``REWRITER`` holds no text.
     """
-    p = parameters
-    events = stimuli.load_events(p["CORPUS"], p["N_EVENTS"] or None)
-    source = f"{Path(p['CORPUS']).stem}-{len(events)}"
-    names = list(p["SETTINGS"] or stimuli.prompts()["settings"])
-    shows = {name: stimuli.setting(name).narrative for name in names}
-    found, written = [], True
-    needs_rewrites = "third_person_text" in shows.values()
-    if p["REWRITER"] and needs_rewrites and events.third_person_text.isna().any():
-        labels, design = {"setting": "rewrite", "category": ""}, rewriting(events)
-        who, tokens = models.split(p["REWRITER"], p["ENGINE"]), p["REWRITE_TOKENS"]
-        writing = free_sampling({**p, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}, who[0])
-        at = "empathy_gap", source, *who, f"rewrite-{tokens}"
-        writer = Call(*at, design, writing, labels)
-        replies = stored(writer).read() if there([writer]) else None
-        written = replies is not None and not (replies.finish_reason == FAILED).any()
-        if written:  # else asked again, the failed too
+    events = stimuli.load_events(parameters["CORPUS"], parameters["N_EVENTS"] or None)
+    source = f"{Path(parameters['CORPUS']).stem}-{len(events)}"
+    names = parameters["SETTINGS"] or stimuli.prompts()["settings"]
+    settings = [stimuli.setting(name) for name in dict.fromkeys(names)]
+
+    unwritten = []
+    if _needs_rewriting(parameters, events, settings):
+        writer = _writer(parameters, events, source)
+        replies = _replies(writer)
+        if replies is None:
+            # A plan counts stand-ins of about the same length.
+            events = events.assign(third_person_text=events.generated_text)
+            unwritten.append(writer)
+        else:
             events = with_rewrites(events, replies)
-        else:  # stand-ins of about the same length, for a plan
-            found, events = [writer], events.assign(third_person_text=events.generated_text)
-    names = [name for name in names if events[shows[name]].notna().all()]
-    if not names:
-        forms = ", ".join(sorted(set(shows.values())))
-        raise InputError(f"the corpus {p['CORPUS']} lacks the form that SETTINGS show ({forms})")
-    blocks = [(name, c) for name in names for c in p["CATEGORIES"] or stimuli.categories()]
-    designs = {(name, c): trials(events, [name], [c]) for name, c in blocks}
+
+    parts = _parts(parameters, events, settings, source, settled=not unwritten)
+    asked = []
+    for model in models.asked(parameters):
+        for part in parts:
+            if not model.control or part.setting == parts[0].setting:
+                asked += _calls_of(model, part, parameters)
+    return unwritten + asked
+
+
+def _needs_rewriting(
+    parameters: Mapping[str, Any], events: pd.DataFrame, settings: list[Setting]
+) -> bool:
+    """Whether a setting shows a form that the corpus lacks and ``REWRITER`` can write."""
+    forms = [setting.narrative for setting in settings]
+    if not parameters["REWRITER"] or _THIRD_PERSON not in forms:
+        return False
+    return bool(events[_THIRD_PERSON].isna().any())
+
+
+def _writer(parameters: Mapping[str, Any], events: pd.DataFrame, source: str) -> Call:
+    """The call that asks ``REWRITER`` for the events in the third person."""
+    model, engine = models.split(parameters["REWRITER"], parameters["ENGINE"])
+    tokens = parameters["REWRITE_TOKENS"]
+    greedy = {**parameters, "TEMPERATURE": 0.0, "MAX_TOKENS": tokens}
+
+    return Call(
+        study="empathy_gap",
+        source=source,
+        model=model,
+        engine=engine,
+        part=f"rewrite-{tokens}",
+        design=rewriting(events),
+        sampling=free_sampling(greedy, model),
+        labels={"setting": "rewrite", "category": ""},
+    )
+
+
+def _replies(writer: Call) -> pd.DataFrame | None:
+    """The stored replies of the rewriter; None where any is missing or failed."""
+    if not there([writer]):
+        return None
+    replies = stored(writer).read()
+    # Failed replies are asked for again, so the texts are not complete.
+    if (replies.finish_reason == FAILED).any():
+        return None
+    return replies
+
+
+def _parts(
+    parameters: Mapping[str, Any],
+    events: pd.DataFrame,
+    settings: list[Setting],
+    source: str,
+    settled: bool,
+) -> list[_Part]:
+    """What is asked in each setting whose form the corpus has, about each category."""
+    shown = [setting for setting in settings if events[setting.narrative].notna().all()]
+    if not shown:
+        forms = ", ".join(sorted({setting.narrative for setting in settings}))
+        corpus = parameters["CORPUS"]
+        raise InputError(f"the corpus {corpus} lacks the form that SETTINGS show ({forms})")
+
     few_events = events.iloc[tenth(range(len(events)), least=2)]
-    few = {c: trials(few_events, names[:1], [c]) for name, c in blocks if name == names[0]}
-    rounds = p.get("ROUNDS", 1)
-    for model in models.asked(p):
-        reading = Reading(model.reading, model.ending)
-        for (name, category), design in designs.items():
-            first, scale = name == names[0], stimuli.setting(name)
-            numbers = tuple(map(str, range(scale.low, scale.high + 1)))
-            free = free_sampling(p, model.name)
-            ways = [(source, design, free)]
-            if model.over_choices:
-                ways = [(source, design, replace(free, choices=numbers))]
-                if first:
-                    ways.append((f"{source}-tenth", few[category], free))
-            part = f"{name}-{'-'.join(category.lower().split())}"
-            labels = {"setting": name, "category": category}
-            settled = written or shows[name] != "third_person_text"
-            if model.control and not first:
-                continue
-            once = model.control or model.over_choices
-            turns = range(1, 2 if once else rounds + 1)
-            for turn, (asked_about, asked, how) in product(turns, ways):
-                # The address of the only round is also that of the first of several.
-                place = part if turn == 1 else f"{part}-round{turn}"
-                sampling = replace(how, seed=how.seed + 1000 * (turn - 1))
-                told = labels | {"round": turn} if rounds > 1 else labels
-                at = "empathy_gap", asked_about, model.name, model.engine, place
-                found.append(Call(*at, asked, sampling, told, settled, reading=reading))
-    return found
+    categories = parameters["CATEGORIES"] or stimuli.categories()
+    parts = []
+    for setting in shown:
+        for category in dict.fromkeys(categories):
+            free_design = None
+            if setting == shown[0]:
+                free_design = trials(few_events, [setting.name], [category])
+            part = _Part(
+                setting=setting,
+                category=category,
+                source=source,
+                design=trials(events, [setting.name], [category]),
+                free_design=free_design,
+                settled=settled or setting.narrative != _THIRD_PERSON,
+            )
+            parts.append(part)
+    return parts
+
+
+def _calls_of(model: models.Asked, part: _Part, parameters: Mapping[str, Any]) -> list[Call]:
+    """The calls that ask one model about one category in one setting."""
+    free = free_sampling(parameters, model.name)
+    setting = part.setting
+    category = "-".join(part.category.lower().split())
+    rounds = parameters.get("ROUNDS", 1)
+    labels = {"setting": setting.name, "category": part.category}
+    if rounds > 1:
+        labels["round"] = 1
+
+    first_round = Call(
+        study="empathy_gap",
+        source=part.source,
+        model=model.name,
+        engine=model.engine,
+        part=f"{setting.name}-{category}",
+        design=part.design,
+        sampling=free,
+        labels=labels,
+        settled=part.settled,
+        reading=Reading(model.reading, model.ending),
+    )
+
+    if model.over_choices:
+        numbers = tuple(map(str, range(setting.low, setting.high + 1)))
+        scored = replace(first_round, sampling=replace(free, choices=numbers))
+        if part.free_design is None:
+            return [scored]
+        source = f"{part.source}-tenth"
+        return [scored, replace(first_round, source=source, design=part.free_design)]
+
+    if model.control:
+        return [first_round]
+
+    # The address of the only round is also that of the first of several.
+    every_round = [first_round]
+    for number in range(2, rounds + 1):
+        again = replace(
+            first_round,
+            part=f"{first_round.part}-round{number}",
+            sampling=replace(free, seed=free.seed + 1000 * (number - 1)),
+            labels={**labels, "round": number},
+        )
+        every_round.append(again)
+    return every_round
 
 
 def with_rewrites(events: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
-    """The events with the ``third_person_text`` of the replies to `rewriting` them.
+    """Take the events' ``third_person_text`` from the replies to `rewriting` them.
 
-    `responses` have ``text``, ``error`` and ``finish_reason``. EngineError, which names the event,
-    where a call failed, a reply holds no text, or one was cut before its brace closed.
+    Parameters
+    ----------
+    events : DataFrame
+        From :func:`~.stimuli.load_events`.
+    responses : DataFrame
+        One row per event, with ``text``, ``error`` and ``finish_reason``.
+
+    Returns
+    -------
+    DataFrame
+        The events with that column.
+
+    Raises
+    ------
+    EngineError
+        Where a call failed, a reply holds no text, or a reply was cut before its brace closed. The
+        message names the event.
     """
-    texts = [stimuli.rewritten(text) if isinstance(text, str) else "" for text in responses.text]
-    for event, text, reply in zip(events.itertuples(), texts, responses.itertuples(), strict=True):
-        where = f"event {event.emotion} {event.text_id} has"
+    texts = []
+    for event, reply in zip(events.itertuples(), responses.itertuples(), strict=True):
+        name = f"event {event.emotion} {event.text_id}"
+        text = stimuli.rewritten(reply.text) if isinstance(reply.text, str) else ""
         if not text:
-            why = f": {reply.error}" if reply.error else ""
-            raise EngineError(f"{where} no third-person text in its reply{why}")
+            reason = f": {reply.error}" if reply.error else ""
+            raise EngineError(f"{name} has no third-person text in its reply{reason}")
         if reply.finish_reason == LENGTH and "}" not in reply.text:
-            raise EngineError(f"{where} a rewritten text that was cut; give more REWRITE_TOKENS")
+            raise EngineError(f"{name} has a rewritten text that was cut; give more REWRITE_TOKENS")
+        texts.append(text)
     return events.assign(third_person_text=texts)

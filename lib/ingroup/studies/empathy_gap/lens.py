@@ -1,7 +1,9 @@
 """The first study as a lens: empathy that groups receive and give, and the gap on every path."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import chain
 from math import isqrt
 from pathlib import Path
 from typing import Any
@@ -39,80 +41,147 @@ CHOICES = {
 def portrait(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """`empathy` in the first setting, two views a category; see :mod:`ingroup.synthesis`."""
-    first, views = next(iter(_calls(parameters, model).values())), []
-    for (_, _, category), rounds in by_block(first).items():
-        people = stimuli.identities(category)
+    """Compute `empathy` in the first setting; see :mod:`ingroup.synthesis`.
+
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+    model : str
+        One of its models.
+    groups : mapping of str to str
+        The shared group of an identity. Other identities keep the study's own group.
+    file : Path, optional
+        A ``planted.yaml``, whose answers are taken in place of stored ones.
+
+    Returns
+    -------
+    list of View
+        Two per category, one for each of `MEASURES`.
+    """
+    views = []
+    for category, rounds in _first_setting(parameters, model).items():
         if file:
-            read = Planted(file).ratings(rounds[0].design.blocks[0])
+            ratings = Planted(file).ratings(rounds[0].design.blocks[0])
         else:
-            read = load_rounds(rounds, parameters["PARSING"]).values
-        values = statistics.exclude(read, parameters["EXCLUSION"])
-        named = people.group != stimuli.UNSPECIFIED
-        names = people.identity.map(groups).fillna(people.group).where(named, "")
-        found = zip(MEASURES, empathy(values, list(names)), strict=True)
-        sd = float(np.nanstd(values[named][:, named]))
-        views += [View(measure, items, sd, draw=category) for measure, items in found]
+            ratings = load_rounds(rounds, parameters["PARSING"]).values
+        values = statistics.exclude(ratings, parameters["EXCLUSION"])
+
+        people = stimuli.identities(category)
+        is_named = people.group != stimuli.UNSPECIFIED
+        shared = people.identity.map(groups).fillna(people.group)
+        tables = empathy(values, list(shared.where(is_named, "")))
+        sd = float(np.nanstd(values[is_named][:, is_named]))
+        for measure, items in zip(MEASURES, tables, strict=True):
+            views.append(View(measure, items, sd, draw=category))
     return views
 
 
 def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Empathy that groups receive, and give, relative to the other groups: events by groups.
+    """Compute the empathy that groups receive, and give, relative to the other groups.
 
+    Parameters
+    ----------
+    values : ndarray, (n, n, events)
+        Ratings in points, NaN where one is missing.
+    groups : sequence of str
+        The group of each of the n identities; those of the group "" are left out.
+
+    Returns
+    -------
+    received, given : DataFrame
+        Events by groups, in points.
+
+    Notes
+    -----
     Cells are averaged within pairs of groups first, so that a group with many names has no more
     in-group cells than one with few. With B[g, h] the mean rating by perceivers of g of
     experiencers of h in one event::
 
         received(h) = mean_g B[g, h] - mean over the other h' of mean_g B[g, h']
 
-    and given(g) likewise with rows and columns exchanged. `values` are ratings (n, n, events) in
-    points, NaN where one is missing; of the n `groups` those named "" are left out.
+    and given(g) likewise with rows and columns exchanged.
     """
     names = [name for name in dict.fromkeys(groups) if name]
-    places = [np.flatnonzero(np.asarray(groups) == name) for name in names]
-    blocks = [[nan_mean(np.concatenate(values[p][:, x])) for x in places] for p in places]
-    received, given = (pd.DataFrame(nan_mean(blocks, axis).T, columns=names) for axis in (0, 1))
+    members = [np.flatnonzero(np.asarray(groups) == name) for name in names]
+    n_events = values.shape[2]
+
+    pair_means = np.empty((len(names), len(names), n_events))
+    for row, perceivers in enumerate(members):
+        for column, experiencers in enumerate(members):
+            block = values[np.ix_(perceivers, experiencers)]
+            pair_means[row, column] = nan_mean(block.reshape(-1, n_events))
+
+    received = pd.DataFrame(nan_mean(pair_means, axis=0).T, columns=names)
+    given = pd.DataFrame(nan_mean(pair_means, axis=1).T, columns=names)
     return relative(received), relative(given)
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Own-group effect of each event in the first setting, in points: events by categories."""
-    first = next(iter(_calls(parameters, model).values()))
+    """Compute the own-group effect of each event in the first setting.
+
+    Returns
+    -------
+    DataFrame
+        Events by categories, in points.
+    """
     columns = {}
-    for (_, _, category), rounds in by_block(first).items():
+    for category, rounds in _first_setting(parameters, model).items():
         values = load_rounds(rounds, parameters["PARSING"]).values[1:, 1:]
         groups = stimuli.identities(category).group[1:]
+        by_event = statistics.own_by_event(values, groups)
+
         events = rounds[0].design.blocks[0].factors["event"]
         names = [f"{event.emotion} {event.text_id}" for event in events]
-        columns[category] = pd.Series(statistics.own_by_event(values, groups), names)
+        columns[category] = pd.Series(by_event, names)
     return pd.DataFrame(columns)
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """The gap over events, for these names; and that of each category, for groups like these.
+    """Plan the reported tests: the gap over events, and that of each category.
 
-    The second is the test of :func:`ingroup.stats.crossed.own_group`, beside the floor of whole
-    groups in random order, in Table 2. The categories of a setting are Holm's family.
+    Parameters
+    ----------
+    planned : mapping of str to any
+        Parameters of the run that is planned.
+    recorded : mapping of str to any
+        Parameters of the run whose stored answers give the spread.
+    model : str
+        The model that gave these answers.
+
+    Returns
+    -------
+    list of Tested
+        First the gap over events, for these names. Then that of each category with answers, for
+        groups like these, by :func:`ingroup.stats.crossed.own_group`; its floor is that of whole
+        groups in random order, in Table 2. The categories of a setting are Holm's family.
     """
     ratings = {}
-    first = next(iter(_calls(recorded, model).values()))
-    for (_, _, category), rounds in by_block(first).items():
-        ratings[category] = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
-
     variances = []
-    for category, values in ratings.items():
+    for category, rounds in _first_setting(recorded, model).items():
+        values = load_rounds(rounds, recorded["PARSING"]).values[1:, 1:]
         same = statistics.same_group(stimuli.identities(category).group[1:])
         gaps = nan_mean(values[same]) - nan_mean(values[~same])
+        ratings[category] = values
         variances.append(np.nanvar(gaps, ddof=1))
-    n = len(stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None))
+
+    events = stimuli.load_events(planned["CORPUS"], planned["N_EVENTS"] or None)
     alpha = families()["empathy_gap"].level
-    smallest = smallest_paired_effect(n, alpha)
-    spread = float(np.mean(variances) ** 0.5)
-    tests = [Tested("points of gap", "events", n, "interval over events", alpha, smallest, spread)]
-    names = planned["CATEGORIES"] or stimuli.categories()
-    for category in names:
+    over_events = Tested(
+        effect="points of gap",
+        items="events",
+        n=len(events),
+        name="interval over events",
+        level=alpha,
+        smallest=smallest_paired_effect(len(events), alpha),
+        spread=float(np.mean(variances) ** 0.5),
+    )
+
+    tests = [over_events]
+    categories = planned["CATEGORIES"] or stimuli.categories()
+    for category in categories:
         if category in ratings:
-            tests.append(_own_group(category, ratings[category], len(names)))
+            tests.append(_own_group(category, ratings[category], len(categories)))
     return tests
 
 
@@ -125,6 +194,7 @@ def _own_group(category: str, values: NDArray, family: int) -> Tested:
     floor = f"{n} groups in random order cannot give a p below {least:.2g}."
     if least >= alpha:
         floor += f" It takes {groups_for_permutation(alpha)} groups to reach {alpha:g}."
+
     return Tested(
         effect="points more for one's own group",
         items=f"groups ({category})",
@@ -140,78 +210,182 @@ def _own_group(category: str, values: NDArray, family: int) -> Tested:
 def claims(
     answers: Mapping[str, NDArray], same: Mapping[str, NDArray[np.bool_]], **path: Any
 ) -> dict[str, Result]:
-    """The gap of each category is above 0 (Hou et al.): `gap` of its ratings and same pairs."""
+    """Test the claim of Hou et al. that the gap of each category is above 0, on one path.
+
+    Parameters
+    ----------
+    answers : mapping of str to ndarray
+        The ratings of each category, as in `gap`.
+    same : mapping of str to ndarray of bool
+        The in-group pairs of each category, as in `gap`.
+    **path
+        The other arguments of `gap`.
+
+    Returns
+    -------
+    dict of str to Result
+        One per category, with a reason where its gap is not defined.
+    """
     return {name: attempt(gap, values, same[name], **path) for name, values in answers.items()}
 
 
 def gap(
-    values: NDArray, same: NDArray[np.bool_], exclusion: str, matrix: str, rounding: str,
-    unit: str, n_resamples: int, seed: int,
-) -> Result:  # fmt: skip
-    """delta of one category on one path: `values` with "a person" first, `same` without.
+    values: NDArray,
+    same: NDArray[np.bool_],
+    exclusion: str,
+    matrix: str,
+    rounding: str,
+    unit: str,
+    n_resamples: int,
+    seed: int,
+) -> Result:
+    """Test delta of one category on one path.
 
-    Its interval is the bootstrap's over events, whose rounding is unknown; p that of `n_resamples`
-    arrangements of identities, or of whole groups of them, or, over events, the bootstrap's. All
-    are drawn from `seed` anew: no path depends on those before. The options are of `CHOICES`.
+    Parameters
+    ----------
+    values : ndarray, (1 + n, 1 + n, events)
+        Ratings in points, "a person" first.
+    same : ndarray of bool, (n, n)
+        The in-group pairs, without "a person".
+    exclusion, matrix, rounding, unit : str
+        One option each of `CHOICES`.
+    n_resamples : int
+        How many arrangements the permutation test draws.
+    seed : int
+        Every path draws from it anew, so that none depends on the paths before.
+
+    Returns
+    -------
+    Result
+        The interval is that of the bootstrap over events, which never rounds cell means. p is that
+        of arrangements of identities or of whole groups; over events it is the bootstrap's.
+
+    Raises
+    ------
+    ValueError
+        As `exclude`, `gap_matrix` and :func:`ingroup.stats.effects.bootstrap_interval`.
     """
-    left = statistics.exclude(values if matrix == "with a person" else values[1:, 1:], exclusion)
-    found = _drawn(left.tobytes(), len(left), same.tobytes(), seed)
+    separate = matrix == "without"
+    rated = values[1:, 1:] if separate else values
+    kept = statistics.exclude(rated, exclusion)
+    interval = _drawn(kept.tobytes(), len(kept), same.tobytes(), seed)
     if unit == "events":
-        p = bootstrap_pvalue(found.draws, left.shape[2])
-        least = bootstrap_pvalue(np.ones_like(found.draws), left.shape[2])
-        return Result(found.statistic, found.low, found.high, p, least=least)
-    decimals, separate = 2 if rounding == "cell means" else None, matrix == "without"
+        n_events = kept.shape[2]
+        all_above_zero = np.ones_like(interval.draws)
+        return Result(
+            estimate=interval.statistic,
+            low=interval.low,
+            high=interval.high,
+            p=bootstrap_pvalue(interval.draws, n_events),
+            least=bootstrap_pvalue(all_above_zero, n_events),
+        )
+
+    decimals = 2 if rounding == "cell means" else None
     z = statistics.gap_matrix(values, exclusion, decimals, separate)
-    tested, pairs = z, same
     if unit == "groups":
-        tested = statistics.by_group(z, same)
-        pairs = np.eye(len(tested))
-    test = permutation_test(tested, pairs, n_resamples, seed)
-    delta = statistics.empathy_gap(z, same)
-    return Result(delta, found.low, found.high, test.pvalue, least=test.least)
+        by_group = statistics.by_group(z, same)
+        test = permutation_test(by_group, np.eye(len(by_group)), n_resamples, seed)
+    else:
+        test = permutation_test(z, same, n_resamples, seed)
+    return Result(
+        estimate=statistics.empathy_gap(z, same),
+        low=interval.low,
+        high=interval.high,
+        p=test.pvalue,
+        least=test.least,
+    )
 
 
 @lru_cache(maxsize=8)
-def _drawn(left: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
-    """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities."""
-    values, pairs = np.frombuffer(left).reshape(n, n, -1), np.frombuffer(same, dtype=bool)
-    return bootstrap_interval(values, pairs.reshape([isqrt(pairs.size)] * 2), rng=seed)
+def _drawn(kept: bytes, n: int, same: bytes, seed: int) -> BootstrapInterval:
+    """`bootstrap_interval`, drawn once for all paths on equal ratings of n identities.
+
+    Arrays cannot be keys of a cache, so they come as bytes.
+    """
+    values = np.frombuffer(kept).reshape(n, n, -1)
+    pairs = np.frombuffer(same, dtype=bool)
+    n_named = isqrt(pairs.size)
+    return bootstrap_interval(values, pairs.reshape(n_named, n_named), rng=seed)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options N_RESAMPLES and SEED are taken.
+    """Test `claims` on every path, by `evaluate`.
 
-    A category whose answers do not allow a reading is not among the claims of its paths.
+    Parameters
+    ----------
+    parameters : mapping of str to any
+        Those of the study's notebook.
+    model : str
+        One of its models.
+    options : mapping of str to any
+        Those of the synthesis, of which N_RESAMPLES and SEED are taken.
+
+    Returns
+    -------
+    DataFrame
+        As `evaluate`, in the order of the categories. A category whose answers do not allow a
+        reading is not among the claims of its paths.
     """
-    calls = _calls(parameters, model)
-    same = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
-    every = [call for of_setting in calls.values() for call in of_setting]
-    ways = {key: ways_to_read(rounds) for key, rounds in by_block(every).items()}
-    most = max(ways.values(), key=len)
-    names = dict.fromkeys([*most, *(name for own in ways.values() for name in own)])
-    choices = {"setting": list(calls), "parsing": rules(every), "reading": list(names)}
+    by_setting = _calls(parameters, model)
+    calls = list(chain.from_iterable(by_setting.values()))
+    blocks = by_block(calls)
+    readings = {key: ways_to_read(rounds) for key, rounds in blocks.items()}
 
-    def read(setting, parsing, reading):
+    def read(setting: str, parsing: str, reading: str) -> dict[str, NDArray]:
+        """The ratings of each category of a setting that allows this reading."""
         values = {}
-        for key, rounds in by_block(calls[setting]).items():
-            *_, category = key
-            if reading in ways[key]:
-                values[category] = load_rounds(rounds, parsing, ways[key][reading]).values
+        for key, rounds in blocks.items():
+            _, of_setting, category = key
+            if of_setting == setting and reading in readings[key]:
+                values[category] = load_rounds(rounds, parsing, readings[key][reading]).values
         return values
 
-    tested = partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"])
+    # The block with the most readings gives their order; each name once.
+    most = max(readings.values(), key=len)
+    names = dict.fromkeys(chain(most, *readings.values()))
+
+    categories = stimuli.categories()
+    same = {}
+    for category in categories:
+        same[category] = statistics.same_group(stimuli.identities(category).group[1:])
+
+    reading_choices = {
+        "setting": list(by_setting),
+        "parsing": rules(calls),
+        "reading": list(names),
+    }
     table = evaluate(
-        choices, read, CHOICES, tested, families()["empathy_gap"].level,
-        lambda unit, rounding, **_: (unit, rounding) != ("events", "cell means"),
-    )  # fmt: skip
-    order = stimuli.categories()
-    return table.sort_values("claim", key=lambda names: names.map(order.index), kind="stable")
+        reading_choices,
+        read,
+        CHOICES,
+        partial(claims, same=same, n_resamples=options["N_RESAMPLES"], seed=options["SEED"]),
+        families()["empathy_gap"].level,
+        _applies,
+    )
+    return table.sort_values("claim", key=lambda names: names.map(categories.index), kind="stable")
+
+
+def _applies(unit: str, rounding: str, **others: str) -> bool:
+    """Whether a path differs from the others: over events, cell means are never rounded."""
+    return unit != "events" or rounding != "cell means"
+
+
+def _first_setting(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
+    """The rounds of each category in the first setting."""
+    by_setting = _calls(parameters, model)
+    first = next(iter(by_setting.values()))
+    by_category = {}
+    for key, rounds in by_block(first).items():
+        _, _, category = key
+        by_category[category] = rounds
+    return by_category
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> dict[str, list[Call]]:
-    """What this model's ratings are read from: by setting, a call a category and round."""
-    asked = (call for call in design.calls(parameters) if call.labels["setting"] != "rewrite")
-    found: dict[str, list[Call]] = {}
+    """The calls that this model's ratings are read from, by setting: one per category and round."""
+    asked = [call for call in design.calls(parameters) if call.labels["setting"] != "rewrite"]
+    by_setting = defaultdict(list)
     for call in rated_by(model, asked):
-        found.setdefault(call.labels["setting"], []).append(call)
-    return found
+        setting = call.labels["setting"]
+        by_setting[setting].append(call)
+    return dict(by_setting)

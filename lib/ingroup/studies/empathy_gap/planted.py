@@ -15,47 +15,82 @@ class Planted:
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["empathy_gap"]
-        self.group_of = {
-            (category, row.identity): row.group
-            for category in stimuli.categories()
-            for row in stimuli.identities(category).itertuples()
-            if row.group != stimuli.UNSPECIFIED
-        }
+        self.group_of = {}
+        for category in stimuli.categories():
+            people = stimuli.identities(category)
+            named = people[people.group != stimuli.UNSPECIFIED]
+            for row in named.itertuples():
+                self.group_of[category, row.identity] = row.group
 
     def value(
         self, setting: str, category: str, perceiver: str, experiencer: str, emotion: str, text: str
     ) -> float:
-        """The planted rating in points on 0 to 100, before it is rounded to the scale."""
-        t, limit = self.table, self.table["words"]["limit"]
-        weight = sum(t["words"]["points"].get(word, 0) for word in words(text))
-        value = t["emotion"][emotion] + max(-limit, min(limit, weight))
-        value += t["perceiver"].get(category, {}).get(perceiver, 0.0)
-        value += t["experiencer"].get(category, {}).get(experiencer, 0.0)
+        """Compute the planted rating of a trial.
+
+        Returns
+        -------
+        float
+            Points on 0 to 100, before they are rounded to the scale.
+        """
+        of_perceivers = self.table["perceiver"].get(category, {})
+        of_experiencers = self.table["experiencer"].get(category, {})
+        value = self.table["emotion"][emotion]
+        value += self._of_words(text)
+        value += of_perceivers.get(perceiver, 0.0)
+        value += of_experiencers.get(experiencer, 0.0)
+
         group = self.group_of.get((category, perceiver))
         if group is not None and group == self.group_of.get((category, experiencer)):
-            factor = t["same_group"]["setting"].get(setting, 1.0)
-            value += t["same_group"]["points"].get(category, 0.0) * factor
-        for pair in t["pair"]:
+            bonus = self.table["same_group"]
+            factor = bonus["setting"].get(setting, 1.0)
+            value += bonus["points"].get(category, 0.0) * factor
+
+        for pair in self.table["pair"]:
             if (pair["perceiver"], pair["experiencer"]) == (perceiver, experiencer):
                 value += pair["points"]
         return max(0.0, min(100.0, value))
 
+    def _of_words(self, text: str) -> float:
+        """Points of the words of a narrative, up to a limit in either direction."""
+        points = self.table["words"]["points"]
+        limit = self.table["words"]["limit"]
+        total = sum(points.get(word, 0) for word in words(text))
+        return max(-limit, min(limit, total))
+
     def refuses(self, experiencer: str, text: str) -> bool:
-        """Whether the planted reply is a refusal."""
+        """Tell whether the planted reply is a refusal."""
         rule = self.table["refusal"]
-        return experiencer in rule["experiencer"] and not set(rule["words"]).isdisjoint(words(text))
+        if experiencer not in rule["experiencer"]:
+            return False
+        return not set(rule["words"]).isdisjoint(words(text))
 
     def ratings(self, block: Block) -> np.ndarray:
-        """Planted answers to a block of the design, of its shape.
+        """Compute the planted answers to a block of the design.
 
-        Whole numbers on the block's scale, NaN where a refusal is planted.
+        Returns
+        -------
+        ndarray, of the block's shape
+            Whole numbers on the block's scale, NaN where a refusal is planted.
         """
-        setting, category = block.labels["setting"], block.labels["category"]
+        setting = block.labels["setting"]
+        category = block.labels["category"]
         high = stimuli.setting(setting).high
-        found = np.full(len(block), np.nan)
-        for place in range(len(block)):
-            _, _, perceiver, experiencer, event = block.condition(place).values()
-            if not self.refuses(experiencer, event.narrative):
-                about = (perceiver, experiencer, event.emotion, event.narrative)
-                found[place] = round(self.value(setting, category, *about) * high / 100)
-        return found.reshape(block.shape)
+        ratings = np.full(len(block), np.nan)
+        for index in range(len(block)):
+            condition = block.condition(index)
+            perceiver = condition["perceiver"]
+            experiencer = condition["experiencer"]
+            event = condition["event"]
+            if self.refuses(experiencer, event.narrative):
+                continue
+
+            value = self.value(
+                setting,
+                category,
+                perceiver,
+                experiencer,
+                event.emotion,
+                event.narrative,
+            )
+            ratings[index] = round(value * high / 100)
+        return ratings.reshape(block.shape)

@@ -1,4 +1,4 @@
-"""What the study shows: identities and prompts of ``data/stimuli/empathy_gap``, events of a corpus.
+"""The study's stimuli: identities and prompts of ``data/stimuli/empathy_gap``, events of a corpus.
 
 The prompts stand there word for word; this module only reads, checks and fills them.
 """
@@ -18,37 +18,67 @@ from ingroup.tables import InputError, at, check, once, read_table, wrong
 UNSPECIFIED = "unspecified"  # the group of "a person", who is in no group
 FOLDER = paths.STIMULI / "empathy_gap"
 EMOTIONS = (
-    *("anger", "boredom", "disgust", "fear", "guilt", "joy"),
-    *("pride", "relief", "sadness", "shame", "surprise", "trust"),
+    "anger",
+    "boredom",
+    "disgust",
+    "fear",
+    "guilt",
+    "joy",
+    "pride",
+    "relief",
+    "sadness",
+    "shame",
+    "surprise",
+    "trust",
 )
 REQUIRED = ("emotion", "text_id", "generated_text")
 COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
 
 
 def identities(category: str) -> pd.DataFrame:
-    """``group`` and ``identity`` of one category in the order of Table 1, "a person" first.
+    """Read the identities of one category.
 
-    InputError for an unknown category, an identity without a group, an identity that stands twice,
-    or a category that does not begin with its one unspecified identity.
+    Returns
+    -------
+    DataFrame
+        ``group`` and ``identity`` in the order of Table 1, "a person" first.
+
+    Raises
+    ------
+    InputError
+        For an unknown category, an identity without a group, an identity that stands twice, or a
+        category that does not begin with its one unspecified identity.
     """
     file = FOLDER / "identities.csv"
     table = read_table(file, ["category", "group", "identity"])
     for column in ("group", "identity"):
         check(file, table[column], table[column] != "", "a text")
+
     rows = table[table.category == category]
     if rows.empty:
-        known = ", ".join(repr(name) for name in table.category.unique())
+        known = ", ".join(map(repr, table.category.unique()))
         raise InputError(f"unknown category {category!r}; known are {known}")
     once(file, rows[["category", "identity"]])
-    if (rows.group == UNSPECIFIED).tolist() != [True] + [False] * (len(rows) - 1):
+
+    rows = rows[["group", "identity"]].reset_index(drop=True)
+    unspecified = rows.index[rows.group == UNSPECIFIED]
+    if unspecified.tolist() != [0]:
         raise InputError(f"{file}: {category!r} must begin with its one {UNSPECIFIED!r} identity")
-    return rows[["group", "identity"]].reset_index(drop=True)
+    return rows
 
 
 def clusters(category: str) -> list[str] | None:
-    """Return the cultural cluster of each identity but "a person"; None without clusters.
+    """Read the cultural cluster of each identity except "a person".
 
-    Table 4 has them for nationality. InputError as `identities`.
+    Returns
+    -------
+    list of str or None
+        None for a category without clusters. Table 4 has them for nationality.
+
+    Raises
+    ------
+    InputError
+        As `identities`.
     """
     table = read_table(FOLDER / "clusters.csv", ["identity", "cluster"])
     of_identity = table.set_index("identity").cluster
@@ -59,8 +89,9 @@ def clusters(category: str) -> list[str] | None:
 
 
 def categories() -> list[str]:
-    """Categories of social groups in the order of Table 1."""
-    return list(read_table(FOLDER / "identities.csv", ["category"]).category.unique())
+    """List the categories of social groups in the order of Table 1."""
+    table = read_table(FOLDER / "identities.csv", ["category"])
+    return list(table.category.unique())
 
 
 @dataclass(frozen=True)
@@ -79,88 +110,140 @@ class Setting:
     def messages(
         self, perceiver: str, experiencer: str, emotion: str, narrative: str
     ) -> list[Message]:
-        """The chat of one trial: a system turn with the persona, a user turn with the task."""
+        """Write the chat of one trial: the persona as system turn, the task as user turn."""
         persona = filled(self.persona, {"Perceiver Social Group": perceiver})
-        told = {"Experiencer Social Group": experiencer, "Emotion": emotion, "Narrative": narrative}
+        event = {
+            "Experiencer Social Group": experiencer,
+            "Emotion": emotion,
+            "Narrative": narrative,
+        }
         return [
             {"role": "system", "content": self.join.join([persona, self.scale])},
-            {"role": "user", "content": filled(self.task, told)},
+            {"role": "user", "content": filled(self.task, event)},
         ]
 
 
 @cache
 def prompts() -> dict:
-    """``prompts.yaml``: persona, scale, task, rewrite; the seven settings, the default first."""
+    """Read ``prompts.yaml``: persona, scale, task and rewrite, and the names of the settings.
+
+    The paper has seven ``settings``, the default first.
+    """
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
 
 def setting(name: str) -> Setting:
-    """Any combination of persona, scale and task, as ``"P2,S1,T0"``; InputError for another."""
-    told, kinds = prompts(), ("persona", "scale", "task")
-    parts = name.split(",")
-    if len(parts) != 3 or any(p not in told[k] for p, k in zip(parts, kinds, strict=True)):
-        known = "; ".join(f"{kind}: {', '.join(told[kind])}" for kind in kinds)
-        raise InputError(f"unknown setting {name!r}; expected one of each, as P0,S0,T0 ({known})")
-    persona, scale, task = (told[kind][part] for kind, part in zip(kinds, parts, strict=True))
-    ends = scale["low"], scale["high"]
+    """Combine any persona, scale and task.
+
+    Parameters
+    ----------
+    name : str
+        One of each, e.g. ``"P2,S1,T0"``.
+
+    Raises
+    ------
+    InputError
+        For another name. The message lists the known personas, scales and tasks.
+    """
+    texts = prompts()
+    try:
+        persona, scale, task = name.split(",")
+        persona_text = texts["persona"][persona]
+        of_scale = texts["scale"][scale]
+        of_task = texts["task"][task]
+    except (KeyError, ValueError):
+        kinds = ("persona", "scale", "task")
+        known = "; ".join(f"{kind}: {', '.join(texts[kind])}" for kind in kinds)
+        expected = f"expected one of each, as P0,S0,T0 ({known})"
+        raise InputError(f"unknown setting {name!r}; {expected}") from None
+
     return Setting(
-        name, persona, scale["text"], task["text"], told["join"], *ends, task["narrative"]
+        name=name,
+        persona=persona_text,
+        scale=of_scale["text"],
+        task=of_task["text"],
+        join=texts["join"],
+        low=of_scale["low"],
+        high=of_scale["high"],
+        narrative=of_task["narrative"],
     )
 
 
 def rewrite_messages(narrative: str) -> list[Message]:
-    """The one-shot chat of appendix A.2 that puts a narrative into the third person."""
-    return [{"role": "user", "content": filled(prompts()["rewrite"], {"narrative": narrative})}]
+    """Write the one-shot chat of appendix A.2 that puts a narrative into the third person."""
+    text = filled(prompts()["rewrite"], {"narrative": narrative})
+    return [{"role": "user", "content": text}]
 
 
 def rewritten(reply: str) -> str:
-    """The narrative inside a reply to :func:`rewrite_messages`: up to the closing brace.
+    """Take the narrative out of a reply to :func:`rewrite_messages`: up to the closing brace.
 
     The prompt ends in an open brace, so a model that follows it answers ``text}``; one that
     repeats the brace answers ``{text}``. The first line is taken where no brace closes.
     """
-    return reply.strip().lstrip("{").split("}")[0].strip().split("\n")[0].strip()
+    text, _, _ = reply.strip().lstrip("{").partition("}")
+    first_line, _, _ = text.strip().partition("\n")
+    return first_line.strip()
 
 
 def load_events(corpus: str = "sample", n_events: int | None = None) -> pd.DataFrame:
-    """All events of a corpus, or `n_events` of them, balanced over the emotions.
+    """Load all events of a corpus, or `n_events` of them, balanced over the emotions.
 
-    The sample draws nothing at random: it deals the emotions' first events, then their second
-    ones, and so on, until there are enough. A smaller sample is therefore part of a larger one.
+    Parameters
+    ----------
+    corpus : str
+        ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
+        ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files. Files
+        have the columns `COLUMNS`; first_person_text and third_person_text may be left out.
+    n_events : int, optional
+        How many events are taken, from 1 to all.
 
-    `corpus` is ``"sample"`` (data/sample, written for this project), ``"crowd-envent"`` (needs
-    ``make data``; 6,050 events), or the path of a TSV file, or of a folder of TSV files, with the
-    columns `COLUMNS`; first_person_text and third_person_text may be left out.
+    Returns
+    -------
+    DataFrame
+        One row per event with the columns `COLUMNS`, all text, NaN for a form that the corpus does
+        not have. Emotions are sorted by name; an emotion's events keep the order of the files (by
+        name) and their lines.
 
-    One row an event with the columns `COLUMNS`, all text, NaN for a form that the corpus does not
-    have; emotions by name, within an emotion in the order of the files (by name) and their lines.
+    Raises
+    ------
+    InputError
+        For a corpus that does not exist, or `n_events` out of range. With file and line for what
+        :func:`ingroup.tables.read_table` refuses, an unknown emotion, a blank cell, or a pair of
+        emotion and text_id that comes twice.
+
+    Notes
+    -----
+    The sample draws nothing at random. It deals the emotions' first events, then their second ones,
+    and so on, until there are enough. A smaller sample is therefore part of a larger one.
+
     Checked against the released corpus: 550 events for each of ten emotions and 275 for guilt and
-    for shame, 6,050 in all (Hou et al. 2025, section 3.2, prints 225 for the two).
-
-    InputError for a corpus that is not there, `n_events` out of range, and, naming file and line,
-    for what :func:`ingroup.tables.read_table` refuses, an unknown emotion, a blank cell, or a pair
-    of emotion and text_id that comes twice.
+    for shame, 6,050 in all. Hou et al. 2025, section 3.2, print 225 for the two.
     """
     events = pd.concat(map(_read, _files(corpus)))
     names = events.emotion + " " + events.text_id
-    for where in names.index[names.duplicated()]:
-        before = names.index[names == names[where]][0]
-        raise wrong(where, f"{names[where]}, which is there already, in {before}", "it once")
+    for line in names.index[names.duplicated()]:
+        first = names.index[names == names[line]][0]
+        raise wrong(line, f"{names[line]}, which is there already, in {first}", "it once")
+
     events = events.reindex(columns=COLUMNS).astype("str")
     events = events.sort_values("emotion", kind="stable", ignore_index=True)
     if n_events is None:
         return events
+
     if not isinstance(n_events, Integral) or not 1 <= n_events <= len(events):
         raise InputError(
             f"n_events is {n_events!r}; corpus {corpus!r} gives a whole number from 1 to "
             f"{len(events)} (N_EVENTS=0 takes all)."
         )
+    # How many events of its emotion come before each: all with 0 first, then all with 1.
     turn = events.groupby("emotion").cumcount().sort_values(kind="stable")
-    return events.loc[turn.index[:n_events].sort_values()].reset_index(drop=True)
+    dealt = turn.index[:n_events].sort_values()
+    return events.loc[dealt].reset_index(drop=True)
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """The events of one file, each under its place for a sentence."""
+    """The events of one file, each under the file and line that a message names."""
     table = read_table(file, REQUIRED, "\t")
     table = table[[column for column in COLUMNS if column in table]]
     for column in table:
@@ -174,9 +257,11 @@ def _files(corpus: str) -> list[Path]:
     if corpus == "sample":
         return [paths.SAMPLE / "narratives.tsv"]
     if corpus == "crowd-envent":
-        return [corpora.file(corpus, name) for name in sorted(corpora.CORPORA[corpus].files)]
-    place = Path(corpus).expanduser()
-    files = sorted(place.glob("*.tsv")) if place.is_dir() else [place]
+        names = sorted(corpora.CORPORA[corpus].files)
+        return [corpora.file(corpus, name) for name in names]
+
+    given = Path(corpus).expanduser()
+    files = sorted(given.glob("*.tsv")) if given.is_dir() else [given]
     if not files:
         raise InputError(f"The folder {corpus!r} holds no .tsv file.")
     if not files[0].is_file():
