@@ -180,7 +180,7 @@ def test_one_name_and_two_names_of_a_group_are_told_apart():
     levels = 10 * rng.normal(size=(7, 1, 6)) + 10 * rng.normal(size=(1, 7, 6))
     exact = levels + 3.0 * one[..., None] - 2.0 * (same & ~one)[..., None]
     assert {k: t.difference for k, t in by_kind(exact, same).items()} == pytest.approx(
-        {"one name": 3, "two names": -2}
+        {"one name": 3, "two names": -2, "one name beyond two names": 5}
     )
     values = exact + rng.normal(size=exact.shape)
     values[0, 1, 0] = NAN
@@ -192,7 +192,8 @@ def test_one_name_and_two_names_of_a_group_are_told_apart():
         for k in (0, 2, 3, 4, 5)
     ]
     for name, test in by_kind(values, same).items():
-        weights = [fit[name.split()[0]] for fit in fits]
+        one, two = (np.array([fit[kind] for fit in fits]) for kind in ("one", "two"))
+        weights = {"one name": one, "two names": two, "one name beyond two names": one - two}[name]
         assert test.difference == pytest.approx(np.mean(weights))
         assert test.pvalue == pytest.approx(stats.ttest_1samp(weights, 0).pvalue)
         assert test.n == 5
@@ -221,7 +222,12 @@ def test_a_gap_for_names_like_these():
     values = 3.0 * same[..., None] + rng.normal(size=(18, 18, 5))
     values[0, 7, 0] = NAN
     found = gap_like_these(values, groups)
-    assert list(found) == ["own group", "own group, by group", "one name", "two names"]
+    names = ["one name", "two names", "one name beyond two names"]
+    assert list(found) == ["own group", "own group, by group", *names]
+    assert found[names[2]].estimate == pytest.approx(
+        found["one name"].estimate - found["two names"].estimate
+    )
+    assert found[names[2]].low < 0 < found[names[2]].high
     assert found["own group"].low < 3 < found["own group"].high
     assert found["two names"].low < 3 < found["two names"].high
     means = by_group(np.nan_to_num(np.nanmean(values, axis=2)), same)

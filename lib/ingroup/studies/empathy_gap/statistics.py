@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from ingroup.stats.crossed import (
+    ONE_BEYOND_TWO,
     Effect,
     own_group,
     own_group_by_group,
@@ -309,10 +310,10 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
     Returns
     -------
     dict of str to PairedTest
-        ``one name`` and ``two names``, t-tests over events of the effects in points. Where each
-        group has one name, there is only ``one name``, and its difference is delta in points. Where
-        a model answers all events alike, these are not a sample. Statistic, interval, p and least
-        are NaN then.
+        ``one name``, ``two names`` and ``one name beyond two names``, which is their difference:
+        t-tests over events of the effects in points. Where each group has one name, there is only
+        ``one name``, and its difference is delta in points. Where a model answers all events
+        alike, these are not a sample. Statistic, interval, p and least are NaN then.
 
     Notes
     -----
@@ -323,8 +324,9 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
 
         x_ijk = perceiver_ik + experiencer_jk + one_k [i = j] + two_k [same_ij, i != j] + rest
 
-    The tests are of one_k and two_k. An event is left out where it lacks too many cells for these
-    effects to be estimated. Checked against statsmodels and against known effects.
+    The tests are of one_k, of two_k and of one_k - two_k. An event is left out where it lacks too
+    many cells for these effects to be estimated. Checked against statsmodels and against known
+    effects.
 
     The test is for *these* names and pairs of groups. Let the ratings between two groups vary from
     pair to pair (SD 1, events' noise 1, 12 events) while no group favours itself. Then it rejects
@@ -353,8 +355,10 @@ def by_kind(values: np.ndarray, same: np.ndarray) -> dict[str, PairedTest]:
             weights = np.full_like(weights, np.nan)
         effects.append(weights[: len(kinds)])
 
-    by_event = np.transpose(effects)
-    return {kind: _unless_alike(of_kind) for kind, of_kind in zip(kinds, by_event, strict=True)}
+    by_event = dict(zip(kinds, np.transpose(effects), strict=True))
+    if two_names.any():
+        by_event[ONE_BEYOND_TWO] = by_event["one name"] - by_event["two names"]
+    return {kind: _unless_alike(of_kind) for kind, of_kind in by_event.items()}
 
 
 def _unless_alike(by_event: np.ndarray) -> PairedTest:
