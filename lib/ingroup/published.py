@@ -9,7 +9,6 @@ number, and the texts get as many digits.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,11 +81,12 @@ def _file_of(study: str, table: int | str, folder: Path) -> Path:
     pattern = f"{table}*.csv"
     if isinstance(table, int):
         pattern = f"table{table:02d}_*.csv"
-    files = sorted(folder.glob(f"{study}/{pattern}"))
+    tables = folder / study
+    files = sorted(tables.glob(pattern))
     if len(files) == 1:
         return files[0]
 
-    names = sorted(path.name for path in folder.glob(f"{study}/*.csv"))
+    names = sorted(path.name for path in tables.glob("*.csv"))
     if names:
         expected = "one of " + ", ".join(names)
     else:
@@ -292,7 +292,12 @@ def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFr
 
 
 def _beside_one(
-    study: str, model: str, table: int | str, column: str, here: pd.Series, spread: Any = 0.0
+    study: str,
+    model: str,
+    table: int | str,
+    column: str,
+    here: pd.Series,
+    spread: ArrayLike = 0.0,
 ) -> pd.DataFrame:
     """The comparison of one table's column."""
     rows = load(study, table)
