@@ -226,7 +226,8 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
         and the spread together) and ``verdict``, with the index of `printed`. The verdict says
         where one of the two numbers is missing.
     """
-    values = pd.to_numeric(printed.mask(printed.eq("")))
+    is_empty = printed.eq("")
+    values = pd.to_numeric(printed.mask(is_empty))
     computed = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
     difference = computed - values
     rounding = tolerance(printed)
@@ -337,8 +338,9 @@ def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
         printed, too. Without such a model the comparison comes back unchanged.
     """
     names = versus.reset_index()["model"]
+    is_repeated = names.duplicated()
     sentences = names.map(models.checkpoint)
-    sentences = sentences.mask(names.duplicated(), "")
+    sentences = sentences.mask(is_repeated, "")
     different = sentences[sentences != ""]
     if different.empty:
         return versus
