@@ -59,8 +59,8 @@ def judge(
     recomputed : array_like
         What the other numbers give, n values or one.
     operands : array_like
-        How far rounding can move `recomputed`: the sum of the operands' half units, each times the
-        size of its coefficient. n values or one.
+        How far rounding can move `recomputed`, n values or one. This is the sum of the operands'
+        half units, each times the size of its coefficient.
     cut : bool
         Whether digits that were cut off count as rounding, for prose ("5 points" of 5.67).
 
@@ -78,6 +78,7 @@ def judge(
     is_near = error <= table["tolerance"]
 
     if cut:
+        # The recomputed number, cut at the last printed digit.
         unit = 2 * half
         digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / unit) * unit
         is_near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
@@ -101,6 +102,7 @@ def as_shown(value: Any) -> str:
         return "" if np.isnan(value) else f"{value:.10g}"
 
     text = re.sub(r"np\.float64\((.*?)\)", r"\1", str(value))
+    # A list or dict as Python writes it, at the end of a text.
     collection = re.search(r"[\[{].*[\]}]$", text)
     if not collection:
         return text  # a phrase of a paper may have brackets too
@@ -193,6 +195,7 @@ class Findings:
             verdicts = np.where(verdicts, "holds", "contradicts")
 
         if printed is None:
+            # A table of texts has no columns of printed texts: then its cells are shown.
             texts = frame.get([f"{column}_printed" for column in columns], frame[list(columns)])
             printed = _joined(texts, " / ")
 
@@ -374,6 +377,7 @@ class Findings:
         """
         left = self.table().query("verdict == 'contradicts'")
         entries = notes("slips", self.paper, self.folder).to_dict("records")
+        # An empty text is in every check and item, so the last entry covers the rest.
         entries.append({"check": "", "item": "", "changes": "not yet weighed", "why": ""})
         rows = []
 

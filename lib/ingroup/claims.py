@@ -81,8 +81,8 @@ def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
 def holds(claim: Claim, table: pd.DataFrame) -> bool:
     """Tell whether a claim's rule is true of its rows.
 
-    A rule is an expression over the rows ``t`` with `span`, ``holm`` (a corrected p of each row),
-    ``len``, ``set`` and ``round``; it is this repository's own text.
+    A rule is an expression over the rows ``t``. It may call `span`, ``holm`` (a corrected p of each
+    row), ``len``, ``set`` and ``round``. Rules are this repository's own text, so `eval` is safe.
     """
     names = {
         "t": rows_of(claim, table),

@@ -149,6 +149,7 @@ def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
 
 def _replace(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
     """Fetch one file beside its target, verify it, and move it there."""
+    # On the same disk the last step is one rename: no half of a file is ever under its name.
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent) as aside:
         copy = Path(aside) / target.name
@@ -199,8 +200,8 @@ def main(arguments: list[str] | None = None) -> int:
     -------
     int
         1 if a corpus failed, else 0. A corpus that a mirror lacks has failed only if the run's
-        parameters name it (QUESTIONS=giebench), in the environment, as make gives them, or in the
-        run's profile.
+        parameters name it (QUESTIONS=giebench). They stand in the environment, as make gives them,
+        or in the run's profile.
     """
     summary = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser("ingroup.corpora", description=summary)

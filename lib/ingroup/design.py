@@ -1,7 +1,7 @@
 """Factorial designs: a number for every trial, and the trial for every number.
 
-A design is a list of blocks, a block is a product of factors, and a trial is built when it is asked
-for: 37,310,350 trials cost no more memory than 1,000.
+A design is a list of blocks, and a block is a product of factors. A trial is built only when it is
+asked for, so 37,310,350 trials take no more memory than 1,000.
 """
 
 import hashlib
@@ -157,6 +157,7 @@ class Design(Sequence[Trial]):
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
 
+        # The last block that starts at or before the trial's number.
         number = index % size
         position = bisect_right(self._bounds, number) - 1
         block = self.blocks[position]

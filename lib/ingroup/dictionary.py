@@ -129,12 +129,12 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
 
     Notes
     -----
-    A lemma conflicts where words of it are members with direction 1 and with -1, as "sustain" (-1)
-    and "sustained" (1) in Agency; then all its members with either direction are odd. A member may
-    lack a direction where its dimension has none.
+    A lemma conflicts if some of its words are members with direction 1 and others with -1, as
+    "sustain" (-1) and "sustained" (1) in Agency. Then all its members with either direction are
+    odd. A member may lack a direction if its dimension has none.
 
     Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 with
-    directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
+    directions. The oddities, in the order of `ODDITIES`, are 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
@@ -156,6 +156,7 @@ def _from_long(file: Path) -> Lexicon:
     is_direction = table.direction.isin(list(_DIRECTIONS))
     check(file, table.direction, is_direction, "-1, 0, 1 or nothing")
 
+    # Spellings that differ in capitals are one word, and the first spelling names it.
     folded = table.word.map(fold)
     words = table.word[~folded.duplicated()]
     pairs = table.assign(word=folded)
@@ -216,6 +217,7 @@ def _lexicon(
     if lemmas is not None:
         masks["conflicting lemma"] = _conflicts(members, directions, lemmas)
 
+    # stack() makes one row for each pair of line and dimension.
     cells = pd.DataFrame({"membership": membership.stack(), "direction": direction.stack()})
     odd_cells = {}
     is_odd = members & False

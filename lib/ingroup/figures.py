@@ -467,6 +467,7 @@ def heatmap(
     ax.spines[:].set(visible=True, linewidth=0.4)
     ax.tick_params(length=0)
 
+    # Without groups of several identities a line would stand between all cells.
     edges = []
     for position, (before, group) in enumerate(itertools.pairwise(groups)):
         if group != before:

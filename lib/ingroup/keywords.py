@@ -1,8 +1,9 @@
 """Keywords of the reasons that models give, and scores of the keywords that models list.
 
 KeyBERT finds the keywords of reasons (Tables 3 and 10 of Jeoung et al. 2023). Keywords that models
-list are tables of `dictionary.find`, repetitions included, with a column for group or cluster:
-`scores` is the sound way, `released_scores` is the way of the authors' code (Figures 4, 7 and 8).
+list come as tables of `dictionary.find`, repetitions included, with a column for group or cluster.
+`scores` is the sound way to score them, `released_scores` the way of the authors' code (Figures 4,
+7 and 8).
 """
 
 import re
@@ -117,6 +118,7 @@ def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
     if not parts:
         return re.compile(r"(?!)")
 
+    # A pattern takes its first alternative that fits, so the longest names come first.
     parts.sort(key=lambda words: (-len("".join(words)), words))
     patterns = [r"[\s-]*".join(map(re.escape, words)) for words in parts]
     either = "|".join(patterns)
@@ -284,8 +286,8 @@ def scores(
 
     Notes
     -----
-    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of dimension
-    d and the pair is not odd, and r_kd its direction,
+    A group has n keywords k with a word. m_kd is 1 if the word is a member of dimension d and the
+    pair is not odd, and r_kd is its direction. Then
 
         share_d = sum_k m_kd / n,  score_d = sum_k m_kd r_kd / n,  direction_d = score_d / share_d,
 

@@ -1,7 +1,7 @@
 """Numbered tables as LaTeX, laid out as in the papers.
 
-``data/published/latex.yaml`` holds the layouts as data: the contents of the rows, columns and cells
-of a table, the number of decimals, the marks, and the width of the table.
+``data/published/latex.yaml`` holds the layouts as data. A layout says what stands in the rows,
+columns and cells of a table, with how many decimals and which marks, and how wide the table is.
 """
 
 import re
@@ -424,6 +424,7 @@ def _written(wide: pd.DataFrame, layout: Layout) -> str:
     if layout.heading:
         columns.insert(0, "heading", layout.heading)
 
+    # The columns may have several lines of heads; the name of a row head stands in the first.
     n_levels = len(columns.columns)
     blanks = [""] * (n_levels - 1)
     heads = [(head, *blanks) for head in layout.rows]

@@ -155,8 +155,8 @@ def find(text: str) -> Model | None:
     Parameters
     ----------
     text : str
-        A name, as the registry or a paper has it, an id of a hub or a provider, or a folder whose
-        last part is one; in any case.
+        A name, as the registry or a paper has it, or an id of a hub or a provider, or a folder
+        whose last part is one of these. Capitals do not matter.
 
     Returns
     -------
@@ -309,8 +309,9 @@ def provider(text: str) -> str:
     Notes
     -----
     A name is a provider's if its first part is one of `PROVIDERS`. Organisations of the hub have
-    some of these names, too. So a name means weights if a folder has it, if ``models.csv`` has it
-    as a hub's name of an open model, or if ``hub_names.yaml`` has a pattern for it.
+    some of these names, too. So three kinds of names mean weights: names of a folder, names of open
+    models that ``models.csv`` has as their ids at the hub, and names that fit a pattern of
+    ``hub_names.yaml``.
     """
     name = text.strip()
     first, _, rest = name.partition("/")

@@ -212,9 +212,9 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
     Returns
     -------
     Styler
-        One row for each model and part of the study: the number of answers, the mean and least
-        option mass, and the percentage of answers below one half, where the model would mostly have
-        said something else. A line warns of each model with such answers.
+        One row for each model and part of the study, with the number of answers, the mean and least
+        option mass, and the percentage of answers below one half. In such an answer the model would
+        mostly have said something else; a line warns of each model that has some.
     """
     rows = []
     for call in calls:
@@ -279,6 +279,7 @@ def replies(
     number : int
         How many replies of each kind are shown at most.
     """
+    # A store may be large, so only some replies of each part are kept.
     chosen = []
     for part in parts(stored(call), columns=["text", "reasoning"]):
         texts = part.text.astype(object)

@@ -82,9 +82,9 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     1. Decimal digits of every script count (85, ８５, ٨٥). Fractions, superscripts and circled
        digits do not, and a digit glued to a Latin letter is not a number (1e400, 2nd).
     2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
-    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100: on
-       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80, and "8/10" is unparsable,
-       because rescaling would be a guess. A decimal comma ("8,5") may be a list: unparsable too.
+    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100. On
+       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80. "8/10" is unparsable,
+       because rescaling would be a guess. So is a decimal comma ("8,5"), which may be a list.
     4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
        and the other lines are reasons. Without such a line the whole text is the answer.
     5. The answer is the number if there is one distinct number and it is within the scale. A range
@@ -96,8 +96,8 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
     "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``, are
     taken: the only one; or the first if it is 0 to 100, else the second. If that number is not 0 to
     100, the reply is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5,
-    "on a scale of 0 to 100, 80" gives 0; nothing is "unparsable"; on the 0 to 10 scale a value may
-    be above `high`.
+    and "on a scale of 0 to 100, 80" gives 0. Nothing is "unparsable". On the 0 to 10 scale a value
+    may be above `high`.
 
     Checked with a table of replies, random text, and a second transcription of the released rule.
     """

@@ -1,7 +1,7 @@
 """Absolute paths of everything that the compendium reads and writes.
 
-A *run* is one set of parameters: the default run writes the committed figures, every other run
-writes below ``build/runs/<run>``, and so never overwrites what the repository shows.
+A *run* is one set of parameters. The default run writes the committed figures. Every other run
+writes below ``build/runs/<run>``, so it never overwrites the committed figures.
 """
 
 import os

@@ -103,7 +103,7 @@ def decimals_of(told: str, rows: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     told : str
-        A cell of the schema: a number, and behind it the exceptions of a column that holds several
+        A cell of the schema. A number, and behind it the exceptions if the column holds several
         metrics, as in ``"3; metric=entropy_2: 2; metric=entropy_3: 2"``.
     rows : DataFrame
         The table as texts.
@@ -307,6 +307,7 @@ def _beside_one(
             rows = rows[rows[whose] == model]
             break
 
+    # Rows are matched by their keys as text, whatever the types in the file and in the run.
     keys = here.index.to_frame()
     computed = pd.DataFrame({"here": here, "spread": spread})
     computed.index = _joined(keys)

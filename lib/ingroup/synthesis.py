@@ -7,15 +7,15 @@ A study's ``lens.py`` has:
 ``claims``, ``paths``
     Its headline claims on one path of a multiverse, and on all.
 ``power``
-    The reported tests of a run with the parameters ``planned``, each as `Tested`, given the spread
-    in the answers of a model that was asked with others (``recorded``).
+    The reported tests of a run with the parameters ``planned``, each as `Tested`. The spread comes
+    from the answers of a model that was asked with other parameters (``recorded``).
 ``effects``
     Its headline numbers item by item, in which two models are `compared`.
 
 These functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`), one
-``model`` of these, ``groups`` (from an identity to its shared group), ``planted`` (a
-``planted.yaml``, whose answers replace the stored ones) and the ``options`` of the synthesis. They
-raise StoreError if there are no stored answers.
+``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
+synthesis. With ``planted`` (a ``planted.yaml``) they take its answers instead of the stored ones.
+They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Sequence
