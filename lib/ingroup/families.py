@@ -1,4 +1,7 @@
-"""Which tests one correction covers: ``data/families.yaml``, for tables, paths and plans alike."""
+"""Families of tests that one correction covers (``data/families.yaml``).
+
+Tables, paths and plans use the same families.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -19,14 +22,14 @@ class Family(BaseModel):
     Attributes
     ----------
     claim : str
-        What each test asks.
+        The claim that each test asks about.
     together : tuple of str
         Columns; tests that share their values are one family.
     method : {"holm", "largest"}
-        How p is corrected: see `corrected`, or by the largest statistic of a draw, as in
-        :func:`ingroup.studies.stereomap.clustering.axis_tests`.
+        How p is corrected: by Holm's method (see `corrected`), or by the largest statistic of a
+        draw, as in :func:`ingroup.studies.stereomap.clustering.axis_tests`.
     level : float
-        A claim is significant where its corrected p is below; between 0 and 1.
+        A claim is significant if its corrected p is below this; between 0 and 1.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,15 +49,15 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
     InputError
         If a study lacks an entry of `Family`, has another one, or one of the wrong kind.
     """
-    found = {}
+    by_study = {}
     for study, entries in yaml.safe_load(file.read_text("utf8")).items():
         try:
-            found[study] = Family(**entries)
+            by_study[study] = Family(**entries)
         except ValidationError as error:
             first = error.errors()[0]
             entry = ".".join(map(str, first["loc"]))
             raise InputError(f"{file}, {study}, {entry}: {first['msg']}") from error
-    return found
+    return by_study
 
 
 def corrected(
@@ -65,18 +68,18 @@ def corrected(
     Parameters
     ----------
     table : DataFrame
-        A row a test, NaN as its `p` where nothing was tested. It has some columns of the family's
-        ``together``; a column that it lacks has one value.
+        One row for each test, with NaN as its `p` where nothing was tested. It has some columns of
+        the family's ``together``; a column that it lacks has one value.
     study : str
         A study in ``data/families.yaml``.
     p, least : str
-        Columns: the p of each test, and the smallest that it could have been.
+        Columns: the p of each test, and the smallest value that it could have had.
 
     Returns
     -------
     DataFrame
-        Of the table's index: ``holm``, the corrected p; ``least``, the smallest that this could
-        have been; ``tests``, how many tests the family has.
+        ``holm``, the corrected p; ``least``, the smallest value that it could have had; ``tests``,
+        the number of tests in the family; with the table's index.
 
     Raises
     ------
@@ -87,12 +90,16 @@ def corrected(
     if family.method != "holm":
         raise ValueError(f"{study} is corrected by {family.method!r}, expected 'holm'")
 
-    keys = [name for name in family.together if name in table]
-    tested = table[p].notna()
-    smallest = table[least].where(tested)
-    groups = [table[key] for key in keys] or [pd.Series(0, table.index)]
-    return pd.DataFrame({
-        "holm": table[p].groupby(groups).transform(adjust, "holm"),
-        "least": smallest.groupby(groups).transform(adjust, "holm"),
-        "tests": tested.groupby(groups).transform("sum"),
-    })  # fmt: skip
+    keys = [table[name] for name in family.together if name in table]
+    if not keys:
+        keys = [pd.Series(0, table.index)]  # one family
+
+    is_tested = table[p].notna()
+    smallest = table[least].where(is_tested)
+    return pd.DataFrame(
+        {
+            "holm": table[p].groupby(keys).transform(adjust, "holm"),
+            "least": smallest.groupby(keys).transform(adjust, "holm"),
+            "tests": is_tested.groupby(keys).transform("sum"),
+        }
+    )

@@ -1,14 +1,15 @@
-"""Keywords of the reasons that models give, and what those that they list say of each dimension.
+"""Keywords of the reasons that models give, and scores of the keywords that models list.
 
-The first are found by KeyBERT (Tables 3 and 10 of Jeoung et al. 2023). The others are tables of
-`dictionary.find`, repetitions included, with a column for group or cluster: `scores` is the sound
-way, `released_scores` that of the authors' code (Figures 4, 7 and 8).
+KeyBERT finds the keywords of reasons (Tables 3 and 10 of Jeoung et al. 2023). Keywords that models
+list come as tables of `dictionary.find`, repetitions included, with a column for group or cluster.
+`scores` is the sound way to score them, `released_scores` the way of the authors' code (Figures 4,
+7 and 8).
 """
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from ingroup.dictionary import Lexicon
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from sklearn.feature_extraction.text import CountVectorizer
 
 # The three calls of the released code, as arguments of KeyBERT's extract_keywords.
 TOP_N = 15
@@ -30,12 +32,17 @@ SETTINGS = {
 
 
 def load_model() -> "SentenceTransformer":
-    """The sentence model, all-MiniLM-L6-v2, on the CPU, every file verified before any is loaded.
+    """Load the sentence model, all-MiniLM-L6-v2, on the CPU.
 
-    From a package that is never imported; InputError as `corpora.instrument`.
+    Every file is verified before any is loaded; the package that holds them is never imported.
+
+    Raises
+    ------
+    InputError
+        As `corpora.instrument`.
     """
     folder = corpora.instrument("all-MiniLM-L6-v2")
-    import transformers  # seconds; only who needs a model waits
+    import transformers  # these two imports take seconds
     from sentence_transformers import SentenceTransformer
 
     transformers.utils.logging.disable_progress_bar()  # it would fill a notebook
@@ -44,170 +51,378 @@ def load_model() -> "SentenceTransformer":
 
 @cache
 def stop_words() -> frozenset[str]:
-    """The study's own words to take out of texts; English ones stay, as in the released code."""
-    lines = (paths.STIMULI / "stereomap" / "stopwords.txt").read_text("utf8").splitlines()
-    return frozenset(line.strip() for line in lines if line.strip() and line[0] != "#")
+    """Read the study's own stop words; English ones stay in a text, as in the released code."""
+    file = paths.STIMULI / "stereomap" / "stopwords.txt"
+    words = set()
+    for line in file.read_text("utf8").splitlines():
+        if line.strip() and line[0] != "#":
+            words.add(line.strip())
+    return frozenset(words)
 
 
 def prepare(text: str, groups: Iterable[str], way: str = "sound") -> str:
-    """A text in lower case, with "they" for every name of a group and without the `stop_words`.
+    """Write a text in lower case, with "they" for every name of a group, without `stop_words`.
 
-    Section 3.2 of Jeoung et al. 2023. ``"sound"``: names and stop words in any case, as whole
-    words, longest first, with spaces, a hyphen or nothing in them ("Poor  whites", "blue-collar",
-    "MuslimArtists"). ``"released"``: tokens between spaces lose punctuation ("low-income" becomes
-    "lowincome"), so names of two words, with a hyphen or in the possessive stay, and stop words
-    with a capital or a space match nothing.
+    Parameters
+    ----------
+    text : str
+        A reason that a model gave, or several.
+    groups : iterable of str
+        Names of groups.
+    way : {"sound", "released"}
+        ``"sound"`` matches names and stop words in any case, as whole words, longest first, with
+        spaces, a hyphen or nothing between their parts ("Poor  whites", "blue-collar",
+        "MuslimArtists"). ``"released"`` removes punctuation from the tokens between spaces
+        ("low-income" becomes "lowincome"). So names of two words, with a hyphen or in the
+        possessive stay, and stop words with a capital or a space match nothing.
+
+    Returns
+    -------
+    str
+        The prepared text.
+
+    References
+    ----------
+    Section 3.2 of Jeoung et al. 2023.
     """
     if way == "released":
-        names = {name.lower() for name in groups}
-        tokens = (re.sub(r"[^\w\s]", "", token.lower()) for token in text.split(" "))
-        tokens = ("they" if token in names else token.strip() for token in tokens)
-        return " ".join(token for token in tokens if token not in stop_words())
-    text = _whole_words(frozenset(groups)).sub("they", text.lower())
-    return " ".join(_whole_words(stop_words()).sub(" ", text).split())
+        return _prepare_as_released(text, groups)
+
+    without_names = _whole_words(frozenset(groups)).sub("they", text.lower())
+    without_stop_words = _whole_words(stop_words()).sub(" ", without_names)
+    return " ".join(without_stop_words.split())
+
+
+def _prepare_as_released(text: str, groups: Iterable[str]) -> str:
+    """A text as the released code prepares it."""
+    names = {name.lower() for name in groups}
+    kept = []
+
+    for token in text.split(" "):
+        word = re.sub(r"[^\w\s]", "", token.lower())
+        word = "they" if word in names else word.strip()
+        if word not in stop_words():
+            kept.append(word)
+
+    return " ".join(kept)
 
 
 @cache
 def _whole_words(names: frozenset[str]) -> re.Pattern[str]:
     """A pattern of any of the names in lower case, the longest that fits; of none without names."""
-    parts = [re.split(r"[\s-]+", name.strip().lower()) for name in names if name.strip()]
+    parts = []
+    for name in names:
+        bare = name.strip().lower()
+        if bare:
+            parts.append(re.split(r"[\s-]+", bare))
+    if not parts:
+        return re.compile(r"(?!)")
+
+    # A pattern takes its first alternative that fits, so the longest names come first.
     parts.sort(key=lambda words: (-len("".join(words)), words))
-    either = "|".join(r"[\s-]*".join(map(re.escape, words)) for words in parts)
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)" if parts else r"(?!)")
+    patterns = [r"[\s-]*".join(map(re.escape, words)) for words in parts]
+    either = "|".join(patterns)
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)")
 
 
 def documents(
     reasons: pd.DataFrame, by: str, groups: Iterable[str], way: str = "sound"
 ) -> dict[Hashable, str]:
-    """One document for each value of `by`, in its order: the ``text`` of its rows, by `prepare`.
+    """Join the texts of each group or cluster to one document, prepared by `prepare`.
 
-    A text that comes again counts once in a document; in the released way once in the whole table.
+    Parameters
+    ----------
+    reasons : DataFrame
+        ``text``, and the column `by`.
+    by : str
+        The column of the group or cluster.
+    groups, way
+        As of `prepare`.
+
+    Returns
+    -------
+    dict
+        A document for each value of `by`, in its order. A repeated text counts once in a document;
+        in the released way it counts once in the whole table.
     """
-    once = reasons.drop_duplicates("text" if way == "released" else ["text", by])
-    return {
-        name: prepare(" ".join(part.text), groups, way)
-        for name, part in once.groupby(by, observed=True)
-    }
+    keys = "text" if way == "released" else ["text", by]
+    different = reasons.drop_duplicates(keys)
+    prepared = {}
+
+    for name, part in different.groupby(by, observed=True):
+        prepared[name] = prepare(" ".join(part.text), groups, way)
+
+    return prepared
 
 
 class Extraction(NamedTuple):
-    """What `extract` found; of a long text the model reads only the first 256 word pieces."""
+    """Result of `extract`.
 
-    phrases: pd.DataFrame  # document, setting, rank (1: nearest), phrase, score (cosine)
-    documents: pd.DataFrame  # document, n_candidates, n_pieces, read_pct (how much is read)
+    Attributes
+    ----------
+    phrases : DataFrame
+        document, setting, rank (1: nearest), phrase, score (cosine).
+    documents : DataFrame
+        document, n_candidates, n_pieces, read_pct. Of a long text the model reads only the first
+        256 word pieces; ``read_pct`` is the percentage that it reads.
+    """
+
+    phrases: pd.DataFrame
+    documents: pd.DataFrame
 
 
 def extract(documents: Mapping[Hashable, str], model: "SentenceTransformer") -> Extraction:
-    """The `TOP_N` phrases of each document that lie nearest to it, by KeyBERT's `SETTINGS`.
+    """Find the `TOP_N` phrases that lie nearest to each document, by KeyBERT's `SETTINGS`.
 
-    A phrase has one to three words, English stop words neither counted nor in it. A document with
-    fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR. Checked against
-    KeyBERT's own calls, from whose scores those of one shared embedding differ by some 1e-7.
+    Parameters
+    ----------
+    documents : mapping
+        Texts by name.
+    model : SentenceTransformer
+        As of `load_model`.
+
+    Returns
+    -------
+    Extraction
+        A phrase has one to three words; English stop words are neither counted nor part of it. A
+        document with fewer than `TOP_N` such phrases has none by maxsum and all of them by MMR.
+
+    Notes
+    -----
+    Checked against KeyBERT's own calls: their scores differ by some 1e-7 from the scores here,
+    which share one embedding.
     """
-    from keybert import KeyBERT  # seconds
-    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.feature_extraction.text import CountVectorizer  # takes seconds
 
-    texts = [*documents.values()]
-    phrases = CountVectorizer(ngram_range=(1, 3), stop_words="english")
-    n_candidates = [len({*phrases.build_analyzer()(text)}) for text in texts]
-    # Word pieces with the two special ones, however many the model can read.
-    pieces = [len(model.tokenizer(t, truncation=False, verbose=False)["input_ids"]) for t in texts]
-    sizes = {"document": [*documents], "n_candidates": n_candidates, "n_pieces": pieces}
-    sizes["read_pct"] = [100 * min(1, model.max_seq_length / n) for n in pieces]
-    found: dict[str, list] = {}
-    if any(n_candidates):
-        bert = KeyBERT(model)
-        with threadpool_limits(1):  # as fast as more for texts this short, and always the same
-            of_texts, of_phrases = bert.extract_embeddings(texts, vectorizer=phrases)
-            given = {"doc_embeddings": of_texts, "word_embeddings": of_phrases}
-            given |= {"vectorizer": phrases, "top_n": TOP_N}
-            for setting, how in SETTINGS.items():
-                chosen = bert.extract_keywords(texts, **given, **how)
-                found[setting] = chosen if len(texts) > 1 else [chosen]  # it unwraps one
-                if "use_maxsum" in how:  # it lists the farthest first
-                    found[setting] = [own[::-1] for own in found[setting]]
-    rows = [
-        (document, setting, rank, *pair)
-        for place, document in enumerate(documents)
-        for setting, chosen in found.items()
-        for rank, pair in enumerate(chosen[place], 1)
-    ]
-    rows = pd.DataFrame(rows, columns=["document", "setting", "rank", "phrase", "score"])
-    return Extraction(rows, pd.DataFrame(sizes))
+    vectorizer = CountVectorizer(ngram_range=(1, 3), stop_words="english")
+    phrases_of = vectorizer.build_analyzer()
+    sizes = []
+
+    for name, text in documents.items():
+        # Word pieces with the two special ones, however many the model can read.
+        pieces = model.tokenizer(text, truncation=False, verbose=False)["input_ids"]
+        size = {
+            "document": name,
+            "n_candidates": len(set(phrases_of(text))),
+            "n_pieces": len(pieces),
+            "read_pct": 100 * min(1, model.max_seq_length / len(pieces)),
+        }
+        sizes.append(size)
+
+    columns = ["document", "n_candidates", "n_pieces", "read_pct"]
+    size_table = pd.DataFrame(sizes, columns=columns)
+    rows = []
+    if size_table.n_candidates.any():
+        rows = _nearest(documents, model, vectorizer)
+
+    columns = ["document", "setting", "rank", "phrase", "score"]
+    return Extraction(pd.DataFrame(rows, columns=columns), size_table)
+
+
+def _nearest(
+    documents: Mapping[Hashable, str], model: "SentenceTransformer", vectorizer: "CountVectorizer"
+) -> list[dict[str, Any]]:
+    """Rows of `Extraction.phrases`, by document, setting and rank."""
+    from keybert import KeyBERT  # takes seconds
+
+    texts = list(documents.values())
+    bert = KeyBERT(model)
+    by_setting = {}
+    with threadpool_limits(1):  # as fast as more for texts this short, and always the same
+        of_texts, of_phrases = bert.extract_embeddings(texts, vectorizer=vectorizer)
+        for setting, options in SETTINGS.items():
+            by_setting[setting] = bert.extract_keywords(
+                texts,
+                doc_embeddings=of_texts,
+                word_embeddings=of_phrases,
+                vectorizer=vectorizer,
+                top_n=TOP_N,
+                **options,
+            )
+
+    rows = []
+    for position, document in enumerate(documents):
+        for setting, of_documents in by_setting.items():
+            # KeyBERT returns the phrases of a single text without a list around them.
+            nearest = of_documents[position] if len(texts) > 1 else of_documents
+            if "use_maxsum" in SETTINGS[setting]:
+                nearest = nearest[::-1]  # maxsum lists the farthest first
+
+            for rank, (phrase, score) in enumerate(nearest, start=1):
+                row = {
+                    "document": document,
+                    "setting": setting,
+                    "rank": rank,
+                    "phrase": phrase,
+                    "score": score,
+                }
+                rows.append(row)
+
+    return rows
 
 
 def scores(
     found: pd.DataFrame, lexicon: Lexicon, by: str = "group", within: str | None = None
 ) -> pd.DataFrame:
-    r"""What the keywords of a group say of each dimension, every keyword as often as it was given.
+    r"""Score what the keywords of a group say of each dimension; repeated keywords count again.
 
-    With n keywords k of a group that have a word, m_kd = 1 where the word is a member of dimension
-    d and the pair is not odd, and r_kd its direction,
+    Parameters
+    ----------
+    found : DataFrame
+        A table of `find` with ``word``, `by` and `within`.
+    lexicon : Lexicon
+        The dictionary that `find` was given.
+    by : str
+        ``"group"``, or ``"cluster"`` with `within`.
+    within : str, optional
+        ``"group"``, for the mean over a cluster's groups that have a keyword with a word.
+
+    Returns
+    -------
+    DataFrame
+        One row for each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1),
+        ``direction`` and ``score`` (-1 to 1; missing for dimensions without directions), ``n``
+        keywords with a word. Direction is missing where share is 0, and everything where n is 0.
+
+    Notes
+    -----
+    A group has n keywords k with a word. m_kd is 1 if the word is a member of dimension d and the
+    pair is not odd, and r_kd is its direction. Then
 
         share_d = sum_k m_kd / n,  score_d = sum_k m_kd r_kd / n,  direction_d = score_d / share_d,
 
-    so a score is how much a dimension is spoken of times which way. For a cluster of groups, share
-    and score are the means over its groups: no group counts more for having more to say.
-
-    `found` has ``word``, `by` ("group", or "cluster" with ``within="group"``, over the groups that
-    have a keyword with a word) and `within`; `lexicon` is the one that `find` was given. A row for
-    each value of `by` and dimension: `by`, ``dimension``, ``share`` (0 to 1), ``direction`` and
-    ``score`` (-1 to 1; missing for dimensions without directions), ``n`` keywords with a word.
-    Direction is missing where share is 0, and everything where n is 0.
+    so a score combines how often a dimension is mentioned with its direction. For a cluster of
+    groups, share and score are the means over its groups: no group counts more for having more
+    keywords.
     """
-    rows, unit = found.dropna(subset=["word"]), [by] if within is None else [by, within]
-    member = (lexicon.members & ~lexicon.odd).astype(float)
-    signed = (member * lexicon.directions.fillna(0)).where(lexicon.directed, axis=1)
-    share, score = (
-        cells.loc[rows.word].groupby([rows[name].to_numpy() for name in unit], sort=False).mean()
-        for cells in (member, signed)
-    )
-    of_by = (means.groupby(level=0).agg(lambda m: sum(m) / len(m)) for means in (share, score))
-    return _table(found, rows, by, *of_by)
+    rows = found.dropna(subset=["word"])
+    units = [rows[by].to_numpy()]
+    if within is not None:
+        units.append(rows[within].to_numpy())
+
+    counts = lexicon.members & ~lexicon.odd
+    member = counts.astype(float)
+    signed = member * lexicon.directions.fillna(0)
+    signed = signed.where(lexicon.directed, axis=1)
+
+    share = _mean_of_means(member.loc[rows.word], units)
+    score = _mean_of_means(signed.loc[rows.word], units)
+    return _table(found, rows, by, share, score)
+
+
+def _mean_of_means(cells: pd.DataFrame, units: list[np.ndarray]) -> pd.DataFrame:
+    """Means over the rows of each unit, then over the units with the same first key."""
+    means = cells.groupby(units, sort=False).mean()
+    by_first_key = means.groupby(level=0)
+    return by_first_key.agg(lambda values: sum(values) / len(values))
 
 
 def released_scores(found: pd.DataFrame, lexicon: Lexicon, by: str = "cluster") -> pd.DataFrame:
-    """Scores as the released code computes them: each distinct keyword of a cluster once.
+    """Score as the released code does: each distinct keyword of a cluster counts once.
 
-    A keyword in lower case is dropped with a space in it, or unless it is a word letter by letter
-    (one with a capital is never met). Then score_d = sum of the directions in d / N, where N counts
-    all pairs of a keyword and a dimension; where a dimension has no directions a pair counts +1; a
-    missing direction makes the score missing. Share is pairs of the dimension / N, ``n`` the
-    distinct keywords with a word; only a membership that is not 1 is left out as odd. The released
-    script also lemmatises by WordNet as nouns (its import is missing, so it fails); not here.
+    Parameters
+    ----------
+    found : DataFrame
+        A table of `find` with ``keyword`` and `by`.
+    lexicon : Lexicon
+        The dictionary.
+    by : str
+        The column of the cluster.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `scores`; ``n`` counts the distinct keywords with a word.
+
+    Notes
+    -----
+    A keyword, in lower case, counts if it has no space and is a word letter by letter (a word with
+    a capital is never met). Then score_d = sum of the directions in d / N, where N counts all pairs
+    of a keyword and a dimension. In a dimension without directions each pair counts +1; a missing
+    direction makes the score missing. Share is pairs of the dimension / N. Only a membership that
+    is not 1 is left out as odd.
+
+    The released script also lemmatises by WordNet as nouns (its import is missing, so it fails);
+    this function does not.
     """
-    rows = pd.DataFrame({by: found[by], "word": found.keyword.str.strip().str.lower()})
-    rows = rows[~rows.word.str.contains(" ") & rows.word.isin(lexicon.words)].drop_duplicates()
-    signed = lexicon.directions.where(lexicon.directed, 1, axis=1).where(lexicon.members, 0)
-    pairs, total = (
-        cells.loc[rows.word].groupby(rows[by].to_numpy()).sum(skipna=False)
-        for cells in (lexicon.members.astype(float), signed)
-    )
-    number = pairs.sum(axis=1).where(lambda n: n > 0)
-    return _table(found, rows, by, pairs.div(number, axis=0), total.div(number, axis=0))
+    keywords = found.keyword.str.strip().str.lower()
+    has_space = keywords.str.contains(" ")
+    is_listed = keywords.isin(lexicon.words)
+    rows = pd.DataFrame({by: found[by], "word": keywords})
+    rows = rows[is_listed & ~has_space]
+    rows = rows.drop_duplicates()
+
+    member = lexicon.members.astype(float)
+    signed = lexicon.directions.where(lexicon.directed, 1, axis=1)
+    signed = signed.where(lexicon.members, 0)
+
+    clusters = rows[by].to_numpy()
+    members_by_cluster = member.loc[rows.word].groupby(clusters)
+    signed_by_cluster = signed.loc[rows.word].groupby(clusters)
+    pairs = members_by_cluster.sum(skipna=False)
+    total = signed_by_cluster.sum(skipna=False)
+
+    n_pairs = pairs.sum(axis=1)
+    n_pairs = n_pairs.where(n_pairs > 0)
+    share = pairs.div(n_pairs, axis=0)
+    score = total.div(n_pairs, axis=0)
+    return _table(found, rows, by, share, score)
 
 
 def _table(
-    found: pd.DataFrame, rows: pd.DataFrame, by: str, share: pd.DataFrame, score: pd.DataFrame
+    found: pd.DataFrame,
+    rows: pd.DataFrame,
+    by: str,
+    share: pd.DataFrame,
+    score: pd.DataFrame,
 ) -> pd.DataFrame:
-    """One row a group of `found` and dimension; `rows` are its keywords that have a word."""
-    values = pd.Index(found[by].dropna().unique(), name=by)
-    share, score = (part.reindex(values).stack(future_stack=True) for part in (share, score))
-    table = pd.DataFrame({"share": share, "direction": score / share.where(share > 0)})
-    table = table.assign(score=score).rename_axis([by, "dimension"]).reset_index()
-    return table.assign(n=table[by].map(rows[by].value_counts()).fillna(0).astype(int))
+    """One row for each group of `found` and dimension; `rows` are its keywords with a word."""
+    groups = pd.Index(found[by].dropna().unique(), name=by)
+    long_share = share.reindex(groups).stack(future_stack=True)
+    long_score = score.reindex(groups).stack(future_stack=True)
+    columns = {
+        "share": long_share,
+        "direction": long_score / long_share.where(long_share > 0),
+        "score": long_score,
+    }
+
+    table = pd.DataFrame(columns)
+    table = table.rename_axis([by, "dimension"]).reset_index()
+    n_keywords = table[by].map(rows[by].value_counts())
+    return table.assign(n=n_keywords.fillna(0).astype(int))
 
 
 def top(table: pd.DataFrame, n: int = 5) -> pd.DataFrame:
-    """The n dimensions with the greatest score of each group, either way (Figures 4, 7 and 8).
+    """Select the n dimensions of each group with the greatest absolute score (Figures 4, 7 and 8).
 
-    Rows of `scores` or `released_scores` by group and falling absolute score, ties in the order of
-    the dictionary, with ``rank`` from 1 and ``sign`` ("+", "-", "0"), those with share and score.
+    Parameters
+    ----------
+    table : DataFrame
+        As of `scores` or `released_scores`.
+    n : int
+        The greatest rank.
+
+    Returns
+    -------
+    DataFrame
+        Rows with a share above 0 and a score, by group and falling absolute score, with ``rank``
+        from 1 and ``sign`` ("+", "-", "0"). Ties are in the order of the dictionary.
     """
     by = table.columns[0]
-    rows = table[(table.share > 0) & table.score.notna()]
-    size = rows.score.abs().round(9)  # what is equal but for rounding is a tie
-    rank = size.groupby(rows[by]).rank("first", ascending=False).astype(int)
-    rows = rows.assign(rank=rank, sign=np.sign(rows.score).map({1: "+", -1: "-", 0: "0"}))
-    rows = rows.iloc[np.lexsort([rank, pd.factorize(rows[by])[0]])]
-    return rows[rows["rank"] <= n].reset_index(drop=True)
+    has_score = (table.share > 0) & table.score.notna()
+    rows = table[has_score]
+    groups = rows[by]
+
+    size = rows.score.abs().round(9)  # scores that differ only by rounding are a tie
+    rank = size.groupby(groups).rank("first", ascending=False)
+    rank = rank.astype(int)
+    sign = np.sign(rows.score)
+    sign = sign.map({1: "+", -1: "-", 0: "0"})
+    rows = rows.assign(rank=rank, sign=sign)
+
+    # lexsort sorts by its last key first: groups as they appear, then ranks.
+    group_codes, _ = pd.factorize(groups)
+    order = np.lexsort([rank, group_codes])
+    rows = rows.iloc[order]
+    is_top = rows["rank"] <= n
+    return rows[is_top].reset_index(drop=True)

@@ -1,7 +1,7 @@
 """Numbered tables as LaTeX, laid out as in the papers.
 
-``data/published/latex.yaml`` holds the layouts as data: what stands in the rows, the columns and
-the cells of a table, to how many decimals, with which marks, and how wide the table is.
+``data/published/latex.yaml`` holds the layouts as data. A layout says what stands in the rows,
+columns and cells of a table, with how many decimals and which marks, and how wide the table is.
 """
 
 import re
@@ -16,31 +16,33 @@ import yaml
 
 from ingroup import figures, models, paths
 
-Labels = Mapping[str, Mapping[Any, str]]  # of the values of each column
+Labels = Mapping[str, Mapping[Any, str]]  # for each column, the labels of its values
 MISSING = r"\mbox{--}"  # in text and in mathematics
-LONGEST_WORD = 25  # letters; a longer word may be broken, so that it leaves no column
+LONGEST_WORD = 25  # letters; a longer word may be broken, so that it stays inside its column
 
-# What LaTeX would read as a command, or would print as another character.
-ESCAPES = str.maketrans({
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedblright{}",
-    "[": "{[}",  # after a line's end it would begin an option
-    "]": "{]}",
-    "*": "{*}",  # after a line's end it would be a part of its command
-    "\u200b": r"\hspace{0pt}",
-})  # fmt: skip
+# Characters that LaTeX would read as a command, or would print as another character.
+ESCAPES = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedblright{}",
+        "[": "{[}",  # after a line's end it would begin an option
+        "]": "{]}",
+        "*": "{*}",  # after a line's end it would be a part of its command
+        "\u200b": r"\hspace{0pt}",
+    }
+)
 
 # Where two characters meet that LaTeX would print as one, as a dash or a Spanish question mark.
 LIGATURE = re.compile(r"(?<=[-–])(?=-)|(?<=[?!`‘])(?=[`‘])|(?<=['’])(?=['’])|(?<=,)(?=,)")
@@ -66,7 +68,7 @@ ENVIRONMENTS = {"column": "table", "page": "table*"}
 
 @dataclass(frozen=True)
 class Layout:
-    """How one numbered table looks; ``latex.yaml`` says what each of these means."""
+    """How one numbered table looks; ``latex.yaml`` explains each of these entries."""
 
     study: str
     name: str
@@ -95,7 +97,7 @@ class Layout:
 
     @property
     def row_keys(self) -> list[str]:
-        """Templates that tell the rows apart."""
+        """The templates that distinguish the rows."""
         return [*self.rows.values(), *self.hidden]
 
 
@@ -121,33 +123,35 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
     floats = []
     for layout in layouts(study, name):
         rows = table.query(layout.where) if layout.where else table
-        for place, part in enumerate(_parts(rows, layout), 1):
-            floats.append(_float(part, layout, place))
+        for number, part in enumerate(_parts(rows, layout), start=1):
+            floats.append(_float(part, layout, number))
 
     return "\n".join(floats)
 
 
 def layouts(study: str, name: str) -> list[Layout]:
-    """Read the layouts of a table of a run, none if it is not a numbered one."""
+    """Read the layouts of a table of a run; none if the table is not numbered."""
     of_study = _file().get(study, {"labels": {}, "tables": {}})
-    found = []
+    numbered = []
 
-    for told in of_study["tables"].get(name, []):
-        own = {"study": study, "name": name, **told}
-        own["labels"] = of_study["labels"] | told.get("labels", {})
-        found.append(Layout(**own))
+    for entries in of_study["tables"].get(name, []):
+        labels = of_study["labels"] | entries.get("labels", {})
+        layout = Layout(**{**entries, "study": study, "name": name, "labels": labels})
+        numbered.append(layout)
 
-    return found
+    return numbered
 
 
 @cache
 def _file() -> dict[str, Any]:
+    """The layouts of all studies."""
     text = (paths.PUBLISHED / "latex.yaml").read_text("utf8")
     return yaml.safe_load(text)
 
 
 @cache
 def _schema() -> pd.DataFrame:
+    """The columns of the printed tables."""
     return pd.read_csv(paths.PUBLISHED / "columns.csv", dtype=str)
 
 
@@ -157,14 +161,15 @@ def escape(text: object) -> str:
     A character that LaTeX's default fonts lack becomes its number, e.g. [U+4E2D].
     """
     line = " ".join(str(text).split())
-    known = "".join(map(_known, line))
+    printable = "".join(map(_printable, line))
     long_word = rf"(\S{{{LONGEST_WORD}}})(?=\S)"
-    breakable = re.sub(long_word, "\\1\u200b", known)
+    breakable = re.sub(long_word, "\\1\u200b", printable)
     escaped = breakable.translate(ESCAPES)
     return LIGATURE.sub("{}", escaped)
 
 
-def _known(letter: str) -> str:
+def _printable(letter: str) -> str:
+    """A character, or its number if LaTeX's default fonts lack it."""
     if letter in LETTERS + SIGNS:
         return letter
     if letter.isascii() and letter.isprintable():
@@ -173,7 +178,7 @@ def _known(letter: str) -> str:
 
 
 def _parts(rows: pd.DataFrame, layout: Layout) -> list[pd.DataFrame]:
-    """Rows of each float: of so many models as the paper shows in one table, or all."""
+    """Rows of each float: of as many models as the paper shows in one table, or all rows."""
     if rows.empty:
         return []
 
@@ -189,14 +194,14 @@ def _chunks(rows: pd.DataFrame, column: str, size: int) -> list[pd.DataFrame]:
     chunks = []
 
     for start in range(0, len(values), size):
-        own = values[start : start + size]
-        chunks.append(rows[rows[column].isin(own)])
+        in_chunk = rows[column].isin(values[start : start + size])
+        chunks.append(rows[in_chunk])
 
     return chunks
 
 
-def _float(rows: pd.DataFrame, layout: Layout, place: int) -> str:
-    """One table with its caption, the part of a numbered table in this place, from 1."""
+def _float(rows: pd.DataFrame, layout: Layout, number: int) -> str:
+    """One table with its caption: the part of a numbered table with this number, from 1."""
     names = []
     if "model" in rows:
         names = list(rows["model"].dropna().unique())
@@ -212,10 +217,10 @@ def _float(rows: pd.DataFrame, layout: Layout, place: int) -> str:
 
     label = f"tab:{layout.study}:{layout.number or layout.name}"
     if layout.parts == 1:
-        own = re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
-        label = f"{label}:{own}"
-    elif place > 1:
-        label = f"{label}:{place}"
+        model = re.sub(r"[^A-Za-z0-9_.-]", "-", names[0])
+        label = f"{label}:{model}"
+    elif number > 1:
+        label = f"{label}:{number}"
 
     return FLOAT % {
         "environment": ENVIRONMENTS[layout.width],
@@ -228,31 +233,32 @@ def _float(rows: pd.DataFrame, layout: Layout, place: int) -> str:
 def _caption(rows: pd.DataFrame, layout: Layout, names: list[str]) -> str:
     """The caption, with the names of the models and whose they are."""
     labels = ", ".join(map(models.label, names))
-    told = {"models": escape(labels)}
+    values = {"models": escape(labels)}
 
     for column in _fields([layout.caption]):
         if column != "models":
-            told[column] = escape(rows[column].iloc[0])
+            first = rows[column].iloc[0]
+            values[column] = escape(first)
 
-    caption = layout.caption.format_map(told)
+    caption = layout.caption.format_map(values)
     note = escape(figures.whose(names))
     return f"{caption} {note}".strip()
 
 
 def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
     """The rows, columns and cells of one table."""
-    texts, places = _cells(rows, layout)
+    texts, positions = _cells(rows, layout)
+    keys = [*layout.row_keys, *layout.columns]
     keyed = texts[["filled"]].copy()
-    for key in [*layout.row_keys, *layout.columns]:
+    for key in keys:
         keyed[key] = _filled(key, texts)
 
-    # Rows and columns come in the order of the labels, each for itself.
+    # Rows and columns are sorted apart, each in the order of its labels.
     row_fields = layout.sort or _fields(layout.row_keys)
-    row_order = _ordered(keyed, layout.row_keys, places, row_fields)
+    row_order = _ordered(keyed, layout.row_keys, positions, row_fields)
     column_fields = _fields(layout.columns)
-    column_order = _ordered(keyed, layout.columns, places, column_fields)
+    column_order = _ordered(keyed, layout.columns, positions, column_fields)
 
-    keys = [*layout.row_keys, *layout.columns]
     if layout.join:
         by_cell = keyed.groupby(keys, sort=False)["filled"]
         long = by_cell.agg(layout.join.join)
@@ -261,29 +267,32 @@ def _tabular(rows: pd.DataFrame, layout: Layout) -> str:
 
     wide = long.unstack(layout.columns)
     wide = wide.reindex(index=row_order, columns=column_order)
-    return _written(wide.fillna(layout.missing), layout)
+    wide = wide.fillna(layout.missing)
+    return _written(wide, layout)
 
 
 def _cells(rows: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The text of each cell, one a row, and where each of its keys stands in its column."""
+    """The text of each cell, one in each row, and the position of each key in its column."""
     texts = _texts(rows, layout)
-    places = _places(rows, layout.labels)
+    positions = _positions(rows, layout.labels)
     cells = []
-    of_cells = []
+    cell_positions = []
 
-    for place, (head, template) in enumerate(layout.cells.items()):
+    for number, (head, template) in enumerate(layout.cells.items()):
         over, _, name = head.rpartition(" | ")
-        one = texts.assign(over=over, cell=name)
-        filled = _filled(template, one)
-        numbers = one[_fields([template])]
+        named = texts.assign(over=over, cell=name)
+        numbers = named[_fields([template])]
         has_none = numbers.eq(MISSING).all(axis=1)
+        filled = _filled(template, named)
         filled = filled.mask(has_none, MISSING)
 
-        one["filled"] = _marked(filled, rows, layout)
-        cells.append(one)
-        of_cells.append(places.assign(over=place, cell=place))
+        named["filled"] = _marked(filled, rows, layout)
+        cells.append(named)
+        cell_positions.append(positions.assign(over=number, cell=number))
 
-    return pd.concat(cells, ignore_index=True), pd.concat(of_cells, ignore_index=True)
+    all_cells = pd.concat(cells, ignore_index=True)
+    all_positions = pd.concat(cell_positions, ignore_index=True)
+    return all_cells, all_positions
 
 
 def _fields(templates: Iterable[str]) -> list[str]:
@@ -308,15 +317,17 @@ def _filled(template: str, texts: pd.DataFrame) -> pd.Series:
 
 def _marked(cells: pd.Series, rows: pd.DataFrame, layout: Layout) -> pd.Series:
     """Cells with the mark of each condition that their row meets."""
+    marked = cells
     for mark in layout.marks:
-        meets = rows.eval(mark["where"]).fillna(False)
-        marked = cells.map(mark["as"].format)
-        cells = cells.mask(meets.astype(bool), marked)
-    return cells
+        condition = rows.eval(mark["where"])
+        meets = condition.fillna(False).astype(bool)
+        with_mark = marked.map(mark["as"].format)
+        marked = marked.mask(meets, with_mark)
+    return marked
 
 
 def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """The rows as texts: numbers rounded, names as the paper has them, all else escaped."""
+    """The rows as texts: numbers rounded, names as the paper has them, the rest escaped."""
     templates = [*layout.row_keys, *layout.columns, *layout.cells.values()]
     decimals = _decimals(layout)
     texts = pd.DataFrame(index=rows.index)
@@ -337,17 +348,17 @@ def _texts(rows: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 
 def _decimals(layout: Layout) -> dict[str, int]:
-    """Decimals of each number: its own, or those of the printed column that it names."""
+    """Decimals of each number, from the layout or from the printed column that it names."""
     schema = _schema()
     schema = schema[schema["study"] == layout.study]
     decimals = {}
 
-    for column, told in layout.decimals.items():
-        if isinstance(told, int):
-            decimals[column] = told
+    for column, entry in layout.decimals.items():
+        if isinstance(entry, int):
+            decimals[column] = entry
             continue
 
-        file, printed = told.split(".")
+        file, printed = entry.split(".")
         is_file = schema["file"].str.startswith(file)
         is_column = schema["column"] == printed
         of_column = schema.loc[is_file & is_column, "decimals"]
@@ -357,7 +368,7 @@ def _decimals(layout: Layout) -> dict[str, int]:
 
 
 def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
-    """Rounded numbers; a bare one has no zero before its point, as .05."""
+    """Rounded numbers; a bare number has no zero before its point, as .05."""
     rounded = f"{{:z.{decimals}f}}"  # z: no minus before a zero
     texts = values.astype(float).map(rounded.format)
     if is_bare:
@@ -366,7 +377,7 @@ def _numbers(values: pd.Series, decimals: int, is_bare: bool) -> pd.Series:
 
 
 def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
-    """The label of each value, the value itself without one, and "" where there is none."""
+    """The label of each value, or the value itself if it has no label; "" if it is missing."""
     names = []
     for value in values:
         names.append(labels.get(value, escape(value)))
@@ -374,56 +385,60 @@ def _names(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
 
 
 def _model_names(ids: Iterable[str]) -> dict[str, str]:
-    """How each model is named; two models of one name keep their ids."""
+    """The name of each model; two models with one name keep their ids."""
     ids = list(ids)
-    names = pd.Series(map(models.label, ids), ids)
+    labels = map(models.label, ids)
+    names = pd.Series(labels, ids)
     is_shared = names.duplicated(keep=False)
     names[is_shared] = names.index[is_shared]
     return names.map(escape).to_dict()
 
 
-def _places(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
-    """Where each value stands in its column: first those with a label, then as they appear."""
-    places = pd.DataFrame(index=rows.index)
+def _positions(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
+    """Position of each value in its column: first those with a label, then as they appear."""
+    positions = pd.DataFrame(index=rows.index)
 
     for column in rows:
         values = rows[column]
         order = [*labels.get(column, {}), *values.dropna()]
         different = pd.Index(order, dtype=object).unique()
-        places[column] = different.get_indexer(values)
+        positions[column] = different.get_indexer(values)
 
-    return places
+    return positions
 
 
-def _ordered(keyed: pd.DataFrame, keys: list[str], places: pd.DataFrame, by: list[str]) -> pd.Index:
+def _ordered(
+    keyed: pd.DataFrame, keys: list[str], positions: pd.DataFrame, by: list[str]
+) -> pd.Index:
     """The different values of some keys, in the order of the columns `by`."""
-    order = places.sort_values(by, kind="stable").index
-    different = keyed.loc[order].drop_duplicates(keys)
+    in_order = positions.sort_values(by, kind="stable")
+    sorted_rows = keyed.loc[in_order.index]
+    different = sorted_rows.drop_duplicates(keys)
     return different.set_index(keys).index
 
 
 def _written(wide: pd.DataFrame, layout: Layout) -> str:
     """A table of texts as a tabular."""
-    heads = list(layout.rows)
-    said = _row_heads(wide, layout)
-
+    row_heads = _row_heads(wide, layout)
     columns = wide.columns.to_frame(index=False)
     if layout.heading:
         columns.insert(0, "heading", layout.heading)
-    levels = len(columns.columns)
-    over_rows = [(head, *[""] * (levels - 1)) for head in heads]
-    over_cells = list(columns.itertuples(index=False, name=None))
 
-    table = pd.concat([said, wide.reset_index(drop=True)], axis=1)
-    table.columns = pd.MultiIndex.from_tuples(over_rows + over_cells)
-    if levels == 1:
+    # The columns may have several lines of heads; the name of a row head stands in the first.
+    n_levels = len(columns.columns)
+    blanks = [""] * (n_levels - 1)
+    heads = [(head, *blanks) for head in layout.rows]
+    heads += columns.itertuples(index=False, name=None)
+    table = pd.concat([row_heads, wide.reset_index(drop=True)], axis=1)
+    table.columns = pd.MultiIndex.from_tuples(heads)
+    if n_levels == 1:
         table.columns = table.columns.get_level_values(0)
 
     text = table.to_latex(
         index=False,
         escape=False,
         multicolumn_format="c",
-        column_format="l" * len(heads) + layout.align * len(over_cells),
+        column_format="l" * len(layout.rows) + layout.align * len(columns),
     )
     if layout.section:
         sections = wide.index.get_level_values(layout.section)
@@ -432,34 +447,36 @@ def _written(wide: pd.DataFrame, layout: Layout) -> str:
 
 
 def _row_heads(wide: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """What begins each row; it leaves out what it shares with the row before, unless repeated."""
+    """The names of each row, without those that the row before begins with, unless repeated."""
     names = wide.index.to_frame(index=False)
     names = names.iloc[:, : len(layout.rows)]
     if layout.repeat:
         return names
 
-    said = names.copy()
-    for place, name in enumerate(names):
-        so_far = names.iloc[:, : place + 1]
-        is_shared = (so_far == so_far.shift()).all(axis=1)
-        said[name] = names[name].mask(is_shared, "")
+    heads = names.copy()
+    for number, name in enumerate(names, start=1):
+        first_names = names.iloc[:, :number]
+        is_equal = first_names == first_names.shift()
+        is_shared = is_equal.all(axis=1)
+        heads[name] = names[name].mask(is_shared, "")
 
-    return said
+    return heads
 
 
 def _with_sections(text: str, sections: pd.Index, width: int) -> str:
     """A tabular with the name of each section in a line above its first row."""
     lines = text.splitlines()
-    first = lines.index(r"\midrule") + 1
+    first_line = lines.index(r"\midrule") + 1
 
-    for place in reversed(range(len(sections))):
-        section = sections[place]
-        if place > 0 and section == sections[place - 1]:
+    # From the last row to the first, so that inserted lines move no row that is still to come.
+    for row in reversed(range(len(sections))):
+        section = sections[row]
+        if row > 0 and section == sections[row - 1]:
             continue
 
-        line = first + place
+        line = first_line + row
         lines.insert(line, rf"\multicolumn{{{width}}}{{l}}{{{section}}} \\")
-        if place > 0:
+        if row > 0:
             lines.insert(line, r"\midrule")
 
     return "\n".join(lines)

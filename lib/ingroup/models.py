@@ -1,4 +1,4 @@
-"""The models that a run can name: ``data/models/models.csv``, and which of them demonstrate.
+"""The models that a run can name (``data/models/models.csv``), and which of them demonstrate.
 
 A calibrant is to the pipeline what a reference weight is to a scale: a small Llama that answers the
 studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
@@ -6,14 +6,13 @@ studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 
 import hashlib
 import re
-from collections import namedtuple
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import pandas as pd
 import yaml
 
 from ingroup import paths
@@ -25,10 +24,26 @@ SERVERS = ("inspect",)  # engines that ask a server, whose replies have a price
 FORMER = {"openai": "inspect"}  # engines under the names that they had
 # What inspect_ai's names of models begin with.
 PROVIDERS = (
-    "anthropic", "azureai", "bedrock", "cloudflare", "deepseek", "fireworks", "google", "grok",
-    "groq", "hf-inference-providers", "mistral", "moonshot", "ollama", "openai", "openai-api",
-    "openrouter", "perplexity", "sambanova", "together",
-)  # fmt: skip
+    "anthropic",
+    "azureai",
+    "bedrock",
+    "cloudflare",
+    "deepseek",
+    "fireworks",
+    "google",
+    "grok",
+    "groq",
+    "hf-inference-providers",
+    "mistral",
+    "moonshot",
+    "ollama",
+    "openai",
+    "openai-api",
+    "openrouter",
+    "perplexity",
+    "sambanova",
+    "together",
+)
 # A checkpoint's mark in a name: a number or a date, as in -002, -2024-08-06, -20241022, -0613.
 _MARK = r"00\d|\d{4}-\d\d-\d\d|\d{8}|\d{4}"
 # A version's tail, which may fall away: a checkpoint's mark, -latest or -preview.
@@ -36,8 +51,8 @@ _TAIL = rf"-(latest|preview|{_MARK})$"
 # Configurations and tokenizers, chat templates, weights; vocabularies of older tokenizers.
 READ = {".json", ".jinja", ".safetensors", ".model", ".txt"}
 _CAUTION = "this alone may explain a difference from the printed numbers."
-_NUMBER = r"|\d+(\.\d+)?", "a number, or nothing where none is printed"
-# What a cell of a column has to be: as a pattern, and in words.
+_NUMBER = (r"|\d+(\.\d+)?", "a number, or nothing where none is printed")
+# What a cell of a column has to be, as a pattern and in words.
 _CELLS = {
     "name": (r"[a-z0-9][a-z0-9.-]*", "a name in a-z 0-9 . -"),
     "label": (r".+", "a text"),
@@ -51,60 +66,130 @@ _CELLS = {
 }
 
 
-# A row of the registry, as far as it is the same in every study: texts, a tuple of ids, a bool.
-Model = namedtuple("Model", "name label series access hub_id ids engine reading control")
+class Model(NamedTuple):
+    """The cells of the registry that are the same in every study; the README of data has more."""
+
+    name: str
+    label: str
+    series: str
+    access: str
+    hub_id: str
+    ids: tuple[str, ...]
+    engine: str
+    reading: str
+    control: bool
+
+
+class Registry(NamedTuple):
+    """The models that are known.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row for each model and study, as :func:`ingroup.tables.read_table` gives them
+        (``data/README.md`` describes the columns).
+    names, printed, ids : dict
+        Each model by its name, by its name in a paper, and by the last part of its ids; all in
+        lower case.
+    """
+
+    rows: pd.DataFrame
+    names: dict[str, Model]
+    printed: dict[str, Model]
+    ids: dict[str, Model]
 
 
 @cache
-def registry(file: Path | None = None) -> SimpleNamespace:
-    """``models.csv``, or a `file` like it: a row a model and study that prints it.
+def registry(file: Path | None = None) -> Registry:
+    """Read ``models.csv``, which has one row for each model and study that prints it.
 
-    Its ``rows`` as :func:`ingroup.tables.read_table` gives them (``data/README.md`` describes the
-    columns), and each `Model` by what it is called, in lower case: ``names``, ``printed`` and
-    ``ids``. Raises InputError for what that refuses; a cell that is none of its column; a model
-    twice in a study, or with other facts than in a row above; an id that two models have.
+    Parameters
+    ----------
+    file : Path, optional
+        Another file like it.
+
+    Raises
+    ------
+    InputError
+        As :func:`ingroup.tables.read_table`; for a cell that is invalid for its column; for a model
+        that comes twice in a study, or with other facts than in a row above; for an id that two
+        models have.
     """
     file = file or paths.MODELS / "models.csv"
     rows = read_table(file, [*Model._fields, *_CELLS, "study", "printed", "source"])
     for column, (pattern, meaning) in _CELLS.items():
         check(file, rows[column], rows[column].str.fullmatch(pattern), meaning)
     once(file, rows[["name", "study"]])
-    found, everything = SimpleNamespace(rows=rows, names={}, printed={}, ids={}), {}
+
+    known: dict[str, Model] = {}
+    by_column: dict[str, dict[str, Model]] = {"name": {}, "printed": {}, "ids": {}}
     for line, row in rows.iterrows():
-        facts = row[list(Model._fields)].to_dict()
-        ids = tuple(filter(None, facts["ids"].split(";")))
-        model = Model(**facts | {"ids": ids, "control": facts["control"] == "yes"})
-        called = [("name", model.name, found.names), ("printed", row["printed"], found.printed)]
-        called += [("ids", one.split("/")[-1], found.ids) for one in (model.hub_id, *ids)]
-        for column, key, known in called:
-            if key and everything.setdefault(key.lower(), model) != model:
-                same = "the same facts in all rows of a model, and no id of another"
-                raise wrong(at(file, line), f"{key!r} with other facts above", same, column)
-            known |= {key.lower(): model} if key else {}
-    return found
+        model = _model(row)
+        texts = [("name", model.name), ("printed", row["printed"])]
+        for model_id in (model.hub_id, *model.ids):
+            texts.append(("ids", model_id.split("/")[-1]))
+
+        for column, text in texts:
+            if not text:
+                continue
+            key = text.lower()
+            if known.setdefault(key, model) != model:
+                expected = "the same facts in all rows of a model, and no id of another"
+                raise wrong(at(file, line), f"{text!r} with other facts above", expected, column)
+            by_column[column][key] = model
+
+    return Registry(rows, by_column["name"], by_column["printed"], by_column["ids"])
+
+
+def _model(row: pd.Series) -> Model:
+    """The model of a row of the registry."""
+    facts = row[list(Model._fields)].to_dict()
+    facts["ids"] = tuple(filter(None, facts["ids"].split(";")))
+    facts["control"] = facts["control"] == "yes"
+    return Model(**facts)
 
 
 def find(text: str) -> Model | None:
-    """The model that a text means, None for one that is in no row.
+    """Find the model that a text means.
 
-    The text is a name, as the registry or a paper has it, a hub's or a provider's id, or a folder
-    whose last part is one, in any case. A version's tail falls away until a row fits
-    (``-latest``, ``-002``, ``-2024-08-06``); nothing else does, so a larger or smaller sister is
-    never meant. A base model, at the hub under the short name of the one that chats, is another.
+    Parameters
+    ----------
+    text : str
+        A name, as the registry or a paper has it, or an id of a hub or a provider, or a folder
+        whose last part is one of these. Capitals do not matter.
+
+    Returns
+    -------
+    Model or None
+        None for a model that is in no row.
+
+    Notes
+    -----
+    A version's tail (``-latest``, ``-002``, ``-2024-08-06``) is removed until a row fits. Nothing
+    else is removed, so a larger or smaller sister is never meant. A base model, at the hub under
+    the short name of the chat model, is another model.
     """
-    known, whole = registry(), text.strip().rstrip("/").lower()
+    registered = registry()
+    whole = text.strip().rstrip("/").lower()
+    if whole in registered.printed:
+        return registered.printed[whole]
+
     *before, last = whole.split("/")
-    if whole in known.printed:
-        return known.printed[whole]
-    while last not in known.ids and last not in known.names:
-        last, longer = re.sub(_TAIL, "", last), last
-        if last == longer:
+    while last not in registered.ids and last not in registered.names:
+        shorter = re.sub(_TAIL, "", last)
+        if shorter == last:
             return None
-    if model := known.ids.get(last):
-        return model
-    model = known.names[last]
-    base = model.hub_id and before[-1:] == [model.hub_id.lower().split("/")[0]]
-    return None if base else model
+        last = shorter
+
+    if last in registered.ids:
+        return registered.ids[last]
+
+    model = registered.names[last]
+    if model.hub_id and before:
+        organisation = model.hub_id.lower().split("/")[0]
+        if before[-1] == organisation:
+            return None  # the base model
+    return model
 
 
 @cache
@@ -152,25 +237,26 @@ def checkpoint(text: str) -> str:
     if tail is None or name in registry().ids:
         return ""
 
-    own = set(_marks(model.hub_id))
-    for one in model.ids:
-        own.update(_marks(one))
-    if _share_one(_marks(name), own):
+    papers = set(_marks(model.hub_id))
+    for model_id in model.ids:
+        papers.update(_marks(model_id))
+    if _share_one(_marks(name), papers):
         return ""
 
-    is_known = own or model.hub_id
-    relation = _relation(tail[1], own) if is_known else "may be another"
+    relation = "may be another"
+    if papers or model.hub_id:
+        relation = _relation(tail[1], papers)
     as_spelt = text.strip().rstrip("/").split("/")[-1]
     return f"{as_spelt} {relation} checkpoint than the paper's: {_CAUTION}"
 
 
-def _relation(tail: str, own: Collection[str]) -> str:
-    """How the checkpoint that a tail names relates to the paper's `own`, which are others."""
+def _relation(tail: str, papers: Collection[str]) -> str:
+    """How the checkpoint that a tail names relates to the paper's checkpoints, which are others."""
     version = tail.replace("-", "")
     if not version.isdigit():
         return "may be another"  # an alias moves
 
-    dates = sorted(mark for mark in own if len(mark) == 8)
+    dates = sorted(mark for mark in papers if len(mark) == 8)
     if len(version) < 8 or not dates:
         return "is another"  # a year is missing
     if version > dates[-1]:
@@ -187,8 +273,8 @@ def _last(text: str) -> str:
 
 def _marks(text: str) -> list[str]:
     """The marks of a checkpoint in a name, dates as digits alone."""
-    found = re.findall(rf"-({_MARK})(?=-|$)", _last(text))
-    return [mark.replace("-", "") for mark in found]
+    marks = re.findall(rf"-({_MARK})(?=-|$)", _last(text))
+    return [mark.replace("-", "") for mark in marks]
 
 
 def _share_one(marks: Collection[str], others: Collection[str]) -> bool:
@@ -217,56 +303,105 @@ def reasons(name: str) -> bool:
     return bool(_reasoning().search(_last(name)))
 
 
-def _hub_names() -> list[str]:
-    """Patterns of names that mean weights of the hub, though a provider has its organisation's."""
-    return yaml.safe_load((paths.MODELS / "hub_names.yaml").read_text("utf8"))
-
-
 def provider(text: str) -> str:
-    """The provider whose server a name means, ``""`` for a name without one.
+    """Name the provider whose server a name means; ``""`` for a name without one.
 
-    A name is a provider's where its first part is one of `PROVIDERS`. Organisations of the hub have
-    some of these names, too. So a name means weights where a folder has it, where ``models.csv``
-    has it as a hub's name of an open model, or where ``hub_names.yaml`` has a pattern for it.
+    Notes
+    -----
+    A name is a provider's if its first part is one of `PROVIDERS`. Organisations of the hub have
+    some of these names, too. So three kinds of names mean weights: names of a folder, names of open
+    models that ``models.csv`` has as their ids at the hub, and names that fit a pattern of
+    ``hub_names.yaml``.
     """
-    first, mark, rest = text.strip().partition("/")
-    if not (mark and rest and first in PROVIDERS):
+    name = text.strip()
+    first, _, rest = name.partition("/")
+    if not rest or first not in PROVIDERS:
         return ""
-    known = find(text)
-    of_the_hub = known and known.access == "open" and known.hub_id.lower() == text.strip().lower()
-    patterned = any(fnmatch(text.strip().lower(), pattern) for pattern in _hub_names())
-    return "" if of_the_hub or patterned or folder(text.strip()) else first
+    if _is_on_the_hub(name) or folder(name):
+        return ""
+    return first
+
+
+def _is_on_the_hub(name: str) -> bool:
+    """Whether a name that begins as a provider's means weights of the hub."""
+    lower = name.lower()
+    model = find(name)
+    if model and model.access == "open" and model.hub_id.lower() == lower:
+        return True
+
+    patterns = yaml.safe_load((paths.MODELS / "hub_names.yaml").read_text("utf8"))
+    return any(fnmatch(lower, pattern) for pattern in patterns)
 
 
 def split(text: str, engine: str = "") -> tuple[str, str]:
-    """An entry of ``MODELS`` as the model, spelt as it was, and its engine, one of `ENGINES`.
+    """Split an entry of ``MODELS`` into the model, spelt as it was, and its engine.
 
-    ``name@engine`` names the engine; without it, it is "stored" where the registry says so, else
-    `engine`, else "inspect" where the name begins with a :func:`provider`, else the registry's, or
-    transformers for a model that is in no row. An engine under its former name is taken as well.
-    InputError for another engine, or no name.
+    Parameters
+    ----------
+    text : str
+        ``name`` or ``name@engine``. An engine under its former name is taken as well.
+    engine : str
+        The engine of a name without one, unless the registry says "stored".
+
+    Returns
+    -------
+    tuple of str
+        The name, and one of `ENGINES`. A name without an engine has the first of these: "stored" if
+        the registry says so; `engine`; "inspect" if the name begins with a :func:`provider`; the
+        registry's engine; transformers for a model that is in no row.
+
+    Raises
+    ------
+    InputError
+        For another engine, or no name.
     """
-    name, mark, given = (part.strip() for part in text.rpartition("@"))
-    if not mark or "/" in given:  # a folder's name may hold the mark
-        name, known = text.strip(), find(text)
-        given = known.engine if known else ENGINES[0]
-        given = "inspect" if provider(name) else given
-        given = engine if engine and given != STORED else given
-    given = FORMER.get(given, given)
-    if not name or given not in ENGINES:
+    name, mark, after = text.rpartition("@")
+    name = name.strip()
+    chosen = after.strip()
+    if not mark or "/" in after:  # a folder's name may hold the mark
+        name = text.strip()
+        chosen = _usual_engine(name, engine)
+
+    chosen = FORMER.get(chosen, chosen)
+    if not name or chosen not in ENGINES:
         expected = f"a name, or name@engine with one of {', '.join(ENGINES)}"
         raise InputError(f"MODELS: found {text!r}, expected {expected}.")
-    return name, given
+    return name, chosen
+
+
+def _usual_engine(name: str, engine: str) -> str:
+    """The engine of a name that names none; see `split`."""
+    model = find(name)
+    usual = model.engine if model else ENGINES[0]
+    if provider(name):
+        usual = "inspect"
+    if engine and usual != STORED:
+        return engine
+    return usual
 
 
 class Asked(NamedTuple):
-    """One of a run's ``MODELS``, and how it is asked."""
+    """One of a run's ``MODELS``, and how it is asked.
+
+    Attributes
+    ----------
+    name : str
+        The model.
+    engine : str
+        One of `ENGINES`.
+    reading : str
+        How an answer becomes a number, as the parameter READING has it.
+    ending : str
+        What ends a scored number, as the parameter ENDING has it.
+    control : bool
+        Whether the model is asked in the first setting and run only.
+    """
 
     name: str
     engine: str
-    reading: str  # how an answer becomes a number, as the parameter READING has it
-    ending: str  # what ends a scored number, as the parameter ENDING has it
-    control: bool  # asked in the first setting and run only
+    reading: str
+    ending: str
+    control: bool
 
     @property
     def over_choices(self) -> bool:
@@ -275,15 +410,21 @@ class Asked(NamedTuple):
 
 
 def asked(parameters: Mapping[str, Any]) -> list[Asked]:
-    """The ``MODELS`` of a run, by its ``ENGINE`` and ``READING`` where these are not empty."""
-    found = []
-    for entry in parameters["MODELS"]:
-        name, engine = split(entry, parameters["ENGINE"])
-        known = find(name)
-        reading = parameters["READING"] or (known.reading if known else "free")
-        control = bool(known and known.control)
-        found.append(Asked(name, engine, reading, parameters["ENDING"], control))
-    return found
+    """List the ``MODELS`` of a run; its ``ENGINE`` and ``READING`` count where they are set."""
+    entries = []
+    for text in parameters["MODELS"]:
+        name, engine = split(text, parameters["ENGINE"])
+        model = find(name)
+        usual_reading = model.reading if model else "free"
+        entry = Asked(
+            name=name,
+            engine=engine,
+            reading=parameters["READING"] or usual_reading,
+            ending=parameters["ENDING"],
+            control=model is not None and model.control,
+        )
+        entries.append(entry)
+    return entries
 
 
 def recordings(text: str, name: str) -> str:
@@ -323,23 +464,34 @@ def recordings(text: str, name: str) -> str:
 
 def _is(name: str, other: str) -> bool:
     """Whether two texts name one model."""
-    known = find(name)
-    return name == other.strip() or (known is not None and known == find(other))
+    if name == other.strip():
+        return True
+    model = find(name)
+    return model is not None and model == find(other)
 
 
 def folder(model: str) -> Path | None:
-    """Where the files of a model are: in ``data/models``, or made by ``make model``, or its own."""
-    places = (paths.MODELS / model, paths.MADE / model, Path(model))
-    return next((place for place in places if (place / "config.json").is_file()), None)
+    """Find the files of a model: in ``data/models``, made by ``make model``, or in its own folder.
+
+    None if there are none.
+    """
+    for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
+        if (candidate / "config.json").is_file():
+            return candidate
+    return None
 
 
 def files(folder: Path) -> list[Path]:
-    """All files of a model's folder that a loader may read, in the order of their paths."""
-    return [f for f in sorted(folder.rglob("*")) if f.suffix in READ and f.is_file()]
+    """List all files of a model's folder that a loader may read, in the order of their paths."""
+    readable = []
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in READ and file.is_file():
+            readable.append(file)
+    return readable
 
 
 def revision(folder: Path) -> str:
-    """Hash over names and contents of all files that a loader may read."""
+    """Hash names and contents of all files that a loader may read; 16 digits."""
     digest = hashlib.sha256()
     for file in files(folder):
         digest.update(str(file.relative_to(folder)).encode())
@@ -349,38 +501,47 @@ def revision(folder: Path) -> str:
 
 
 def carried() -> dict[str, dict[str, str]]:
-    """Models whose weights a registry's package carries, with what ``make model`` needs of it."""
+    """Read which models a registry's package carries, with what ``make model`` needs of it."""
     return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
 
 
 def here() -> list[str]:
-    """Names of the models whose files are in ``data/models``, or can be made."""
-    return sorted({*(f.parent.name for f in paths.MODELS.glob("*/config.json")), *carried()})
+    """List the models whose files are in ``data/models``, or can be made."""
+    names = set(carried())
+    for file in paths.MODELS.glob("*/config.json"):
+        names.add(file.parent.name)
+    return sorted(names)
 
 
 def is_there(model: str) -> bool:
-    """Whether a model can be loaded: its files are here, or it has a name on the hub."""
+    """Tell whether a model can be loaded: its files are here, or it has a name on the hub."""
+    if model in carried() or folder(model):
+        return True
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
+        return True
     known = find(model)
-    named = model in carried() or re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model)
-    return bool(folder(model) or named or (known and known.hub_id))
+    return known is not None and known.hub_id != ""
 
 
 def is_calibrant(model: str) -> bool:
-    """Whether a model (name or folder) is a calibrant, whose results demonstrate."""
-    return (paths.MODELS / model.rstrip("/").split("/")[-1] / "planted.yaml").is_file()
+    """Tell whether a model (name or folder) is a calibrant, whose results demonstrate."""
+    name = model.rstrip("/").split("/")[-1]
+    return (paths.MODELS / name / "planted.yaml").is_file()
 
 
 def label(model: str) -> str:
-    """How a model is named in a figure: as the registry says, or the last part of its name."""
+    """Name a model for a figure: as the registry says, or the last part of its name."""
     known = find(model)
-    return known.label if known else Path(model).name
+    if known is None:
+        return Path(model).name
+    return known.label
 
 
 def calibrants() -> list[str]:
-    """Names of the models with planted answers."""
+    """List the models with planted answers."""
     return sorted(file.parent.name for file in paths.MODELS.glob("*/planted.yaml"))
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words of a text, letters only: the unit that planted points attach to."""
+    """Split a text into lower-case words, letters only: the unit that planted points attach to."""
     return re.findall(r"[a-z]+", text.lower())

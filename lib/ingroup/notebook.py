@@ -1,4 +1,4 @@
-"""What every study's notebook does alike: parameters, files, what asking took, raw replies."""
+"""Steps that every study's notebook shares: parameters, files, usage and raw replies."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,9 @@ from ingroup.parsing import CUT, FAILED, OK, REFUSED, Rule, final_status
 from ingroup.tables import InputError, writing
 
 # A table is shown whole, up to what a page can hold: the report puts a long one in a box.
-pd.set_option("display.max_rows", 1_000, "display.max_columns", 40, "display.max_colwidth", 300)
-
+pd.set_option("display.max_rows", 1_000)
+pd.set_option("display.max_columns", 40)
+pd.set_option("display.max_colwidth", 300)
 
 # Why a call gave no answer that could be parsed, where the engine gave no reason of its own.
 ENDED = {
@@ -31,18 +32,22 @@ ENDED = {
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters among a notebook's names, ``globals()``: those in capitals."""
+    """Select the parameters, in capitals, among a notebook's names, ``globals()``."""
     return {name: value for name, value in names.items() if name.isupper()}
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
-    """The parameters that papermill gave a notebook of a run; None where it has not run.
+    """Read the parameters that papermill gave a notebook of a run; None if it has not run.
 
-    InputError for a run of an earlier version, whose parameters have other names.
+    Raises
+    ------
+    InputError
+        For a run of an earlier version, whose parameters have other names.
     """
     file = paths.executed(notebook, run)
     if not file.exists():
         return None
+
     metadata = json.loads(file.read_text("utf8"))["metadata"]
     parameters = metadata.get("papermill", {}).get("parameters")
     if parameters and "RATING" in parameters:
@@ -51,7 +56,13 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 
 
 class Output:
-    """Where a study writes a run's tables and figures (``RUN``), and reads the tables again."""
+    """The folders of a study's tables and figures in a run (``RUN``).
+
+    Attributes
+    ----------
+    figures, tables : Path
+        The two folders; they are made.
+    """
 
     def __init__(self, study: str, run: str):
         self.figures = paths.figure_folder(run) / study
@@ -61,29 +72,46 @@ class Output:
                 folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, table: pd.DataFrame, name: str, index: bool = False) -> pd.DataFrame:
-        """Write a table (a numbered one as LaTeX, too); it comes back, to be shown.
+        """Write a table, and a numbered one as LaTeX, too.
 
-        Where printed numbers stand beside those of another checkpoint than the paper's, this is
-        said on standard output and once a model in the column ``checkpoint``.
+        Parameters
+        ----------
+        table : DataFrame
+            The table.
+        name : str
+            Its name, without a suffix.
+        index : bool
+            Whether the index is written.
+
+        Returns
+        -------
+        DataFrame
+            The table, to be shown. Where it compares printed numbers with another checkpoint than
+            the paper's, it has a column ``checkpoint``, and a line on standard output says so
+            (:func:`ingroup.published.with_checkpoints`).
         """
         if name.startswith("printed_versus_here"):
             table = published.with_checkpoints(table)
         flat = table.reset_index() if index else table
         text = latex.tables(flat, self.tables.name, name)
+        latex_file = self.tables / f"{name}.tex"
+
         with writing(self.tables):
             figures.write_table(table, self.tables, name, index)
-            (self.tables / f"{name}.tex").unlink(missing_ok=True)  # of rows that are gone
+            latex_file.unlink(missing_ok=True)  # it may have rows that are gone
             if text:
-                (self.tables / f"{name}.tex").write_text(text, "utf8")
+                latex_file.write_text(text, "utf8")
+
         return table
 
     def drop(self, name: str) -> None:
-        """Remove a table and a figure that an earlier run of this name may have made, of others."""
-        for file in [*self.tables.glob(f"{name}.*"), *self.figures.glob(f"{name}.*")]:
-            file.unlink()
+        """Remove a table and a figure that an earlier run with this name may have made."""
+        for folder in (self.tables, self.figures):
+            for file in folder.glob(f"{name}.*"):
+                file.unlink()
 
     def read(self, name: str) -> pd.DataFrame:
-        """A table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
+        """Read a table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
         return figures.read_table(self.tables, name)
 
     def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
@@ -132,106 +160,185 @@ def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
 
 
 def took(
-    calls: Sequence[Call], out: Output, price_in: float = 0.0, price_out: float = 0.0
+    calls: Sequence[Call],
+    out: Output,
+    price_in: float = 0.0,
+    price_out: float = 0.0,
 ) -> Styler:
-    """What calls took, and their sum (``usage.csv``); which gave no answer (``failed.csv``).
+    """Sum up what calls took (``usage.csv``), and list trials without an answer (``failed.csv``).
 
-    Prices are per million tokens; each reply of a server counts at the share of them at which it
-    was bought. Three kinds gave no answer: calls that failed, replies that a filter declined, and
-    replies that ended before their answer. A larger ``MAX_TOKENS`` asks the last again.
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls with stored answers.
+    out : Output
+        Where the tables go.
+    price_in, price_out : float
+        Prices per million tokens. Each reply of a server counts at the share of them at which it
+        was bought; a model on this machine has no price.
+
+    Returns
+    -------
+    Styler
+        The usage of each call, and the sum over all.
+
+    Notes
+    -----
+    Three kinds of trials have no answer: calls that failed, replies that a filter declined, and
+    replies that ended before their answer. A larger ``MAX_TOKENS`` asks the last kind again.
     """
     used = []
     failed = []
+    columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]
+
     for call in calls:
         store = stored(call)
-        # A model on this machine has no price.
         is_served = store.manifest.get("engine") in models.SERVERS
         prices = (price_in, price_out) if is_served else (0.0, 0.0)
-        about = {"model": call.model, "asked": call.way, **call.labels}
-        columns = [*TOKENS, "text", "reasoning", "error", "model", "price_share"]
+        keys = {"model": call.model, "asked": call.way, **call.labels}
         for part in parts(store, columns):
-            used.append(usage(part, *prices, call.model).assign(**about))
-            status = final_status(part, [OK] * len(part))
-            for row, why in zip(part[status != OK].itertuples(), status[status != OK], strict=True):
-                told = call.design[row.trial].condition
-                reason = row.error or f"{ENDED[why]} ({row.output_tokens:,} tokens)"
-                about_trial = {"model": call.model, **call.labels, **told}
-                failed.append(about_trial | {"status": why, "reason": reason})
-    spent = pd.concat(used).groupby(list(about), sort=False).sum()
-    spent.loc[("all", *[""] * (len(about) - 1)), :] = spent.sum()
-    spent = spent.astype(dict.fromkeys(spent.columns.drop("cost"), int))
+            of_part = usage(part, *prices, call.model)
+            used.append(of_part.assign(**keys))
+            failed.extend(_without_answer(part, call))
+
+    used_by_part = pd.concat(used)
+    labels = calls[-1].labels
+    spent = used_by_part.groupby(["model", "asked", *labels], sort=False).sum()
+    blanks = [""] * (len(labels) + 1)
+    spent.loc[("all", *blanks), :] = spent.sum()
+    counts = spent.columns.drop("cost")
+    spent = spent.astype(dict.fromkeys(counts, int))
+
     out.write(spent, "usage", index=True)
     out.write(pd.DataFrame(failed), "failed")
-    shown = spent.style.format_index(escape="html").format("{:,.0f}")
-    return shown.format("{:,.2f}", subset="cost")
+    style = spent.style.format_index(escape="html")
+    return style.format("{:,.0f}").format("{:,.2f}", subset="cost")
+
+
+def _without_answer(part: pd.DataFrame, call: Call) -> list[dict[str, Any]]:
+    """A row for each stored reply that holds no answer, with the reason."""
+    status = final_status(part, [OK] * len(part))
+    with_status = part.assign(status=status)
+    unanswered = with_status[status != OK]
+    rows = []
+
+    for reply in unanswered.itertuples():
+        trial = call.design[reply.trial]
+        ended = ENDED[reply.status]
+        row = {
+            "model": call.model,
+            **call.labels,
+            **trial.condition,
+            "status": reply.status,
+            "reason": reply.error or f"{ended} ({reply.output_tokens:,} tokens)",
+        }
+        rows.append(row)
+
+    return rows
 
 
 def option_mass(calls: Sequence[Call], out: Output) -> Styler:
-    """How much of a model's probability its scored answers hold (``option_mass.csv``).
+    """Measure how much of a model's probability its scored answers hold (``option_mass.csv``).
 
-    A row a model and part of the study: how many answers, the mean and least option mass, and the
-    per cent of answers below one half, where the model would mostly have said something else. A
-    line warns of each model with such answers.
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls with stored answers; those in free text are left out.
+    out : Output
+        Where the table goes.
+
+    Returns
+    -------
+    Styler
+        One row for each model and part of the study, with the number of answers, the mean and least
+        option mass, and the percentage of answers below one half. In such an answer the model would
+        mostly have said something else; a line warns of each model that has some.
     """
     rows = []
     for call in calls:
         if not call.over_choices:
             continue
-        masses = [part.mass.list.flatten() for part in parts(stored(call), columns=["mass"])]
+
+        masses = []
+        for part in parts(stored(call), columns=["mass"]):
+            masses.append(part.mass.list.flatten())
         mass = pd.concat(masses).astype(float)
-        rows.append({
+        row = {
             "model": call.model,
             **call.labels,
             "answers": len(mass),
             "mean": mass.mean(),
             "least": mass.min(),
             "below half %": 100 * mass.lt(0.5).mean(),
-        })  # fmt: skip
+        }
+        rows.append(row)
 
-    table = pd.DataFrame(rows, columns=None if rows else ["model", "answers", "below half %"])
+    if not rows:
+        empty = pd.DataFrame(columns=["model", "answers", "below half %"])
+        out.write(empty, "option_mass")
+        return empty.style.hide()
+
+    table = pd.DataFrame(rows)
     out.write(table, "option_mass")
-    low = table[table["below half %"] > 0].groupby("model", sort=False)
-    for model, share in low["below half %"].mean().items():
+    low = table[table["below half %"] > 0]
+    shares = low.groupby("model", sort=False)["below half %"].mean()
+    for model, share in shares.items():
         print(
             f"Warning: {share:.0f} % of {models.label(model)}'s scored answers hold less than half "
             "of its probability: asked for free text it would mostly say something else."
         )
-    shown = table.style.hide().format(escape="html").format(precision=3, subset=table.columns[-3:])
-    return shown if rows else table.style.hide()
+
+    style = table.style.hide().format(escape="html")
+    return style.format(precision=3, subset=table.columns[-3:])
 
 
 def one_line(reply: Any) -> str:
-    """The first 200 characters of a reply on one line, its line ends shown as ⏎."""
-    return (reply if isinstance(reply, str) else "(failed)").replace("\n", "⏎")[:200]
+    """Write the first 200 characters of a reply on one line, its line ends as ⏎."""
+    text = reply if isinstance(reply, str) else "(failed)"
+    return text.replace("\n", "⏎")[:200]
 
 
 def replies(
-    call: Call, status_of: Callable[[str | None], str],
-    about: Callable[[Mapping[str, Any]], Mapping[str, Any]], number: int = 4,
-) -> HTML:  # fmt: skip
-    """At most `number` raw replies of one call without an answer, then as many with, escaped.
+    call: Call,
+    status_of: Callable[[str | None], str],
+    about: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    number: int = 4,
+) -> HTML:
+    """Show raw replies of one call, escaped: some without an answer, then some with one.
 
-    `status_of` gives a reply's status, "ok" where it holds an answer; `about` makes of a condition
-    the columns that tell what was asked.
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+    status_of : callable
+        Gives a reply's status, "ok" if it holds an answer.
+    about : callable
+        Makes of a condition the columns that tell what was asked.
+    number : int
+        How many replies of each kind are shown at most.
     """
-
-    def some(read: pd.DataFrame) -> pd.DataFrame:
-        answered = read[read.status == "ok"]
-        rest = read[read.status != "ok"].head(number)
-        return pd.concat([rest, answered.iloc[:: len(answered) // number + 1]])
-
-    read = []
+    # A store may be large, so only some replies of each part are kept.
+    chosen = []
     for part in parts(stored(call), columns=["text", "reasoning"]):
         texts = part.text.astype(object)
         parsed = texts.map(status_of, na_action=None)
-        read.append(some(part.assign(text=texts, status=final_status(part, parsed))))
+        with_status = part.assign(text=texts, status=final_status(part, parsed))
+        chosen.append(_some(with_status, number))
+
     rows = []
-    for row in some(pd.concat(read)).itertuples():
-        said = {"reasoning": row.reasoning, "reply": row.text, "status": row.status}
-        rows.append({**about(call.design[row.trial].condition), **said})
+    for reply in _some(pd.concat(chosen), number).itertuples():
+        row = {
+            **about(call.design[reply.trial].condition),
+            "reasoning": reply.reasoning,
+            "reply": reply.text,
+            "status": reply.status,
+        }
+        rows.append(row)
+
     shown = pd.DataFrame(rows)
     if not shown["reasoning"].astype(bool).any():
         shown = shown.drop(columns="reasoning")
+
     # A collapsed reasoning is HTML, so every cell is escaped by its own formatter.
     formatters = dict.fromkeys(shown.columns, lambda cell: escape(str(cell)))
     formatters["reply"] = lambda reply: escape(one_line(reply))
@@ -239,8 +346,17 @@ def replies(
     return HTML(shown.to_html(formatters=formatters, escape=False, index=False))
 
 
+def _some(read: pd.DataFrame, number: int) -> pd.DataFrame:
+    """The first replies without an answer, then as many with one, evenly through the table."""
+    is_answered = read.status == "ok"
+    unanswered = read[~is_answered].head(number)
+    answered = read[is_answered]
+    step = len(answered) // number + 1
+    return pd.concat([unanswered, answered.iloc[::step]])
+
+
 def collapsed(reasoning: str) -> str:
-    """A reasoning as HTML that opens on a click, escaped; "" where there is none."""
+    """Write a reasoning as HTML that opens on a click, escaped; "" if there is none."""
     if not reasoning:
         return ""
     inside = escape(reasoning)
@@ -248,12 +364,37 @@ def collapsed(reasoning: str) -> str:
 
 
 def read(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """What the study's ``load`` makes of a call's replies by `rule`: a row a trial, in order.
+    """Read a call's replies with the study's ``load``.
 
-    ``otherwise`` ("yes", "no"): the released rule reads another value. StoreError without answers.
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+    rule : str
+        How a reply is parsed.
+
+    Returns
+    -------
+    DataFrame
+        One row for each trial, in order. ``otherwise`` is "yes" if the released rule reads another
+        value, else "no".
+
+    Raises
+    ------
+    StoreError
+        If there are no answers.
     """
-    load = import_module(f"ingroup.studies.{call.study}.answers").load
-    found = [load(call, one) for one in (rule, "released")]
-    own, released = (one if isinstance(one, pd.DataFrame) else one.rows for one in found)
-    values = [table.drop(columns="status").map(str) for table in (own, released)]
-    return own.assign(otherwise=np.where((values[0] != values[1]).any(axis=1), "yes", "no"))
+    chosen = _rows_by(call, rule)
+    released = _rows_by(call, "released")
+    chosen_values = chosen.drop(columns="status")
+    released_values = released.drop(columns="status")
+    differs = chosen_values.map(str) != released_values.map(str)
+    is_other = differs.any(axis=1)
+    return chosen.assign(otherwise=np.where(is_other, "yes", "no"))
+
+
+def _rows_by(call: Call, rule: Rule) -> pd.DataFrame:
+    """The rows of a study's ``load``, which returns them alone or with other tables."""
+    answers = import_module(f"ingroup.studies.{call.study}.answers")
+    loaded = answers.load(call, rule)
+    return loaded if isinstance(loaded, pd.DataFrame) else loaded.rows

@@ -1,7 +1,7 @@
-"""What the parameters of every notebook are checked for; a study's ``design`` adds its own.
+"""The checks of the parameters of every notebook; a study's ``design`` adds its own.
 
-Here are types, ranges and what has to fit together; defaults stand in the notebook's one cell of
-parameters. A field's description completes the sentence "NAME must be ...".
+This module has types, ranges and which values fit together; defaults stand in the notebook's one
+cell of parameters. A field's description completes the sentence "NAME must be ...".
 """
 
 import glob
@@ -16,7 +16,23 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 from ingroup import models
 from ingroup.tables import InputError
 
-SERVED, LOADING = ("inspect", "replay"), ("transformers", "vllm")  # a name to them, or a folder
+SERVED = ("inspect", "replay")  # engines for which a model is a name
+LOADING = ("transformers", "vllm")  # engines for which a model may be a folder
+
+_ADDRESS = (
+    "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
+    "query: a key belongs in the environment"
+)
+
+# Values with which an option of an engine that loads the model changes nothing.
+USUAL = {
+    "SYSTEM": "keep",
+    "BOS": "template",
+    "TEMPLATE": "chat",
+    "DTYPE": "auto",
+    "RAY_ADDRESS": "",
+    "ENGINE_WORKERS": 1,
+}
 
 Count = Annotated[int, Field(ge=1, le=10**9, description="a whole number, 1 to 10^9")]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, description="a whole number, 0 to 10^9")]
@@ -30,16 +46,17 @@ MinusOne = Annotated[float, Field(ge=-1, le=-1)]  # stands for what the paper's 
 
 
 def _divided(value: Any) -> Any:
-    """A text's parts between semicolons; whatever else as it is."""
-    is_text = isinstance(value, str)
-    return [part.strip() for part in value.split(";") if part.strip()] if is_text else value
+    """A text's parts between semicolons; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(";") if part.strip()]
 
 
 Texts = Annotated[list[str], BeforeValidator(_divided), Field(description="a list of texts")]
 
 
 def readable(load: Callable[[Any], Any]) -> AfterValidator:
-    """The check that a function takes a value; what it raises says what is wrong."""
+    """Make the check that a function accepts a value; the function's error says what is wrong."""
 
     def check(value: Any) -> Any:
         load(value)
@@ -51,8 +68,17 @@ def readable(load: Callable[[Any], Any]) -> AfterValidator:
 def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
     """Take a value under its former name, and say the new one on standard error.
 
-    `values` maps former names of values of the parameter `name` to their names now. Returns a
-    validator that replaces them; any other value passes unchanged.
+    Parameters
+    ----------
+    name : str
+        A parameter.
+    values : mapping
+        From former names of its values to their names now.
+
+    Returns
+    -------
+    BeforeValidator
+        Replaces former names; any other value passes unchanged.
     """
 
     def renamed(value: Any) -> Any:
@@ -72,18 +98,24 @@ def note(sentence: str) -> None:
 
 
 def address(url: str) -> SplitResult:
-    """The parts of a server's base URL; InputError where it is none or may hold a secret."""
+    """Split a server's base URL into its parts.
+
+    Raises
+    ------
+    InputError
+        If the text is not a base URL or may hold a secret. The message does not repeat the text, as
+        there may be a password in it.
+    """
     try:
         parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        port = parts.port  # a ValueError for one that is not a number
     except ValueError:
-        sound = False
-    if not sound or "@" in parts.netloc or parts.query or parts.fragment:
-        # The address is not repeated: there may be a password in it.
-        raise InputError(
-            "the base URL must read like http://127.0.0.1:8000/v1 and hold no user, password or "
-            "query: a key belongs in the environment"
-        )
+        raise InputError(_ADDRESS) from None
+
+    is_server = parts.scheme in ("http", "https") and parts.hostname and port != 0
+    may_hold_secret = "@" in parts.netloc or parts.query or parts.fragment
+    if not is_server or may_hold_secret:
+        raise InputError(_ADDRESS)
     return parts
 
 
@@ -129,45 +161,66 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
 
     @model_validator(mode="after")
     def _models_and_engines_fit(self) -> Self:
-        """A notebook without MODELS reads what others asked."""
+        """A notebook without MODELS reads the answers to others, so nothing has to fit."""
         if self.MODELS is None:
             return self
         if self.READING == "drawn" and self.TEMPERATURE == 0:
             raise InputError("READING=drawn needs a TEMPERATURE above 0: at 0 nothing is drawn")
-        asked = models.asked(self.model_dump())
-        names = [models.label(model.name) for model in asked]
-        for name in (name for name in names if names.count(name) > 1):
-            raise InputError(f"MODELS names {name!r} twice: one engine of a model to a run")
+
+        entries = models.asked(self.model_dump())
+        self._no_model_comes_twice(entries)
+        self._models_can_be_loaded(entries)
+
+        for entry in entries:
+            if entry.over_choices and entry.engine == "replay":
+                raise InputError(
+                    f"READING={entry.reading} needs the probabilities of all admissible answers, "
+                    f"which {entry.engine} does not give: set READING=free"
+                )
+
+        self._options_fit(entries)
+        return self
+
+    def _no_model_comes_twice(self, entries: list[models.Asked]) -> None:
+        """A run asks one engine of each model."""
+        labels = [models.label(entry.name) for entry in entries]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise InputError(f"MODELS names {label!r} twice: one engine of a model to a run")
+
+    def _models_can_be_loaded(self, entries: list[models.Asked]) -> None:
+        """Each model of an engine that loads it, the REWRITER's too, is here or on the hub."""
+        named = []
+        for entry in entries:
+            named.append((entry.name, entry.engine))
         writer = getattr(self, "REWRITER", None)
-        named = [(m.name, m.engine) for m in asked]
-        for name, engine in [*named, *([models.split(writer, self.ENGINE)] if writer else [])]:
+        if writer:
+            named.append(models.split(writer, self.ENGINE))
+
+        for name, engine in named:
             if engine in LOADING and not models.is_there(name):
                 raise InputError(
                     f"{name!r} is neither a model in data/models ({', '.join(models.here())}), nor "
                     "in models.csv, nor a folder with a config.json, nor a hub name such as "
                     "organisation/name"
                 )
-        for model in asked:
-            if model.over_choices and model.engine == "replay":
-                raise InputError(
-                    f"READING={model.reading} needs the probabilities of all admissible answers, "
-                    f"which {model.engine} does not give: set READING=free"
-                )
-        self._options_fit(named)
-        return self
 
-    def _options_fit(self, named: list[tuple[str, str]]) -> None:
-        """Options that only one kind of engine takes, beside the models with their engines."""
-        engines = {engine for _, engine in named}
+    def _options_fit(self, entries: list[models.Asked]) -> None:
+        """An option that only one kind of engine takes comes with a model of such an engine."""
+        engines = {entry.engine for entry in entries}
         found = ", ".join(sorted(engines))
-        for name, its in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
-            if getattr(self, name) and its not in engines:
-                raise InputError(f"{name} is for the engine {its}, found {found}")
-        plain = {"SYSTEM": "keep", "BOS": "template", "TEMPLATE": "chat", "DTYPE": "auto"}
-        for name, value in {**plain, "RAY_ADDRESS": "", "ENGINE_WORKERS": 1}.items():
-            if not engines & {*LOADING} and getattr(self, name) not in (value, None):
-                raise InputError(f"{name} is for an engine that loads the model, found {found}")
-        recorded = [name for name, engine in named if engine == "replay"]
+        for option, engine in (("RECORDINGS", "replay"), ("BASE_URL", "inspect")):
+            if getattr(self, option) and engine not in engines:
+                raise InputError(f"{option} is for the engine {engine}, found {found}")
+
+        if engines.isdisjoint(LOADING):
+            for option, usual in USUAL.items():
+                if getattr(self, option) not in (usual, None):
+                    raise InputError(
+                        f"{option} is for an engine that loads the model, found {found}"
+                    )
+
+        recorded = [entry.name for entry in entries if entry.engine == "replay"]
         if recorded:
             self._recordings_are_there(recorded)
 
@@ -176,14 +229,22 @@ class Parameters(BaseModel, extra="forbid", allow_inf_nan=False):
         if not self.RECORDINGS:
             needed = "RECORDINGS=<file or folder> with the recorded answers"
             raise InputError(f"the engine replay needs {needed}")
-        places = [models.recordings(self.RECORDINGS, name) for name in names]
-        own = set(places) - {"", self.RECORDINGS.strip()}
-        if "" in places or (len(names) > 1 and len(own) < len(names)):
-            expected = ";".join(f"{name}=<place>" for name in names)
+
+        places = []
+        examples = []
+        for name in names:
+            places.append(models.recordings(self.RECORDINGS, name))
+            examples.append(f"{name}=<place>")
+
+        of_one_model = set(places) - {"", self.RECORDINGS.strip()}
+        are_shared = len(names) > 1 and len(of_one_model) < len(names)
+        if "" in places or are_shared:
+            expected = ";".join(examples)
             raise InputError(
                 f"recordings have the answers of one model, found {', '.join(names)}: give each a "
                 f'place of its own, RECORDINGS="{expected}"'
             )
+
         for place in places:
             if not glob.glob(place):
                 raise InputError(f"RECORDINGS: there is nothing at {place!r}")

@@ -1,4 +1,7 @@
-"""Response text to a rating on a scale, or to the reason why there is none; nothing here raises."""
+"""From the text of a response to a rating on a scale, or to the reason why there is none.
+
+Nothing here raises.
+"""
 
 import math
 import re
@@ -14,8 +17,9 @@ OK = "ok"
 REFUSED = "refused"  # the model or its filter declined
 UNPARSABLE = "unparsable"  # the text holds no answer
 CUT = "cut"  # the reply ended before its answer
-FAILED = "failed"  # the engine gave no text; so ends a reply, too
-# How else a reply ends.
+FAILED = "failed"  # the engine gave no text; also one of the endings of a reply
+
+# The other endings of a reply.
 STOP = "stop"  # the model ended it
 LENGTH = "length"  # it was cut at max_tokens
 FILTERED = "filtered"  # a content filter declined the prompt or the reply
@@ -38,7 +42,15 @@ REFUSAL = re.compile(
 
 
 class Parsed(NamedTuple):
-    """What a reply says: ``value`` (NaN when there is none) and ``status``, one of the three."""
+    """What a reply says.
+
+    Attributes
+    ----------
+    value : float
+        NaN if there is none.
+    status : str
+        `OK`, `REFUSED` or `UNPARSABLE`.
+    """
 
     value: float
     status: str
@@ -47,14 +59,32 @@ class Parsed(NamedTuple):
 def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound") -> Parsed:
     r"""Read one rating from a reply.
 
-    Rule ``"sound"`` takes a number only where the reply leaves no doubt which one is meant:
+    Parameters
+    ----------
+    text : str or None
+        The reply.
+    low, high : float
+        The ends of the scale.
+    rule : {"sound", "released"}
+        One of the rules of the notes.
+
+    Returns
+    -------
+    Parsed
+        The value is in [low, high], in [0, 100] under ``"released"``. A text that is None, empty or
+        blank is "unparsable"; under ``"released"`` it is "refused", as the released code reads it
+        back as "nan".
+
+    Notes
+    -----
+    Rule ``"sound"`` takes a number only where the reply leaves no doubt which number is meant:
 
     1. Decimal digits of every script count (85, ８５, ٨٥). Fractions, superscripts and circled
-       digits do not, and a digit glued to a Latin letter is no number (1e400, 2nd).
+       digits do not, and a digit glued to a Latin letter is not a number (1e400, 2nd).
     2. Mentions of the scale are set aside: "0 to 100", "0 (not at all) - 100", "out of 100".
-    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100: on
-       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80, and "8/10" is unparsable,
-       because rescaling would be a guess. A decimal comma ("8,5") may be a list: unparsable too.
+    3. A denominator has to be the top of the scale, and a per cent sign is a denominator of 100. On
+       0 to 100 the replies "80/100", "80 out of 100" and "80%" are 80. "8/10" is unparsable,
+       because rescaling would be a guess. So is a decimal comma ("8,5"), which may be a list.
     4. Lines with nothing but numbers, perhaps after a label ("Emotion intensity:"), are the answer
        and the other lines are reasons. Without such a line the whole text is the answer.
     5. The answer is the number if there is one distinct number and it is within the scale. A range
@@ -64,26 +94,29 @@ def parse_rating(text: str | None, low: float, high: float, rule: Rule = "sound"
 
     Rule ``"released"`` is that of the code of Hou et al. (2025). A reply that begins with
     "I cannot", "I can't" or "I'm not rating" is refused. Otherwise whole numbers, ``\b\d+\b``, are
-    taken: the only one; or the first if it is 0 to 100, else the second. What is then not 0 to 100
-    is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5, "on a scale of 0
-    to 100, 80" gives 0; nothing is "unparsable"; on the 0 to 10 scale a value may be above `high`.
+    taken: the only one; or the first if it is 0 to 100, else the second. If that number is not 0 to
+    100, the reply is refused, and so is a reply without a number. So "8.5" gives 8, "-5" gives 5,
+    and "on a scale of 0 to 100, 80" gives 0. Nothing is "unparsable". On the 0 to 10 scale a value
+    may be above `high`.
 
-    The value is in [low, high], in [0, 100] under "released". A text that is None, empty or blank
-    is "unparsable"; under "released" "refused": the released code reads it back as "nan". Checked
-    with a table of replies, random text, and a second transcription of the released rule.
+    Checked with a table of replies, random text, and a second transcription of the released rule.
     """
     if rule == "released":
         return _released(str(text))
-    return _sound(text, low, high) if isinstance(text, str) else Parsed(math.nan, UNPARSABLE)
+    if not isinstance(text, str):
+        return Parsed(math.nan, UNPARSABLE)
+    return _sound(text, low, high)
 
 
 def _released(text: str) -> Parsed:
+    """Read a rating as the released code does."""
     if text.startswith(("I cannot", "I can't", "I'm not rating")):
         return Parsed(math.nan, REFUSED)
+
     # float, not int as released: the same numbers, but int() raises beyond 4,300 digits.
-    numbers = [float(digits) for digits in re.findall(r"\b\d+\b", text)]
+    numbers = list(map(float, re.findall(r"\b\d+\b", text)))
     if len(numbers) > 1 and not 0 <= numbers[0] <= 100:
-        numbers = numbers[1:]
+        del numbers[0]
     if numbers and 0 <= numbers[0] <= 100:
         return Parsed(numbers[0], OK)
     return Parsed(math.nan, REFUSED)
@@ -92,12 +125,12 @@ def _released(text: str) -> Parsed:
 def final_status(
     responses: pd.DataFrame, parsed: Sequence[str], unread: Collection[str] = (UNPARSABLE,)
 ) -> np.ndarray:
-    """Tell why replies hold no answer, from how they ended and what parsing made of their texts.
+    """Tell why replies hold no answer, from their endings and the statuses of their texts.
 
     Parameters
     ----------
     responses : DataFrame
-        A row a reply, with ``text``, ``finish_reason`` and ``reasoning``, as a store gives them.
+        One row per reply, with ``text``, ``finish_reason`` and ``reasoning``, as in a store.
     parsed : sequence of str
         The status of each text.
     unread : collection of str
@@ -133,7 +166,7 @@ _UNFINISHED = re.compile(
 def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
     """Tell which replies reached their limit within a number: "7" may be the first half of 72.
 
-    So may "70 to" be of a range, and "8 out of" of a rating on another scale.
+    Likewise, "70 to" may begin a range, and "8 out of" a rating on another scale.
 
     Parameters
     ----------
@@ -143,12 +176,14 @@ def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
     Returns
     -------
     ndarray of bool
-        True where the reply ended at its limit and nothing but such a word is behind its number.
+        True if the reply ended at its limit with a number, or with a number and such a word.
     """
-    is_cut = (responses["finish_reason"] == LENGTH).to_numpy(copy=True)
-    texts = responses["text"][is_cut].astype(object).fillna("")
+    at_limit = responses["finish_reason"] == LENGTH
+    is_cut = at_limit.to_numpy(copy=True)
 
     # Few replies are at their limit, so only those texts are read.
+    texts = responses["text"][is_cut]
+    texts = texts.astype(object).fillna("")
     is_cut[is_cut] = [bool(_UNFINISHED.search(text)) for text in texts]
     return is_cut
 
@@ -156,13 +191,15 @@ def ends_in_cut_number(responses: pd.DataFrame) -> np.ndarray:
 def _is_blank(texts: pd.Series) -> np.ndarray:
     """Which texts are missing or have nothing but blanks; looks at each different text once."""
     codes, different = pd.factorize(texts)
-    blank = [not str(text).strip() for text in different]
-    # A missing text has the code -1, which looks up the last place.
-    return np.array([*blank, True])[codes]
+    is_blank = [not str(text).strip() for text in different]
+
+    # A missing text has the code -1, which takes the last value.
+    is_blank.append(True)
+    return np.array(is_blank)[codes]
 
 
 _NUMBER = r"(?<![A-Za-z\d])[-+]?(?:(?<!\.)\.)?\d(?:[\d.,]*\d)?"
-# A number takes the letters glued to it along: "1e400" and "2nd" are seen whole and passed over.
+# A number takes the letters glued to it along: "1e400" and "2nd" are matched whole and ignored.
 _RATED = re.compile(
     rf"(?P<value>{_NUMBER})(?P<glue>[A-Za-z]*)"
     rf"(?:\s*/\s*(?P<of>{_NUMBER})|\s*(?P<percent>%|per ?cent\b))?"
@@ -176,51 +213,81 @@ OPENS_WITH_REFUSAL = re.compile(
     rf"\W*(?:(?:i'm |i am )?(?:so |very )?sorry\W+(?:but\W+)?)?(?:{DECLINE})", re.IGNORECASE
 )
 
-_SIGNS = {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%", **dict.fromkeys(APOSTROPHES, "'")}
-_SIGNS |= dict.fromkeys("−–‐‑－", "-") | dict.fromkeys("／⁄", "/")
+_SIGNS = {"．": ".", "٫": ".", "，": ",", "％": "%", "٪": "%"}
+_SIGNS |= dict.fromkeys(APOSTROPHES, "'")
+_SIGNS |= dict.fromkeys("−–‐‑－", "-")
+_SIGNS |= dict.fromkeys("／⁄", "/")
 
 
 def _sound(text: str, low: float, high: float) -> Parsed:
-    text = text if text.isascii() else "".join(map(plain, text))
-    text = _scale_mention(low, high).sub(" ", "\n".join(text.splitlines()))  # \r ends one, too
-    answer = [line for line in text.splitlines() if _is_answer(line)]
-    if not answer and OPENS_WITH_REFUSAL.match(text):
+    """Read a rating only where there is no doubt which number is meant."""
+    in_ascii = text if text.isascii() else "".join(map(plain, text))
+    in_lines = "\n".join(in_ascii.splitlines())  # a carriage return ends a line, too
+    without_scale = _scale_mention(low, high).sub(" ", in_lines)
+
+    answer_lines = [line for line in without_scale.splitlines() if _is_answer(line)]
+    if not answer_lines and OPENS_WITH_REFUSAL.match(without_scale):
         return Parsed(math.nan, REFUSED)
-    numbers = {number for part in answer or [text] for number in _numbers(part, high)}
-    if len(numbers) == 1 and low <= (value := numbers.pop()) <= high:
-        return Parsed(value, OK)
-    return Parsed(math.nan, REFUSED if REFUSAL.search(text) else UNPARSABLE)
+
+    numbers = set()
+    for part in answer_lines or [without_scale]:
+        numbers.update(_numbers(part, high))
+    if len(numbers) == 1:
+        value = numbers.pop()
+        if low <= value <= high:
+            return Parsed(value, OK)
+
+    if REFUSAL.search(without_scale):
+        return Parsed(math.nan, REFUSED)
+    return Parsed(math.nan, UNPARSABLE)
 
 
 def plain(char: str) -> str:
-    """One character as ASCII if it is a digit or a sign; any other numeral spoils its number."""
+    """Write a character as ASCII if it is a digit or a sign.
+
+    Any other numeral, such as a fraction, becomes "x": then its number cannot be read.
+    """
     digit = unicodedata.decimal(char, None)
     if digit is not None:
         return str(digit)
-    return "x" if unicodedata.numeric(char, None) is not None else _SIGNS.get(char, char)
+    if unicodedata.numeric(char, None) is not None:
+        return "x"
+    return _SIGNS.get(char, char)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that UTF-8 or a spreadsheet refuses."""
-    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text).split())
+    """Write a text on one line, without characters that UTF-8 or a spreadsheet refuses."""
+    accepted = re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
+    return " ".join(accepted.split())
 
 
 @lru_cache(maxsize=16)
 def _scale_mention(low: float, high: float) -> re.Pattern[str]:
     """Both ends of the scale with a few words between them, as in "0 (not at all) to 100"."""
-    first, last = (re.escape(f"{end:g}") + r"(?![A-Za-z\d]|[.,]\d)" for end in (low, high))
+    number_ends = r"(?![A-Za-z\d]|[.,]\d)"
+    first = re.escape(f"{low:g}") + number_ends
+    last = re.escape(f"{high:g}") + number_ends
     return re.compile(
         rf"(?<![A-Za-z\d.,/]){first}[^\d\n]{{0,40}}?(?:\bto|\band|-)\s*{last}", re.IGNORECASE
     )
 
 
 def _is_answer(line: str) -> bool:
-    if word := _LABEL_WORD.search(line):
+    """Whether a line has nothing but numbers, perhaps after a label."""
+    label_word = _LABEL_WORD.search(line)
+    if label_word:
         # No label begins earlier, and looking for one from every letter of a long line is slow.
-        label = _LABEL.search(line, max(0, word.start() - 60))
-        line = line[: label.start()] + line[label.end() :]
-    rest, found = _RATED.subn(lambda match: match["glue"] or "", line)
-    return found > 0 and not re.search(r"\w", rest)
+        label = _LABEL.search(line, max(0, label_word.start() - 60))
+        start, end = label.span()
+        line = line[:start] + line[end:]
+
+    rest, n_numbers = _RATED.subn(_letters_behind, line)
+    return n_numbers > 0 and not re.search(r"\w", rest)
+
+
+def _letters_behind(number: re.Match[str]) -> str:
+    """The letters that are glued to a number."""
+    return number["glue"] or ""
 
 
 def _numbers(text: str, high: float) -> list[float]:
@@ -236,4 +303,7 @@ def _numbers(text: str, high: float) -> list[float]:
 
 
 def _number(token: str) -> float:
-    return float(token) if re.fullmatch(r"[-+]?\d*\.?\d+", token) else math.nan
+    """A plain decimal number, or NaN."""
+    if re.fullmatch(r"[-+]?\d*\.?\d+", token):
+        return float(token)
+    return math.nan

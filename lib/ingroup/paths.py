@@ -1,7 +1,7 @@
-"""Absolute places of everything the compendium reads and writes.
+"""Absolute paths of everything that the compendium reads and writes.
 
-A *run* is one set of parameters: the default run writes the committed figures, every other run
-writes below ``build/runs/<run>``, and so never overwrites what the repository shows.
+A *run* is one set of parameters. The default run writes the committed figures. Every other run
+writes below ``build/runs/<run>``, so it never overwrites the committed figures.
 """
 
 import os
@@ -21,9 +21,9 @@ RECORDINGS = DATA / "recordings"
 RAW = DATA / "raw"
 
 FIGURES = ROOT / "figures"
-BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))  # tests have one of their own
+BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))  # tests have their own
 RESPONSES = BUILD / "responses"
-MADE = BUILD / "models"  # of weights that a package carries
+MADE = BUILD / "models"  # models made of weights that a package carries
 NOTEBOOKS = ROOT / "notebooks"
 PROFILES = NOTEBOOKS / "profiles"
 
@@ -31,18 +31,29 @@ DEFAULT_RUN = "default"
 
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
-    """Where the executed copy of a notebook goes."""
+    """Give the path of the executed copy of a notebook."""
     return run_folder(run) / "notebooks" / f"{notebook}.ipynb"
 
 
 def figure_folder(run: str) -> Path:
-    """Where a run's figures go: ``figures/``, which is committed, or its own folder's."""
-    return FIGURES if run == DEFAULT_RUN else run_folder(run) / "figures"
+    """Give the folder of a run's figures; for the default run ``figures/``, which is committed."""
+    if run == DEFAULT_RUN:
+        return FIGURES
+    return run_folder(run) / "figures"
 
 
 def run_folder(run: str) -> Path:
-    """Where a run writes what is not committed; InputError for a name that is none of a folder."""
+    """Give the folder where a run writes files that are not committed.
+
+    Raises
+    ------
+    InputError
+        For a name that cannot be the name of a folder.
+    """
     if ".." in run or not re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]{0,199}", run):
         expected = "at most 200 of A-Z a-z 0-9 _ . , + = - without two dots; give RUN=<name>"
         raise wrong("RUN", repr(run), expected)
-    return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run
+
+    if run == DEFAULT_RUN:
+        return BUILD
+    return BUILD / "runs" / run

@@ -1,10 +1,10 @@
-"""The papers' printed tables, and a printed number set against one computed here.
+"""The papers' printed tables, and printed numbers compared with numbers computed here.
 
 A printed number is a text with a last digit: 5.70 was rounded to hundredths and 5.7 to tenths. So
 every number column comes twice, as floats and, with ``_printed`` behind its name, as text. Software
 may drop zeros at the end: Python's ``round`` makes "4.3" of 4.30. The number of decimals therefore
-belongs to the column, or to the metric in a column of several: ``columns.csv`` has it, and the
-texts get as many.
+belongs to the column, or to the metric where a column holds several. ``columns.csv`` has this
+number, and the texts get as many digits.
 """
 
 from collections.abc import Iterable
@@ -19,183 +19,370 @@ from ingroup.tables import InputError, at, check, read_table, wrong
 
 # Comparisons of decimals in binary floats: 0.3 - 0.25 is a little more than half of 0.1.
 FLOAT_ERROR = 1e-9
-_BESIDE = "table number row printed here difference tolerance verdict"
+_BESIDE = ["table", "number", "row", "printed", "here", "difference", "tolerance", "verdict"]
 
 
 def load(study: str, table: int | str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """One printed table as a tidy frame, one observation a row.
+    """Read one printed table as a tidy frame, one observation for each row.
 
-    `table` is its number in the paper, or the start of the file's name (``"appendix_b"``); `folder`
-    has the studies' folders and ``columns.csv``, the schema. Columns as in the file: texts are str
-    (``""`` where empty), counts and orders Int64, numbers float64 (NaN); behind each column of
-    numbers or counts stands ``<column>_printed``, its text, with the ``decimals`` of the schema
-    (:func:`decimals_of`, :func:`with_decimals`). Raises InputError if there is no such table, or
-    where (file, line, column) one departs from the schema.
+    Parameters
+    ----------
+    study : str
+        A study, whose tables stand in the folder of its name.
+    table : int or str
+        The table's number in the paper, or the start of the file's name (``"appendix_b"``).
+    folder : Path
+        The folder that holds the studies' folders and ``columns.csv``, the schema.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in the file: texts are str (``""`` where empty), counts and orders Int64, numbers
+        float64 (NaN where empty). Each column of numbers or counts is followed by
+        ``<column>_printed``, its text, with the ``decimals`` of the schema (:func:`decimals_of`,
+        :func:`with_decimals`).
+
+    Raises
+    ------
+    InputError
+        If there is no such table, or where the table departs from the schema; the message then
+        names file, line and column.
     """
-    start = f"table{table:02d}_" if isinstance(table, int) else table
-    found = sorted(folder.glob(f"{study}/{start}*.csv"))
-    if len(found) != 1:
-        known = sorted(path.name for path in folder.glob(f"{study}/*.csv"))
-        studies = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        expected = f"one of {', '.join(known)}" if known else f"a study out of {', '.join(studies)}"
-        raise wrong(folder, f"{len(found)} tables {table!r} of the study {study!r}", expected)
-    (path,) = found
+    path = _file_of(study, table, folder)
     texts = read_table(path).astype(str)
     schema = pd.read_csv(folder / "columns.csv", dtype=str)
-    schema = schema[(schema["study"] == study) & (schema["file"] == path.stem)]
-    if list(texts.columns) != list(schema["column"]):
-        expected = ", ".join(schema["column"]) or "none: columns.csv does not name this file"
-        raise wrong(at(path, 1), f"the columns {', '.join(texts.columns)}", expected)
-    frame = {}
-    for row in schema.itertuples():
-        frame[row.column] = _typed(texts[row.column], row.kind, row.may_be_empty == "yes", path)
-        if row.kind in ("number", "count"):
-            printed = texts[row.column]
-            if pd.notna(row.decimals):
-                decimals = decimals_of(row.decimals, texts)
-                printed = printed.combine(decimals, with_decimals)
-            frame[f"{row.column}_printed"] = printed
-    return pd.DataFrame(frame).reset_index(drop=True)
+    is_of_file = (schema.study == study) & (schema.file == path.stem)
+    schema = schema[is_of_file]
+    names = texts.columns.to_list()
+    if names != schema.column.to_list():
+        found = "the columns " + ", ".join(names)
+        expected = ", ".join(schema.column) or "none: columns.csv does not name this file"
+        raise wrong(at(path, 1), found, expected)
+
+    columns = {}
+    for entry in schema.itertuples():
+        name = entry.column
+        printed = texts[name]
+        may_be_empty = entry.may_be_empty == "yes"
+        columns[name] = _typed(printed, entry.kind, may_be_empty, path)
+        if entry.kind not in ("number", "count"):
+            continue
+
+        if pd.notna(entry.decimals):
+            decimals = decimals_of(entry.decimals, texts)
+            printed = printed.combine(decimals, with_decimals)
+        columns[f"{name}_printed"] = printed
+
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _file_of(study: str, table: int | str, folder: Path) -> Path:
+    """The file of a printed table."""
+    pattern = f"{table}*.csv"
+    if isinstance(table, int):
+        pattern = f"table{table:02d}_*.csv"
+    tables = folder / study
+    files = sorted(tables.glob(pattern))
+    if len(files) == 1:
+        return files[0]
+
+    names = sorted(path.name for path in tables.glob("*.csv"))
+    if names:
+        expected = "one of " + ", ".join(names)
+    else:
+        studies = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        expected = "a study out of " + ", ".join(studies)
+
+    found = f"{len(files)} tables {table!r} of the study {study!r}"
+    raise wrong(folder, found, expected)
 
 
 def decimals_of(told: str, rows: pd.DataFrame) -> pd.Series:
     """Read how many decimals a column has in each row of its table.
 
-    `told` is a cell of the schema: a number, and behind it, where a column holds several metrics,
-    those that have another: ``"3; metric=entropy_2: 2; metric=entropy_3: 2"``. `rows` is the table
-    as texts. Returns whole numbers with its index. Raises KeyError for a column that it has not.
+    Parameters
+    ----------
+    told : str
+        A cell of the schema. A number, and behind it the exceptions if the column holds several
+        metrics, as in ``"3; metric=entropy_2: 2; metric=entropy_3: 2"``.
+    rows : DataFrame
+        The table as texts.
+
+    Returns
+    -------
+    Series
+        Whole numbers, with the index of `rows`.
+
+    Raises
+    ------
+    KeyError
+        For a column that the table does not have.
     """
-    usual, *others = told.split("; ")
+    usual, *exceptions = told.split("; ")
     decimals = pd.Series(int(usual), rows.index)
-    for other in others:
-        where, number = other.split(": ")
-        column, value = where.split("=")
-        decimals[rows[column] == value] = int(number)
+
+    for exception in exceptions:
+        condition, number = exception.split(": ")
+        column, value = condition.split("=")
+        has_value = rows[column] == value
+        decimals[has_value] = int(number)
+
     return decimals
 
 
 def with_decimals(text: str, decimals: int) -> str:
     """Give a printed number the zeros at its end that its column has, and no more.
 
-    Returns a text with `decimals` digits behind the point: ``"4.30"`` for ``"4.3"`` and 2, and
-    ``"65.4"`` for ``"65.40"`` and 1. Other digits than zeros stay, and an empty text stays empty.
+    Parameters
+    ----------
+    text : str
+        A printed number, or an empty text.
+    decimals : int
+        How many digits stand behind the point.
+
+    Returns
+    -------
+    str
+        ``"4.30"`` for ``"4.3"`` and 2, and ``"65.4"`` for ``"65.40"`` and 1. Other digits than
+        zeros stay, and an empty text stays empty.
     """
     if not text:
         return text
 
     whole, _, digits = text.partition(".")
-    digits = digits[:decimals].ljust(decimals, "0") + digits[decimals:].rstrip("0")
-    return f"{whole}.{digits}" if digits else whole
+    kept = digits[:decimals].ljust(decimals, "0")
+    more = digits[decimals:].rstrip("0")
+    if not kept + more:
+        return whole
+    return f"{whole}.{kept}{more}"
 
 
 def _typed(texts: pd.Series, kind: str, may_be_empty: bool, path: Path) -> pd.Series:
     """A column as values of its kind."""
-    empty, values = texts.eq(""), texts
-    bad = empty & (not may_be_empty)
-    if kind != "text":
-        values = pd.to_numeric(texts.mask(empty), errors="coerce").astype("float64")
-        bad |= values.isna() & ~empty
-    if kind in ("count", "order"):
-        bad |= values.notna() & (values != values.round())
-        values = values.where(~bad).astype("Int64")
-    check(path, texts, ~bad, f"a {kind}")
-    return values
+    is_empty = texts.eq("")
+    is_bad = is_empty & (not may_be_empty)
+
+    if kind == "text":
+        check(path, texts, ~is_bad, "a text")
+        return texts
+
+    numbers = pd.to_numeric(texts.mask(is_empty), errors="coerce")
+    numbers = numbers.astype("float64")
+    is_bad |= numbers.isna() & ~is_empty
+    if kind == "number":
+        check(path, texts, ~is_bad, "a number")
+        return numbers
+
+    is_bad |= numbers.notna() & (numbers != numbers.round())
+    check(path, texts, ~is_bad, f"a {kind}")
+    return numbers.astype("Int64")
 
 
 def tolerance(printed: pd.Series) -> pd.Series:
-    """Half a unit in the last printed digit of each text: 0.005 of ``"5.70"``, NaN of an empty one.
+    """Compute half a unit in the last printed digit of each text.
 
-    Raises InputError if a text is no decimal number.
+    Parameters
+    ----------
+    printed : Series
+        Printed numbers as texts.
+
+    Returns
+    -------
+    Series
+        0.005 for ``"5.70"``, NaN for an empty text.
+
+    Raises
+    ------
+    InputError
+        If a text is not a decimal number.
     """
     texts = printed.fillna("")
-    for text in texts[~texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")]:
+    is_number = texts.str.fullmatch(r"(?:[+-]?\d+(?:\.\d*)?)?")
+    for text in texts[~is_number]:
         raise InputError(f"{text!r} is not a printed decimal number.")
-    digits = texts.str.extract(r"\.(\d*)")[0].str.len().fillna(0)
-    return (0.5 * 10.0**-digits).where(texts.ne(""))
+
+    digits = texts.str.extract(r"\.(\d*)")[0]
+    n_digits = digits.str.len().fillna(0)
+    half = 0.5 * 10.0**-n_digits
+    return half.where(texts.ne(""))
 
 
 def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.DataFrame:
-    """Printed numbers against numbers computed here.
+    """Compare printed numbers with numbers computed here.
 
-    `printed` are n texts (a ``_printed`` column of :func:`load`), whose index is kept; `here` n
-    numbers, or one, in the same order and unit, and `spread` by how much chance may move them.
-    Columns printed, here, difference (here minus printed), tolerance (:func:`tolerance` and the
-    spread) and verdict; where one of the two is missing it says so.
+    Parameters
+    ----------
+    printed : Series
+        n texts (a ``_printed`` column of :func:`load`).
+    here : array_like
+        n numbers, or one, in the same order and unit.
+    spread : array_like
+        By how much chance may move the numbers `here`.
+
+    Returns
+    -------
+    DataFrame
+        ``printed``, ``here``, ``difference`` (here minus printed), ``tolerance`` (:func:`tolerance`
+        and the spread together) and ``verdict``, with the index of `printed`. The verdict says
+        where one of the two numbers is missing.
     """
-    table = pd.DataFrame({"printed": pd.to_numeric(printed.mask(printed.eq("")))})
-    table["here"] = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
-    table["difference"] = table["here"] - table["printed"]
+    is_empty = printed.eq("")
+    values = pd.to_numeric(printed.mask(is_empty))
+    computed = np.broadcast_to(np.asarray(here, dtype=float), len(printed))
+    difference = computed - values
     rounding = tolerance(printed)
-    table["tolerance"] = rounding + np.asarray(spread, dtype=float)
-    near = [table["difference"].abs() <= t + FLOAT_ERROR for t in (rounding, table["tolerance"])]
-    said = ["agrees within rounding", "agrees within chance"]
-    table["verdict"] = np.select(near, said, "differs")
-    table.loc[table["difference"].isna(), "verdict"] = "nothing to compare"
+    rounding_and_chance = rounding + np.asarray(spread, dtype=float)
+
+    size = difference.abs()
+    is_within_rounding = size <= rounding + FLOAT_ERROR
+    is_within_chance = size <= rounding_and_chance + FLOAT_ERROR
+    verdict = np.select(
+        [is_within_rounding, is_within_chance],
+        ["agrees within rounding", "agrees within chance"],
+        "differs",
+    )
+
+    table = pd.DataFrame(
+        {
+            "printed": values,
+            "here": computed,
+            "difference": difference,
+            "tolerance": rounding_and_chance,
+            "verdict": verdict,
+        }
+    )
+    table.loc[difference.isna(), "verdict"] = "nothing to compare"
     return table
 
 
-def beside(
-    study: str, model: str | None, sources: Iterable[tuple[int | str, str, *tuple[pd.Series, ...]]]
-) -> pd.DataFrame:
-    """Printed numbers of one model, of one or several tables, beside those of this run.
+def beside(study: str, model: str | None, sources: Iterable[tuple]) -> pd.DataFrame:
+    """Compare printed numbers of one model, of one or several tables, with those of this run.
 
-    `model` is as of :func:`model_of`. A source is a table as in :func:`load`, its column of numbers
-    and the numbers of this run, their index named as the columns that tell the table's rows apart,
-    e.g. ``run`` and ``group``; printed rows that are not in it are left out. A fourth item is the
-    spread of :func:`compare`, with the same index. Columns ``table``, ``number`` (the column),
-    ``row`` (the index, joined by commas), then those of :func:`compare`. KeyError for a column that
-    the table has not, ValueError for a row that the table or the run has twice.
+    Parameters
+    ----------
+    study : str
+        The study.
+    model : str or None
+        As of :func:`model_of`.
+    sources : iterable of tuple
+        Each has a table as in :func:`load`, its column of numbers and the numbers of this run. The
+        index of these is named as the columns that tell the table's rows apart, e.g. ``run`` and
+        ``group``; printed rows that are not in it are left out. A fourth item is the spread of
+        :func:`compare`, with the same index.
+
+    Returns
+    -------
+    DataFrame
+        ``table``, ``number`` (the column), ``row`` (the index, joined by commas), then the columns
+        of :func:`compare`; no rows if `model` is None.
+
+    Raises
+    ------
+    KeyError
+        For a column that the table does not have.
+    ValueError
+        For a row that the table or the run has twice.
     """
-    blocks = [pd.DataFrame(columns=_BESIDE.split())]
-    for table, column, here, *spread in sources if model else ():
-        rows = load(study, table)
-        whose = "source" if "source" in rows else "model"
-        rows = rows[rows[whose] == model] if whose in rows else rows
-        own = pd.DataFrame({"here": here, "spread": spread[0] if spread else 0.0})
-        own.index = _joined(here.index.to_frame())
-        rows = rows.assign(row=_joined(rows[list(here.index.names)]))
-        rows = rows[rows["row"].isin(own.index)]
-        rows = rows.drop_duplicates(["row", f"{column}_printed"])  # Table 9 of StereoMap has some
-        rows = rows.merge(own, left_on="row", right_index=True, validate="one_to_one")
-        compared = compare(rows[f"{column}_printed"], rows["here"], rows["spread"])
-        block = compared.assign(table=table, number=column, row=rows["row"])
-        blocks.append(block[blocks[0].columns])
-    return pd.concat(blocks[1:] or blocks, ignore_index=True)
+    blocks = []
+    if model:
+        for source in sources:
+            blocks.append(_beside_one(study, model, *source))
+    if not blocks:
+        return pd.DataFrame(columns=_BESIDE)
+    return pd.concat(blocks, ignore_index=True)
+
+
+def _beside_one(
+    study: str,
+    model: str,
+    table: int | str,
+    column: str,
+    here: pd.Series,
+    spread: ArrayLike = 0.0,
+) -> pd.DataFrame:
+    """The comparison of one table's column."""
+    rows = load(study, table)
+    for whose in ("source", "model"):
+        if whose in rows:
+            rows = rows[rows[whose] == model]
+            break
+
+    # Rows are matched by their keys as text, whatever the types in the file and in the run.
+    keys = here.index.to_frame()
+    computed = pd.DataFrame({"here": here, "spread": spread})
+    computed.index = _joined(keys)
+
+    printed = f"{column}_printed"
+    rows = rows.assign(row=_joined(rows[list(keys)]))
+    rows = rows[rows.row.isin(computed.index)]
+    rows = rows.drop_duplicates(["row", printed])  # Table 9 of StereoMap has some
+    rows = rows.merge(computed, left_on="row", right_index=True, validate="one_to_one")
+
+    compared = compare(rows[printed], rows.here, rows.spread)
+    block = compared.assign(table=table, number=column, row=rows.row)
+    return block[_BESIDE]
 
 
 def with_checkpoints(versus: pd.DataFrame) -> pd.DataFrame:
     """Say in a comparison of printed numbers which models are other checkpoints than the paper's.
 
-    `versus` names the ``model`` of a row in a column or a level of its index. The column
-    ``checkpoint`` holds the sentence of :func:`ingroup.models.checkpoint` in the first row of each
-    such model, and the sentence is printed. Without such a model the table comes back unchanged.
+    Parameters
+    ----------
+    versus : DataFrame
+        The comparison; it names the ``model`` of a row in a column or a level of its index.
+
+    Returns
+    -------
+    DataFrame
+        The comparison with the column ``checkpoint``: the sentence of
+        :func:`ingroup.models.checkpoint` in the first row of each such model. The sentences are
+        printed, too. Without such a model the comparison comes back unchanged.
     """
     names = versus.reset_index()["model"]
-    sentences = names.map(models.checkpoint).mask(names.duplicated(), "")
-    said = sentences[sentences != ""]
-    if said.empty:
+    is_repeated = names.duplicated()
+    sentences = names.map(models.checkpoint)
+    sentences = sentences.mask(is_repeated, "")
+    different = sentences[sentences != ""]
+    if different.empty:
         return versus
 
-    print(*said, sep="\n")
+    print(*different, sep="\n")
     return versus.assign(checkpoint=sentences.to_numpy())
 
 
 def _joined(keys: pd.DataFrame) -> list[str]:
+    """The keys of each row as one text."""
     return [", ".join(map(str, key)) for key in keys.itertuples(index=False)]
 
 
 def model_of(study: str, model_id: str) -> str | None:
-    """The ``model`` (or ``source``) of a study's tables, by any of its ids; None if in none."""
-    return next(iter(_rows(study, model_id)["printed"]), None)
+    """Find the ``model`` (or ``source``) of a study's tables by any of its ids; None if in none."""
+    rows = _rows(study, model_id)
+    if rows.empty:
+        return None
+    return rows["printed"].iloc[0]
 
 
 def sampling(study: str, model_id: str) -> dict[str, float]:
-    """The ``temperature`` and ``top_p`` that a paper prints for a model, 1 where it prints none."""
-    printed = _rows(study, model_id)[["temperature", "top_p"]].replace("", "1").astype(float)
-    return {name: next(iter(printed[name]), 1.0) for name in printed}
+    """Give the ``temperature`` and ``top_p`` that a paper prints for a model; 1 if it has none."""
+    rows = _rows(study, model_id)
+    if rows.empty:
+        return {"temperature": 1.0, "top_p": 1.0}
+
+    printed = rows.iloc[0]
+    return {
+        "temperature": float(printed["temperature"] or 1),
+        "top_p": float(printed["top_p"] or 1),
+    }
 
 
 def _rows(study: str, model_id: str) -> pd.DataFrame:
-    """The registry's row of a model and a study; no row if it is in none of its tables."""
-    model, rows = models.find(model_id), models.registry().rows
-    return rows[(rows["study"] == study) & (rows["name"] == (model.name if model else None))]
+    """The registry's row of a model and a study; no row if it is in none of the study's tables."""
+    rows = models.registry().rows
+    model = models.find(model_id)
+    if model is None:
+        return rows.head(0)
+
+    is_of_study = rows["study"] == study
+    is_of_model = rows["name"] == model.name
+    return rows[is_of_study & is_of_model]

@@ -1,13 +1,21 @@
-"""What the four lenses share: the groups that several studies ask, and the form of an answer.
+"""Common parts of the four lenses: the groups that several studies ask, and the form of an answer.
 
-A study's ``lens.py`` has ``MEASURES``, what it says of a group; ``portrait``, these as `View`;
-``claims`` and ``paths``, its headline claims on one path of a multiverse and on all; ``power``, the
-reported tests of a run with the parameters ``planned``, each as `Tested`, given the spread in the
-answers of a model that was asked with others (``recorded``); ``effects``, its headline numbers item
-by item, in which two models are `compared`. They take the
-``parameters`` of its notebook (:func:`ingroup.notebook.ran`), a ``model`` of them, ``groups`` (an
-identity to its shared group), ``planted`` (a ``planted.yaml``: its answers, not the stored ones)
-and the ``options`` of the synthesis. StoreError where there are no stored answers.
+A study's ``lens.py`` has:
+
+``MEASURES``, ``portrait``
+    What the study says of a group, and these measures as `View`.
+``claims``, ``paths``
+    Its headline claims on one path of a multiverse, and on all.
+``power``
+    The reported tests of a run with the parameters ``planned``, each as `Tested`. The spread comes
+    from the answers of a model that was asked with other parameters (``recorded``).
+``effects``
+    Its headline numbers item by item, in which two models are `compared`.
+
+These functions take the ``parameters`` of the study's notebook (:func:`ingroup.notebook.ran`), one
+``model`` of these, ``groups`` (from an identity to its shared group) and the ``options`` of the
+synthesis. With ``planted`` (a ``planted.yaml``) they take its answers instead of the stored ones.
+They raise StoreError if there are no stored answers.
 """
 
 from collections.abc import Sequence
@@ -26,13 +34,27 @@ COLUMNS = ["study", "category", "group", "identity"]
 
 
 class View(NamedTuple):
-    """One measure of the shared groups, as :func:`ingroup.stats.effects.measure` takes it."""
+    """One measure of the shared groups, as :func:`ingroup.stats.effects.measure` takes it.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    items : DataFrame
+        Items by groups, NaN where an item says nothing of a group.
+    sd : float
+        Standard deviation of the single answers from which the items come, in their unit.
+    together : bool
+        Whether all groups are asked with the same items.
+    draw : str
+        Views of a study with the same name take the same draws of items.
+    """
 
     measure: str
-    items: pd.DataFrame  # items by groups, NaN where an item says nothing of a group
-    sd: float  # of the single answers from which the items come, in their unit
-    together: bool = True  # whether all groups are asked with the same items
-    draw: str = ""  # views of a study with the same name take the same draws of items
+    items: pd.DataFrame
+    sd: float
+    together: bool = True
+    draw: str = ""
 
 
 class Tested(NamedTuple):
@@ -41,17 +63,17 @@ class Tested(NamedTuple):
     Attributes
     ----------
     effect : str
-        What is tested, with its unit.
+        The effect that is tested, with its unit.
     items : str
-        What is counted.
+        The things that are counted.
     n : int
-        How many of these are planned.
+        The planned number of these.
     name : str
         The test.
     level : float
-        The level of one test: what Holm's correction asks of the smallest p of a family.
+        The level of one test, which Holm's correction asks of the smallest p of a family.
     smallest : float
-        The smallest effect that most runs find, in standard deviations; infinite where none is.
+        The smallest effect that most runs find, in standard deviations; infinite if there is none.
     spread : float
         Such a standard deviation in recorded answers, in the unit of the effect.
     floor : str
@@ -79,20 +101,22 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row an effect that both have: ``effect``; ``one`` and ``other``, its means over the shared
-        items; ``difference`` of these with its interval ``low`` to ``high``; ``p`` of the paired
-        t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``. The items are a
-        sample, names and phrasings are not.
+        One row for each effect that both have: ``effect``; ``one`` and ``other``, its means over
+        the shared items; ``difference`` of these with its interval ``low`` to ``high``; ``p`` of
+        the paired t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``. The
+        items are a sample; names and phrasings are not.
     """
     items = one.index.intersection(other.index)
     rows = []
+
     for effect in one.columns.intersection(other.columns, sort=False):
         pairs = pd.DataFrame({"one": one.loc[items, effect], "other": other.loc[items, effect]})
         pairs = pairs.dropna()
-        if len(pairs) == 0:
+        if pairs.empty:
             continue
+
         test = paired_test(pairs.one, pairs.other)
-        rows.append({
+        row = {
             "effect": effect,
             **pairs.mean(),
             "difference": test.difference,
@@ -100,41 +124,71 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
             "high": test.high,
             "p": test.pvalue,
             "items": test.n,
-        })  # fmt: skip
+        }
+        rows.append(row)
+
     columns = ["effect", "one", "other", "difference", "low", "high", "p", "items"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def rules(calls: Sequence[Call]) -> tuple[str, ...]:
-    """Rules of reading a reply: over choices, where there is no text to read, there is one."""
-    return ("sound",) if calls[0].over_choices else ("sound", "released")
+    """List the rules of parsing a reply; scored answers have no text, so they have one rule."""
+    if calls[0].over_choices:
+        return ("sound",)
+    return ("sound", "released")
 
 
 def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
-    """Every reading that all of some stored answers of one model allow, by its name.
+    """List the readings that all calls of one model allow.
 
-    Free text has one, named "free"; scored answers have those of
-    :func:`ingroup.inference.reading.readings`. StoreError where there are no stored answers.
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls of one model, with stored answers.
+
+    Returns
+    -------
+    dict of Reading
+        By name. Free text has one, named "free"; scored answers have those of
+        :func:`ingroup.inference.reading.readings`.
+
+    Raises
+    ------
+    StoreError
+        If there are no stored answers.
     """
     if not calls[0].over_choices:
         return {str(FREE): FREE}
 
-    of_calls = [readings(stored(call), call.sampling) for call in calls]
-    shared = [one for one in of_calls[0] if all(one in others for others in of_calls)]
-    return {str(one): one for one in shared}
+    first, *others = [readings(stored(call), call.sampling) for call in calls]
+    shared = {}
+    for reading in first:
+        if all(reading in other for other in others):
+            shared[str(reading)] = reading
+    return shared
 
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
-    """Which identities of each study, as its own files name them, belong to a shared group.
+    """Read which identities of each study belong to a shared group.
 
-    InputError for an empty cell, an identity that a study has twice, a group in two categories.
+    Returns
+    -------
+    DataFrame
+        `COLUMNS`; identities are named as in the study's own files.
+
+    Raises
+    ------
+    InputError
+        For an empty cell; for an identity that a study has twice; for a group in two categories.
     """
     table = read_table(file, COLUMNS)[COLUMNS]
     for column in COLUMNS:
         check(file, table[column], table[column] != "", "a text")
     once(file, table[["study", "identity"]])
-    known = table.groupby("group").category.transform("first")
-    for line, row in table[table.category != known].iterrows():
-        found = f"{row.group!r} in {row.category!r} and {known[line]!r}"
+
+    first_category = table.groupby("group").category.transform("first")
+    for line, row in table[table.category != first_category].iterrows():
+        found = f"{row.group!r} in {row.category!r} and {first_category[line]!r}"
         raise wrong(at(file, line), found, "one category")
+
     return table.reset_index(drop=True)

@@ -1,6 +1,6 @@
 """Users' CSV, TSV and JSON files, read in one way: whatever is wrong is one sentence.
 
-A sentence names the file, the line or key, the column, what was found and what was expected.
+A sentence names the file, the line or key, the column, the content, and what was expected instead.
 """
 
 import csv
@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 
 csv.field_size_limit(sys.maxsize)  # a long text is no reason to refuse a file
-_LINE_END = re.compile(r"\r++\n?|\n")
-
+_LINE_END = re.compile(r"\r++\n?|\n")  # possessive: a million carriage returns take no longer
+_PRIVATE_USE = range(0xE000, 0xF900)  # characters that have no meaning in Unicode
 
 LONGEST = 2000  # characters of a message
 
@@ -35,33 +35,66 @@ class InputError(Sentence, ValueError):
 
 
 def shown(text: str) -> str:
-    """Write a text of anyone's for a terminal, at most `LONGEST` characters of it.
+    """Make any text safe for a terminal.
 
-    A character that moves the cursor, rings or colours becomes its code, e.g. ``\\x1b``; of a long
-    text the middle is left out, so that a sentence keeps its place and what was expected.
+    Parameters
+    ----------
+    text : str
+        A text, perhaps of a user or a model.
+
+    Returns
+    -------
+    str
+        About `LONGEST` characters at most: the middle of a longer text is left out, so that a
+        sentence keeps its place and what was expected. A character that moves the cursor, rings or
+        colours becomes its code, e.g. ``\\x1b``.
     """
     half = LONGEST // 2
     if len(text) > LONGEST:
         text = f"{text[:half]} ... {text[-half:]}"
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    """A character, or its code if a terminal would not print it."""
+    if character.isprintable() or character == "\n":
+        return character
+    return ascii(character).strip("'")
 
 
 def wrong(where: object, found: object, expected: object, column: str = "") -> InputError:
-    """The error ``<where>, column '<column>': found ..., expected ...``; `where` is a file, or at
-    a line of one (:func:`at`)."""
-    place = f"{where}, column {column!r}" if column else where
+    """Make the error ``<where>, column '<column>': found ..., expected ...``.
+
+    Parameters
+    ----------
+    where : object
+        A file, or a line of one (:func:`at`).
+    found, expected : object
+        The content, and what it should be.
+    column : str
+        The name of a column, if the content is a cell.
+    """
+    place = where
+    if column:
+        place = f"{where}, column {column!r}"
     return InputError(f"{place}: found {found}, expected {expected}.")
 
 
 def at(file: Path, line: int) -> str:
-    """A line of a file, for :func:`wrong`."""
+    """Name a line of a file, for :func:`wrong`."""
     return f"{file}, line {line}"
 
 
 def decoded(file: Path) -> str:
-    """The text of a UTF-8 file; InputError where it cannot be read or at which line it is not."""
+    """Read the text of a UTF-8 file, without its byte order mark.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has a byte that is not UTF-8 (the message names its line).
+    """
     try:
         if file.exists() and not file.is_file():
             raise InputError(f"{file} cannot be read: it is no file.")
@@ -69,44 +102,105 @@ def decoded(file: Path) -> str:
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}.") from problem
     except UnicodeDecodeError as problem:
-        line = problem.object[: problem.start].count(b"\n") + 1
+        before = problem.object[: problem.start]
+        line = before.count(b"\n") + 1
         raise wrong(at(file, line), "a byte that is not UTF-8", "UTF-8 text") from problem
 
 
 def read_table(file: Path, columns: Sequence[str] = (), delimiter: str = ",") -> pd.DataFrame:
-    """A table of texts, each row under the number of the line on which it begins, from 1.
+    """Read a table of texts.
 
-    The first line names the columns, of which `columns` have to be there; blank lines are passed
-    over. Cells are as written (str, "" where empty), a carriage return in one, quoted or not, too,
-    unless one ends the first line. InputError as :func:`decoded`, for a file without columns or
-    rows; a column missing or twice; a row too long or short; an open quote.
+    Parameters
+    ----------
+    file : Path
+        A CSV or TSV file. Its first line names the columns; blank lines are ignored.
+    columns : sequence of str
+        Columns that the table must have.
+    delimiter : str
+        The character between two cells.
+
+    Returns
+    -------
+    DataFrame
+        Cells as written (str, "" where empty). The index, ``line``, is the number of the line on
+        which the row begins, from 1. A carriage return alone is part of its cell, quoted or not,
+        unless the first line ends in one: then every line does.
+
+    Raises
+    ------
+    InputError
+        As :func:`decoded`; for a file without columns or rows; for a column that is missing or
+        comes twice; for a row that is too long or too short; for an open quote.
     """
-    text, mark = decoded(file), "\r"
-    if (end := _LINE_END.search(text)) and end[0].endswith("\n"):
-        mark = next(c for c in map(chr, range(0xE000, 0xF900)) if c not in text)
-        text = _LINE_END.sub(lambda e: e[0] if e[0][-1] == "\n" else mark * len(e[0]), text)
+    text, stand_in = _hide_returns(decoded(file))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     rows: dict[int, list[str]] = {}
     line = 1
+
     try:
         for cells in reader:
             if cells and not header:
                 header = _header(at(file, line), cells, columns)
             elif cells:
-                if len(cells) != len(header):
-                    expected = f"{len(header)}; a text that holds the delimiter has to be in quotes"
-                    raise wrong(at(file, line), f"{len(cells)} fields", expected)
-                rows[line] = [cell.replace(mark, "\r") for cell in cells]
+                _check_length(at(file, line), cells, header)
+                rows[line] = [cell.replace(stand_in, "\r") for cell in cells]
             line = reader.line_num + 1
     except csv.Error as problem:
         found = "a quote that does not close at the end of its field"
         expected = "texts in quotes, their own quotes doubled"
         raise wrong(at(file, line), found, expected) from problem
+
     if not rows:
-        named = f"the columns {', '.join(columns)}" if columns else "a line with the columns"
-        raise wrong(at(file, line), "the end of the file", "a row" if header else named)
-    return pd.DataFrame([*rows.values()], pd.Index(rows, name="line"), header, dtype=object)
+        if header:
+            expected = "a row"
+        elif columns:
+            expected = "the columns " + ", ".join(columns)
+        else:
+            expected = "a line with the columns"
+        raise wrong(at(file, line), "the end of the file", expected)
+
+    index = pd.Index(rows, name="line")
+    return pd.DataFrame([*rows.values()], index, header, dtype=object)
+
+
+def _hide_returns(text: str) -> tuple[str, str]:
+    """Replace carriage returns that end no line, which csv.reader would take for line ends.
+
+    Returns the text and the character that stands for them, one that the text does not have. If the
+    first line ends in a carriage return alone, all of them end a line, and the text stays.
+    """
+    first = _LINE_END.search(text)
+    if first is None or first[0].endswith("\r"):
+        return text, "\r"
+
+    stand_in = next(chr(code) for code in _PRIVATE_USE if chr(code) not in text)
+
+    def hide(end: re.Match[str]) -> str:
+        if end[0].endswith("\n"):
+            return end[0]
+        return stand_in * len(end[0])
+
+    return _LINE_END.sub(hide, text), stand_in
+
+
+def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
+    """The names of the columns, each there once."""
+    for column in dict.fromkeys([*columns, *cells]):
+        times = cells.count(column)
+        if times == 0:
+            found = "only " + ", ".join(cells)
+            raise wrong(where, found, "it once", column)
+        if times > 1:
+            raise wrong(where, f"it {times} times", "it once", column)
+    return cells
+
+
+def _check_length(where: str, cells: list[str], header: list[str]) -> None:
+    """Raise for a row that has more or fewer cells than the table has columns."""
+    if len(cells) != len(header):
+        expected = f"{len(header)}; a text that holds the delimiter has to be in quotes"
+        raise wrong(where, f"{len(cells)} fields", expected)
 
 
 @contextmanager
@@ -122,50 +216,89 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def check(file: Path, column: pd.Series, good: pd.Series, expected: str) -> None:
-    """InputError for the first cell of a column of a file's table that is not `good`."""
-    for line in column.index[~good]:
+    """Raise an InputError for the first cell that is not good.
+
+    Parameters
+    ----------
+    file : Path
+        The file of the table.
+    column : Series
+        A column of the table, with lines as its index.
+    good : Series
+        Whether each cell is good.
+    expected : str
+        What a good cell is, for the message.
+    """
+    bad_lines = column.index[~good]
+    if len(bad_lines) > 0:
+        line = bad_lines[0]
         raise wrong(at(file, line), repr(column[line]), expected, column.name)
 
 
 def once(file: Path, rows: pd.DataFrame, same: pd.DataFrame | None = None) -> None:
-    """InputError for the first row of a file's table that is there already, as it or as `same`."""
-    same = rows if same is None else same
-    for line in same.index[same.duplicated()]:
-        first = (same == same.loc[line]).all(axis=1).idxmax()
-        found = ", ".join(f"{name} {cell!r}" for name, cell in rows.loc[line].items())
-        expected = f"it once; it is there already in line {first}"
-        raise wrong(at(file, line), f"{found} again", expected)
+    """Raise an InputError for the first row that comes again.
 
+    Parameters
+    ----------
+    file : Path
+        The file of the table.
+    rows : DataFrame
+        Columns of the table, with lines as their index; the message shows them.
+    same : DataFrame, optional
+        What is compared instead of `rows`, e.g. the cells without capitals.
+    """
+    compared = rows if same is None else same
+    repeated_lines = compared.index[compared.duplicated()]
+    if repeated_lines.empty:
+        return
 
-def _header(where: str, cells: list[str], columns: Sequence[str]) -> list[str]:
-    """The names of the columns, each there once."""
-    for column in dict.fromkeys([*columns, *cells]):
-        if (times := cells.count(column)) != 1:
-            found = f"it {times} times" if times else f"only {', '.join(cells)}"
-            raise wrong(where, found, "it once", column)
-    return cells
+    line = repeated_lines[0]
+    row = compared.loc[line]
+    is_equal = (compared == row).all(axis=1)
+    first = is_equal.idxmax()
+
+    cells = []
+    for name, cell in rows.loc[line].items():
+        cells.append(f"{name} {cell!r}")
+    found = ", ".join(cells)
+    expected = f"it once; it is there already in line {first}"
+    raise wrong(at(file, line), f"{found} again", expected)
 
 
 def read_json(file: Path) -> Any:
-    """What a JSON file holds.
+    """Read a JSON file.
 
-    InputError as :func:`decoded`, for an empty file, what is not JSON, a key twice in an object.
+    Raises
+    ------
+    InputError
+        As :func:`decoded`; for an empty file; for a text that is not JSON; for a key twice in an
+        object.
     """
     text = decoded(file)
     if not text.strip():
         raise wrong(file, "an empty file", "JSON")
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(made := dict(pairs)) < len(pairs):
-            ((twice, times),) = Counter(name for name, _ in pairs).most_common(1)
-            raise wrong(f"{file}, key {twice!r}", f"it {times} times in one object", "it once")
+    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            counts = Counter(key for key, _ in pairs)
+            ((key, times),) = counts.most_common(1)
+            where = f"{file}, key {key!r}"
+            raise wrong(where, f"it {times} times in one object", "it once")
         return made
 
     try:
-        whole = lambda n: int(n) if len(n) <= 4300 else float(n)  # noqa: E731 (more, int refuses)
-        return json.loads(text, object_pairs_hook=once, parse_int=whole)
+        return json.loads(text, object_pairs_hook=unique_keys, parse_int=_whole_number)
     except json.JSONDecodeError as problem:
-        where = f"{at(file, problem.lineno)}, column {problem.colno}"
+        line = at(file, problem.lineno)
+        where = f"{line}, column {problem.colno}"
         raise wrong(where, f"what is not JSON ({problem.msg})", "JSON") from problem
     except RecursionError as problem:
         raise wrong(file, "lists or objects that are nested too deeply", "JSON") from problem
+
+
+def _whole_number(digits: str) -> int | float:
+    """A number without a point; Python refuses to make an int of more than 4,300 digits."""
+    if len(digits) > 4300:
+        return float(digits)
+    return int(digits)
