@@ -185,7 +185,7 @@ def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | 
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
 
-    from transformers import AutoTokenizer  # takes seconds, so only where it is needed
+    from transformers import AutoTokenizer  # takes seconds to import
 
     from ingroup.inference.weights import Weights
 
@@ -239,7 +239,7 @@ def load_counter(model: str) -> Prompter | Characters:
     if folder is None:
         return Characters()
 
-    from transformers import AutoTokenizer  # takes seconds, so only where it is needed
+    from transformers import AutoTokenizer  # takes seconds to import
 
     from ingroup.inference.weights import Weights
 
