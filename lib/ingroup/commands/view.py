@@ -199,7 +199,8 @@ def linked(run: str) -> dict[tuple[str, str], list[int]]:
     if not (folder / "replies.csv").exists():
         return {}
     replies = figures.read_table(folder, "replies")
-    return replies.groupby(["study", "call"]).trial.agg(list).to_dict()
+    trials = replies.groupby(["study", "call"]).trial
+    return trials.agg(list).to_dict()
 
 
 def show(logs: Path, bundle: str | None) -> int:
