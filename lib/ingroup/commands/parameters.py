@@ -112,8 +112,9 @@ def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
     """
     source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
     profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
-    values = yaml.safe_load(profile_file.read_text("utf8"))
-    return _cell(source) | (values.get(notebook) or {})
+    profiled = yaml.safe_load(profile_file.read_text("utf8"))
+    values = profiled.get(notebook) or {}
+    return _cell(source) | values
 
 
 def study_of(notebook: str) -> str | None:
@@ -131,8 +132,9 @@ def study_of(notebook: str) -> str | None:
     """
     _, _, name = notebook.partition("_")
     for module in pkgutil.iter_modules(studies.__path__):
-        if name == module.name or name.startswith(f"{module.name}_"):
-            return module.name
+        study = module.name
+        if name == study or name.startswith(f"{study}_"):
+            return study
     return None
 
 
