@@ -71,7 +71,8 @@ def merged(
         if shared and name not in usual and _is_known_elsewhere(name):
             continue
         if name not in names:
-            hint = f"it takes {', '.join(names) or 'none'}"
+            listed = ", ".join(names) or "none"
+            hint = f"it takes {listed}"
             near = difflib.get_close_matches(name.upper(), names, 1)
             if near:
                 hint = f"did you mean {near[0]}?"
