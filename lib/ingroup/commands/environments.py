@@ -17,8 +17,11 @@ ASKED_AGAIN = {"inspect", "replay"}
 
 def models_of(values: Mapping[str, str]) -> list[str]:
     """List the models that a command line names, each as it was typed."""
-    entries = values.get("MODELS", "").split(";")
-    return [entry for entry in entries if entry.strip()]
+    names = []
+    for entry in values.get("MODELS", "").split(";"):
+        if entry.strip():
+            names.append(entry)
+    return names
 
 
 def engines(values: Mapping[str, str]) -> set[str]:
