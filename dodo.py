@@ -76,7 +76,20 @@ DOIT_CONFIG = {
 
 
 def files(patterns: list[str], **words: str) -> list[str]:
-    """List the files that patterns name; compiled modules are not among them."""
+    """List the files that patterns name, except compiled modules.
+
+    Parameters
+    ----------
+    patterns : list of str
+        Patterns from the project's root, with names in braces.
+    **words : str
+        What the names in braces stand for.
+
+    Returns
+    -------
+    list of str
+        Sorted names, as in the records (:mod:`ingroup.commands.digests`).
+    """
     names = set()
     for pattern in patterns:
         for file in settings.ROOT.glob(pattern.format(**words)):
@@ -88,32 +101,50 @@ def files(patterns: list[str], **words: str) -> list[str]:
 def studies_of(notebook: str) -> list[str]:
     """List the study in a notebook's name; all studies where it names none."""
     studies = settings.study_names()
-    return [study for study in studies if study in notebook] or studies
+    named = [study for study in studies if study in notebook]
+    return named or studies
 
 
 def sources(notebook: str) -> list[str]:
     """List the files in git that a notebook reads."""
-    names = [f"notebooks/{notebook}.ipynb", *files(SHARED, profile=PROFILE)]
+    names = [f"notebooks/{notebook}.ipynb"]
+    names += files(SHARED, profile=PROFILE)
     if notebook == "00_map":
         names += files(["docs/claims.yaml"])
+
+    patterns = PRINTED if "audit" in notebook else OF_A_STUDY
     for study in studies_of(notebook):
-        names += files(PRINTED if "audit" in notebook else OF_A_STUDY, study=study)
+        names += files(patterns, study=study)
     return names
 
 
 def earlier(notebook: str) -> list[str]:
-    """List the notebooks whose tables or answers a notebook reads: each comes before it."""
-    others = [name for name in settings.notebooks() if name != notebook]
-    first = [name for name in settings.first_notebooks() if name != notebook]
+    """List the notebooks whose tables or answers a notebook reads: each comes before it.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    list of str
+        All others for the map, the other audits for the summary of audits, the first notebooks of
+        all studies for synthesis and comparison, and for a further notebook of a study its first.
+    """
     if notebook == "00_map":
-        return others
-    if notebook == "50_audit":
-        return [name for name in others if "audit" in name]
-    if notebook in ("60_synthesis", settings.COMPARISON):
-        return first
-    return [
-        name for name in first if name[3:] == studies_of(notebook)[0] and "audit" not in notebook
-    ]
+        names = settings.notebooks()
+    elif notebook == "50_audit":
+        names = [name for name in settings.notebooks() if "audit" in name]
+    elif notebook in ("60_synthesis", settings.COMPARISON):
+        names = settings.first_notebooks()
+    elif "audit" in notebook:  # it reads printed tables alone
+        names = []
+    else:
+        study = studies_of(notebook)[0]
+        names = settings.chosen_studies(study)
+
+    return [name for name in names if name != notebook]
 
 
 def executed(notebook: str) -> Path:
@@ -126,14 +157,29 @@ def is_unchanged(notebook: str) -> bool:
     """Compare what a notebook wrote, and what it read outside of git; say once what changed."""
     edited = digests.edited(executed(notebook))
     changed = digests.changed(executed(notebook))
-    names = [*edited, *changed]
-    if names:
-        digests.say_changed(notebook, names, "written" if edited else "read")
-    return not names
+    if edited or changed:
+        when = "written" if edited else "read"
+        digests.say_changed(notebook, edited + changed, when)
+    return not edited and not changed
 
 
 def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
-    """Compare the executed copy with the one that the notebook's last run left."""
+    """Compare the executed copy with the one that the notebook's last run left.
+
+    Parameters
+    ----------
+    task : Task
+        doit's task, which after a run keeps the digest of the new copy.
+    values : dict
+        What it kept after the last run.
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    bool
+        Whether the copy is as the last run left it.
+    """
     copy = executed(notebook)
     task.value_savers.append(lambda: {"copy": digests.digest(copy)})
     return values.get("copy") == digests.digest(copy)
@@ -141,30 +187,79 @@ def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
 
 def chosen() -> list[str]:
     """List the notebooks that the goals name, and the paper's before one that goes beyond it."""
-    names = settings.notebooks()
-    if not IS_ALL:
-        names = settings.named_by(GOALS)
+    if IS_ALL:
+        names = set(settings.notebooks())
+    else:
+        names = set(settings.named_by(GOALS))
         for name in list(names):
-            names += earlier(name) if "beyond" in name else []
-    return sorted(set(names), key=lambda name: (not name.startswith(LONG), name == "00_map", name))
+            if "beyond" in name:
+                names.update(earlier(name))
+    return sorted(names, key=order)
+
+
+def order(notebook: str) -> tuple[int, str]:
+    """Return the key by which notebooks are sorted: long ones begin, the map ends."""
+    if notebook.startswith(LONG):
+        return 0, notebook
+    if notebook == "00_map":
+        return 2, notebook
+    return 1, notebook
 
 
 def made_again() -> list[str]:
     """List notebooks that the chosen ones read, and whose tables somebody changed by hand."""
-    readable = {other for name in chosen() for other in earlier(name)} - set(chosen())
-    there = [name for name in sorted(readable) if digests.record(executed(name)).exists()]
-    return [name for name in there if not is_unchanged(name)]
+    others = set()
+    for notebook in chosen():
+        others.update(earlier(notebook))
+    others.difference_update(chosen())
+
+    names = []
+    for notebook in sorted(others):
+        has_run = digests.record(executed(notebook)).exists()
+        if has_run and not is_unchanged(notebook):
+            names.append(notebook)
+    return names
 
 
 def run_notebook(notebook: str, inputs: list[str], how: list[str]) -> bool:
-    """Execute a notebook; its inputs are those that it had when it began."""
+    """Execute a notebook; its inputs are those that it had when it began.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    inputs : list of str
+        The files that it reads.
+    how : list of str
+        Options of :mod:`ingroup.commands.run`.
+
+    Returns
+    -------
+    bool
+        Whether it came to its end.
+    """
     decide.take(inputs)
     command = [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", RUN, *how]
     return processes.start(command)
 
 
 def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
-    """Describe to doit what a notebook reads, what it writes, and when it is out of date."""
+    """Describe to doit what a notebook reads, what it writes, and when it is out of date.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    others : list of str
+        The notebooks that run in the same call of make.
+    how : list of str
+        Options of :mod:`ingroup.commands.run`.
+
+    Returns
+    -------
+    dict
+        A task of doit.
+    """
     inputs = sources(notebook)
     for other in earlier(notebook):
         record = digests.record(executed(other))
@@ -173,14 +268,17 @@ def notebook_task(notebook: str, others: list[str], how: list[str]) -> dict:
             if notebook == "00_map":  # it says when each ran
                 inputs.append(digests.name_of(executed(other)))
 
-    outputs = [executed(notebook), executed(notebook).with_suffix(".txt")]
-    outputs.append(digests.record(executed(notebook)))
+    copy = executed(notebook)
+    outputs = [copy, copy.with_suffix(".txt"), digests.record(copy)]
+
     config = {"PROFILE": PROFILE, "torch": version("torch")}
-    for name in set(PARAMETERS) - settings.OF_WORKERS:
-        config[name] = PARAMETERS[name]
+    for name, value in PARAMETERS.items():
+        if name not in settings.OF_WORKERS:
+            config[name] = value
     uptodate = [config_changed(config), (is_unchanged, [notebook]), (is_own_copy, [notebook])]
-    if environments.engines(VALUES) & environments.ASKED_AGAIN:
+    if not environments.engines(VALUES).isdisjoint(environments.ASKED_AGAIN):
         uptodate.append(False)
+
     return {
         "name": notebook,
         "actions": [(run_notebook, [notebook, inputs, how])],
@@ -196,6 +294,7 @@ def task_notebook():
     how = settings.command_options(VALUES)
     if IS_ALL:
         how.append("--shared")
+
     others = [*chosen(), *made_again()]
     for notebook in chosen():
         yield notebook_task(notebook, others, how)
@@ -211,14 +310,17 @@ def task_report():
     """Write the report, when it or something that it shows changed."""
     if not (IS_ALL or IS_COMPARISON):
         return
+
     inputs = files(REPORT)
     for notebook in chosen():
-        inputs += map(digests.name_of, (executed(notebook), digests.record(executed(notebook))))
+        copy = executed(notebook)
+        inputs.append(digests.name_of(copy))
+        inputs.append(digests.name_of(digests.record(copy)))
+
+    command = [sys.executable, "-m", "ingroup.commands.report", "--run", RUN]
     yield {
         "name": "pages",
-        "actions": [
-            (processes.start, [[sys.executable, "-m", "ingroup.commands.report", "--run", RUN]])
-        ],
+        "actions": [(processes.start, [command])],
         "file_dep": inputs,
         "targets": [digests.name_of(FOLDER / "report" / "index.html")],
         "io": {"capture": False},

@@ -9,25 +9,45 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 from ingroup.commands import processes, settings
 
 TWO = 2  # notebooks at a time; a model of your own may fill the machine alone
-KEPT = {"BACKEND": {"kept": "ingroup.commands.decide:Kept"}, "GLOBAL": {"backend": "kept"}}
+# doit keeps its digests with ingroup.commands.decide.Kept.
+KEPT = {
+    "BACKEND": {"kept": "ingroup.commands.decide:Kept"},
+    "GLOBAL": {"backend": "kept"},
+}
 
 
-def become(module: str, *options: str) -> None:
-    """Run a module of the commands in place of this program."""
-    os.execv(sys.executable, [sys.executable, "-m", f"ingroup.commands.{module}", *options])
+def become(module: str, *options: str) -> NoReturn:
+    """Run a module of the commands, with some options, in place of this program."""
+    command = [sys.executable, "-m", f"ingroup.commands.{module}", *options]
+    os.execv(sys.executable, command)
 
 
 def run_notebooks(values: dict[str, str]) -> int:
-    """Run the notebooks that are out of date; 0 when they are not any more."""
+    """Run the notebooks that are out of date.
+
+    Two runs in one folder wait for each other.
+
+    Parameters
+    ----------
+    values : dict of str to str
+        What is set on the command line.
+
+    Returns
+    -------
+    int
+        doit's exit status: 0 when no notebook is out of date any more.
+    """
     from doit.doit_cmd import DoitMain
     from filelock import FileLock, Timeout
 
-    at_once = TWO if not settings.parameters(values) else 1
+    at_once = 1 if settings.parameters(values) else TWO
     options = ["--process", str(at_once), "--parallel-type", "thread"]
+
     run = settings.run_name()
     folder = settings.BUILD / "digests"
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,14 +62,33 @@ def run_notebooks(values: dict[str, str]) -> int:
 
 
 def summary(number: str) -> str:
-    """Join what the notebooks of a run said at their end, of one number or of all."""
+    """Join what the notebooks of the run said at their end.
+
+    Parameters
+    ----------
+    number : str
+        What their names begin with; "" for all notebooks.
+
+    Returns
+    -------
+    str
+        Their summaries in the order of their numbers.
+    """
     folder = settings.run_folder(settings.run_name()) / "notebooks"
-    files = sorted(folder.glob(f"{number}*.txt"))
-    return "".join(file.read_text("utf8") for file in files).rstrip("\n")
+    text = ""
+    for file in sorted(folder.glob(f"{number}*.txt")):
+        text += file.read_text("utf8")
+    return text.rstrip("\n")
 
 
 def compare() -> int:
-    """Run the notebook that compares models, and print where two of them differ."""
+    """Run the notebook that compares models, and print where two of them differ.
+
+    Returns
+    -------
+    int
+        The exit status: 1 where no study has answers of two models.
+    """
     status = run_notebooks(settings.given())
     if status != 0:
         return status
@@ -58,6 +97,7 @@ def compare() -> int:
     tables = folder / "tables" / "comparison"
     for row in rows_of(tables / "missing.csv"):
         print(f"{row['study']}, {row['model']} is left out: {row['reason']}")
+
     counts = rows_of(tables / "counts.csv")
     for row in counts:
         print(
@@ -75,7 +115,7 @@ def compare() -> int:
 
 
 def rows_of(file: Path) -> list[dict[str, str]]:
-    """Read the rows of a table; none where the file is not there."""
+    """Read the rows of a table by the names of its columns; none where the file is missing."""
     if not file.exists():
         return []
     with file.open(encoding="utf8") as stream:
@@ -83,7 +123,20 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def run_target(target: str, values: dict[str, str]) -> int:
-    """Run all notebooks, or those of a number, and print how their numbers came out."""
+    """Run all notebooks, or those of a number, and print how their numbers came out.
+
+    Parameters
+    ----------
+    target : str
+        "all", or the number of a notebook.
+    values : dict of str to str
+        What is set on the command line.
+
+    Returns
+    -------
+    int
+        The exit status of the first failure; 0 without one.
+    """
     status = run_notebooks(values)
     if status != 0:
         return status
@@ -103,37 +156,73 @@ def run_target(target: str, values: dict[str, str]) -> int:
 
 
 def make_again(run: str) -> bool:
-    """Run again, as they ran, the notebooks whose tables or figures were changed by hand."""
+    """Run again, as they ran, the notebooks whose tables or figures were changed by hand.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    bool
+        False where one failed; the notebooks behind it are left as they are.
+    """
     from ingroup.commands import digests
 
-    for text in sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt")):
-        copy = text.with_suffix(".ipynb")
-        edited = digests.edited(copy)
+    for summary_file in summary_files(run):
+        notebook = summary_file.stem
+        edited = digests.edited(summary_file.with_suffix(".ipynb"))
         if not edited:
             continue
-        digests.say_changed(text.stem, edited, "written")
-        command = [sys.executable, "-m", "ingroup.commands.run", text.stem, "--run", run, "--again"]
-        if not processes.start(command):
+
+        digests.say_changed(notebook, edited, "written")
+        if not processes.start([*run_command(notebook, run), "--again"]):
             return False
     return True
 
 
+def summary_files(run: str) -> list[Path]:
+    """List what the notebooks of a run said at their end, one file per notebook that ran."""
+    return sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt"))
+
+
+def run_command(notebook: str, run: str) -> list[str]:
+    """Return the command line that runs a notebook of a run."""
+    return [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", run]
+
+
 def draw_figures(run: str, values: dict[str, str]) -> int:
-    """Draw the figures of the notebooks that ran, or one of them for a paper."""
+    """Draw the figures of the notebooks that ran, or some of them for a paper.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+    values : dict of str to str
+        What is set on the command line. ``ONLY`` names figures for a paper; these go to ``OUT``.
+
+    Returns
+    -------
+    int
+        The exit status: 1 where a notebook failed.
+    """
     if not make_again(run):
         return 1
+
     figures = values.get("ONLY", "").split()
     if figures:
         for name in sorted(settings.OF_A_FIGURE | {"MODELS"}):
             os.environ[f"FIGURE_{name}"] = values.get(name, "")
         os.environ["FIGURE_OUT"] = values.get("OUT") or "paper"
 
+    studies = [figure.partition("/")[0] for figure in figures]
     commands = []
-    for file in sorted(settings.run_folder(run).glob("notebooks/[0-9]*_*.txt")):
-        studies = [figure.partition("/")[0] for figure in figures]
-        if not figures or any(study in file.stem for study in studies):
-            command = [sys.executable, "-m", "ingroup.commands.run", file.stem, "--run", run]
-            commands.append([*command, "--redraw"])
+    for summary_file in summary_files(run):
+        notebook = summary_file.stem
+        if not figures or any(study in notebook for study in studies):
+            commands.append([*run_command(notebook, run), "--redraw"])
+
     pool = ThreadPoolExecutor(TWO)
     try:
         drawn = list(pool.map(processes.start, commands))
@@ -143,10 +232,11 @@ def draw_figures(run: str, values: dict[str, str]) -> int:
 
 
 def show_runs() -> int:
-    """Print the runs that are there: what each changed, how its numbers came out."""
+    """Print every run: what it changed, and how its numbers came out."""
     names = settings.runs()
     if not names:
         print("no run is there yet: make all")
+
     for name in names:
         print(f"{name}:")
         for file in sorted(settings.run_folder(name).glob("notebooks/*.txt")):
@@ -155,7 +245,7 @@ def show_runs() -> int:
     return 0
 
 
-def plan(values: dict[str, str]) -> None:
+def plan(values: dict[str, str]) -> NoReturn:
     """Become the program that plans a run."""
     study = os.environ.get("STUDY", "")
     options = [*settings.chosen_studies(study), *settings.command_options(values)]
@@ -166,11 +256,14 @@ def plan(values: dict[str, str]) -> None:
     become("plan", *options)
 
 
-def view(values: dict[str, str]) -> None:
+def view(values: dict[str, str]) -> NoReturn:
     """Become the viewer of stored replies."""
-    study = os.environ.get("STUDY", "")
-    options = settings.chosen_studies(study) if study else []
-    options = [*options, *settings.command_options(values), "--run", settings.run_name()]
+    options = []
+    if os.environ.get("STUDY"):
+        options += settings.chosen_studies(os.environ["STUDY"])
+    options += settings.command_options(values)
+    options += ["--run", settings.run_name()]
+
     for name in ("SAMPLES", "BUNDLE"):
         if os.environ.get(name):
             options += [f"--{name.lower()}", os.environ[name]]
@@ -178,7 +271,20 @@ def view(values: dict[str, str]) -> None:
 
 
 def prepare(target: str, values: dict[str, str]) -> None:
-    """Check the values, then go on in the environment that a run needs: it may be large."""
+    """Check the values, then go on in the environment that a run needs: it may be large.
+
+    Parameters
+    ----------
+    target : str
+        "all", "ask", "bench-gpu" or the number of a notebook.
+    values : dict of str to str
+        What is set on the command line.
+
+    Raises
+    ------
+    Refused
+        For the first parameter that cannot work, in the words of the notebook that takes it.
+    """
     from ingroup.commands import environments
 
     if not settings.parameters(values):
@@ -192,6 +298,7 @@ def prepare(target: str, values: dict[str, str]) -> None:
     names = settings.asked_notebooks([target], os.environ.get("STUDY", ""))
     if options.shared:
         names = settings.first_notebooks()
+
     try:
         for name in names:
             parameters_of(name, options)
@@ -201,14 +308,31 @@ def prepare(target: str, values: dict[str, str]) -> None:
 
 
 def call(target: str) -> int:
-    """Do what a target says; return the exit status."""
+    """Do what a target says.
+
+    Parameters
+    ----------
+    target : str
+        A target of the Makefile.
+
+    Returns
+    -------
+    int
+        The exit status; targets that another program answers do not return.
+
+    Raises
+    ------
+    Refused
+        For what cannot work, and for an unknown target.
+    """
     values = settings.given()
     settings.check([target])
     run = settings.run_name()
-    if target in ("all", "ask", "bench-gpu") or target.isdigit():
+    is_run = target == "all" or target.isdigit()
+    if is_run or target in ("ask", "bench-gpu"):
         prepare(target, values)
 
-    if target == "all" or target.isdigit():
+    if is_run:
         return run_target(target, values)
     if target == "compare":
         return compare()
@@ -216,14 +340,33 @@ def call(target: str) -> int:
         return draw_figures(run, values)
     if target == "runs":
         return show_runs()
+    if target in ("report", "appendix") and not make_again(run):
+        return 1
+    go_on(target, values)
+
+
+def go_on(target: str, values: dict[str, str]) -> NoReturn:
+    """Become the program that answers a target.
+
+    Parameters
+    ----------
+    target : str
+        A target of the Makefile.
+    values : dict of str to str
+        What is set on the command line.
+
+    Raises
+    ------
+    Refused
+        For an unknown target.
+    """
     if target in ("report", "appendix"):
-        if not make_again(run):
-            return 1
-        become(target, "--run", run)
+        become(target, "--run", settings.run_name())
     if target == "plan":
         plan(values)
     if target == "view":
         view(values)
+
     if target == "ask":
         (study,) = settings.chosen_studies(os.environ["STUDY"])
         become("run", study, "--ask", *settings.command_options(values))
@@ -233,7 +376,13 @@ def call(target: str) -> int:
 
 
 def main() -> int:
-    """Command line; 2 for what cannot work, 130 when it was stopped."""
+    """Do what the target on the command line says.
+
+    Returns
+    -------
+    int
+        The exit status: 2 for what cannot work, 130 when it was stopped.
+    """
 
     def stopped(number: int, frame: object) -> None:
         raise KeyboardInterrupt(number)

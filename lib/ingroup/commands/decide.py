@@ -14,12 +14,12 @@ from ingroup.commands import digests
 
 @cache
 def digest(name: str) -> str:
-    """Return the digest of a file, as it was when it was first asked for."""
+    """Return the digest of a file, as it was when this program first needed it."""
     return digests.digest(digests.ROOT / name)
 
 
 def take(names: Iterable[str]) -> None:
-    """Take the digests of what a notebook is about to read, before somebody edits it."""
+    """Take the digests of the files that a notebook is about to read, before somebody edits one."""
     for name in names:
         digest(name)
 
@@ -43,7 +43,7 @@ class Kept(JsonDB):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         try:
             super().__init__(name, *arguments, **options)
-        except (DatabaseException, UnicodeDecodeError):
+        except (DatabaseException, UnicodeDecodeError):  # damaged: everything runs again
             self._db = {}
         if not isinstance(self._db, dict):
             self._db = {}

@@ -13,20 +13,32 @@ from pathlib import Path
 
 from ingroup.commands.settings import ROOT
 
-# Of a larger file with the time and size that it had, the content is not read again.
+# A larger file (in bytes) is not read again where its time and size are as they were.
 LARGE = 64 * 2**20
+State = list[str | int]
 
 
 def digest(file: Path) -> str:
-    """Return the SHA-256 of a file's content, "" where there is no file."""
+    """Return the SHA-256 of a file's content as hexadecimal digits, "" where there is no file."""
     if not file.is_file():
         return ""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def state(file: Path) -> list[str | int]:
-    """Return digest, size and time of a file; of a small file only the digest."""
+def state(file: Path) -> State:
+    """Take the state of a file, by which a later change shows.
+
+    Parameters
+    ----------
+    file : Path
+        A file, or the place of one that is missing.
+
+    Returns
+    -------
+    list
+        Its `digest`; for a file larger than `LARGE` also its size in bytes and its time in ns.
+    """
     if not file.is_file():
         return [""]
     about = file.stat()
@@ -35,35 +47,76 @@ def state(file: Path) -> list[str | int]:
     return [digest(file), about.st_size, about.st_mtime_ns]
 
 
-def is_changed(file: Path, before: list[str | int]) -> bool:
-    """Tell whether a file has another content than when :func:`state` was taken."""
-    if len(before) > 1 and file.is_file():
+def is_changed(file: Path, before: State) -> bool:
+    """Tell whether a file has another content than it had.
+
+    Parameters
+    ----------
+    file : Path
+        The file, which may be missing.
+    before : list
+        Its :func:`state` then. A large file with the same size and time is taken to be the same.
+
+    Returns
+    -------
+    bool
+        True also where the file is gone.
+    """
+    digest_before, *size_and_time = before
+    if size_and_time and file.is_file():
         about = file.stat()
-        if [about.st_size, about.st_mtime_ns] == before[1:]:
+        if [about.st_size, about.st_mtime_ns] == size_and_time:
             return False
-    return digest(file) != before[0]
+    return digest(file) != digest_before
 
 
 def name_of(path: Path) -> str:
-    """Return a path as it stands in the file: from the project's root, if it is below it."""
-    path = path.absolute()
-    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+    """Return a path as it stands in a record: from the project's root, if it is below it."""
+    absolute = path.absolute()
+    if absolute.is_relative_to(ROOT):
+        return absolute.relative_to(ROOT).as_posix()
+    return str(absolute)
 
 
 def files_of(pattern: str) -> list[str]:
-    """List the files that a pattern names, in the order of their names; hidden ones are locks."""
-    names = glob(pattern, root_dir=ROOT, recursive=True)
-    return sorted(name for name in names if (ROOT / name).is_file())
+    """List the files that a pattern names.
+
+    Parameters
+    ----------
+    pattern : str
+        A pattern of `glob.glob`, from the project's root or absolute. ``*`` names no hidden files,
+        which are locks.
+
+    Returns
+    -------
+    list of str
+        Sorted names.
+    """
+    files = []
+    for name in sorted(glob(pattern, root_dir=ROOT, recursive=True)):
+        if (ROOT / name).is_file():
+            files.append(name)
+    return files
 
 
-def states(patterns: Iterable[str]) -> dict[str, dict[str, list[str | int]]]:
-    """Take the :func:`state` of the files that each pattern names."""
-    taken = {}
+def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
+    """Take the states of the files that patterns name.
+
+    Parameters
+    ----------
+    patterns : iterable of str
+        Patterns for :func:`files_of`.
+
+    Returns
+    -------
+    dict of str to dict
+        For each pattern the :func:`state` of each file by its name; an empty one where no file
+        exists yet.
+    """
+    state_of_files = {}
     for pattern in sorted(set(patterns)):
-        taken[pattern] = {}
-        for name in files_of(pattern):
-            taken[pattern][name] = state(ROOT / name)
-    return taken
+        state_of_files[pattern] = {name: state(ROOT / name) for name in files_of(pattern)}
+    return state_of_files
 
 
 def record(executed: Path) -> Path:
@@ -72,47 +125,95 @@ def record(executed: Path) -> Path:
 
 
 def write(executed: Path, written: Iterable[Path], watched: dict[str, dict]) -> None:
-    """Record the files that a notebook wrote, and the :func:`states` of what else it read."""
-    wrote = {}
+    """Record what a notebook wrote and read.
+
+    Parameters
+    ----------
+    executed : Path
+        The executed copy, beside which the record goes.
+    written : iterable of Path
+        Tables and figures that it wrote; those that are gone again are left out.
+    watched : dict
+        The :func:`states` of answers, weights and files of the user's own that it read.
+    """
+    digest_of = {}
     for file in sorted(written):
         if file.is_file():
-            wrote[name_of(file)] = digest(file)
+            name = name_of(file)
+            digest_of[name] = digest(file)
 
-    text = json.dumps({"wrote": wrote, "read": watched}, indent=1)
+    content = {"wrote": digest_of, "read": watched}
+    text = json.dumps(content, indent=1)
     record(executed).write_text(f"{text}\n", "utf8")
 
 
 def read(executed: Path) -> dict[str, dict]:
-    """Return the record of an executed notebook, an empty one where there is none."""
+    """Read the record of an executed notebook.
+
+    Parameters
+    ----------
+    executed : Path
+        The executed copy.
+
+    Returns
+    -------
+    dict
+        ``wrote`` and ``read``, as in :func:`write`; both empty where there is no record or a
+        damaged one.
+    """
     try:
-        found = json.loads(record(executed).read_text("utf8"))
-        return {"wrote": dict(found["wrote"]), "read": dict(found["read"])}
+        content = json.loads(record(executed).read_text("utf8"))
+        wrote = dict(content["wrote"])
+        return {"wrote": wrote, "read": dict(content["read"])}
     except (OSError, ValueError, KeyError, TypeError):
         return {"wrote": {}, "read": {}}
 
 
 def edited(executed: Path) -> list[str]:
     """List tables and figures that changed, or went, after the notebook had written them."""
-    found = []
-    for name, before in read(executed)["wrote"].items():
-        if digest(ROOT / name) != before:
-            found.append(name)
-    return found
+    names = []
+    for name, digest_before in read(executed)["wrote"].items():
+        if digest(ROOT / name) != digest_before:
+            names.append(name)
+    return names
 
 
 def say_changed(notebook: str, names: list[str], when: str) -> None:
-    """Say on standard error that a notebook runs again, as files changed after they were `when`."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    print(f"{notebook} runs again: {names[0]}{more} changed after it was {when}", file=sys.stderr)
+    """Say on standard error that a notebook runs again, because files changed.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    names : list of str
+        The files; the sentence names the first.
+    when : str
+        What was done to them before they changed: "written" or "read".
+    """
+    first, *others = names
+    more = f" and {len(others)} more" if others else ""
+    print(f"{notebook} runs again: {first}{more} changed after it was {when}", file=sys.stderr)
 
 
 def changed(executed: Path) -> list[str]:
-    """List answers, weights and files of the user's own that differ from what the notebook read."""
-    found = []
-    for pattern, before in read(executed)["read"].items():
-        now = set(files_of(pattern))
-        found += sorted(now.symmetric_difference(before))
-        for name in sorted(now.intersection(before)):
-            if is_changed(ROOT / name, before[name]):
-                found.append(name)
-    return found
+    """List answers, weights and files of the user's own that differ from what the notebook read.
+
+    Parameters
+    ----------
+    executed : Path
+        The executed copy.
+
+    Returns
+    -------
+    list of str
+        Names of files that came, went or changed, pattern by pattern.
+    """
+    names = []
+    for pattern, state_before in read(executed)["read"].items():
+        present = set(files_of(pattern))
+        names += sorted(present.symmetric_difference(state_before))
+
+        for name in sorted(present.intersection(state_before)):
+            if is_changed(ROOT / name, state_before[name]):
+                names.append(name)
+    return names

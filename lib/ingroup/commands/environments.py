@@ -17,20 +17,39 @@ ASKED_AGAIN = {"inspect", "replay"}
 
 def models_of(values: Mapping[str, str]) -> list[str]:
     """List the models that a command line names, each as it was typed."""
-    entries = values.get("MODELS", "").split(";")
-    return list(filter(str.strip, entries))
+    names = []
+    for entry in values.get("MODELS", "").split(";"):
+        if entry.strip():
+            names.append(entry)
+    return names
 
 
 def engines(values: Mapping[str, str]) -> set[str]:
-    """Return the engines that a command line names or implies; InputError for an unknown one."""
-    if not {"MODELS", "ENGINE"} & set(values):
+    """Return the engines that a command line names or implies.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        What is set on the command line.
+
+    Returns
+    -------
+    set of str
+        The value of ``ENGINE`` and the engine of each model; empty where neither is set.
+
+    Raises
+    ------
+    InputError
+        For an engine that does not exist.
+    """
+    if "MODELS" not in values and "ENGINE" not in values:
         return set()
 
-    from ingroup import models  # seconds, which only those wait who set a model
+    from ingroup import models  # takes seconds to import
 
-    engine = values.get("ENGINE", "")
-    engine = models.FORMER.get(engine, engine)
-    used = {engine} - {""}
+    typed = values.get("ENGINE", "")
+    engine = models.FORMER.get(typed, typed)
+    used = {engine} if engine else set()
     for entry in models_of(values):
         _, its_engine = models.split(entry, engine)
         used.add(its_engine)
@@ -42,7 +61,7 @@ def providers(values: Mapping[str, str]) -> set[str]:
     if "MODELS" not in values:
         return set()
 
-    from ingroup import models
+    from ingroup import models  # takes seconds to import
 
     used = set()
     for entry in models_of(values):
@@ -65,8 +84,10 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
 
     Returns
     -------
-    tuple
-        The environment's folder, and the files by which make knows its parts.
+    folder : str
+        The environment's folder: with vllm and no GPU, one of its own.
+    files : list of str
+        The files by which make knows its parts; none where the run needs no more than it has.
     """
     parts = []
     if "vllm" in engines(values):
@@ -75,6 +96,7 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
         else:
             folder = f"{folder}-vllm"
             parts.append(".ready")
+
     if values.get("ENGINE_WORKERS") or values.get("RAY_ADDRESS"):
         parts.append(".ray")
     if not providers(values).isdisjoint(WITH_OWN_CLIENT):
@@ -85,6 +107,11 @@ def needed(values: Mapping[str, str], folder: str, has_gpu: bool) -> tuple[str, 
 def prepare(values: Mapping[str, str]) -> None:
     """Let make make what a run needs, and go on in that environment.
 
+    Parameters
+    ----------
+    values : mapping of str to str
+        What is set on the command line.
+
     Raises
     ------
     Refused
@@ -93,17 +120,24 @@ def prepare(values: Mapping[str, str]) -> None:
     if "PY" in values:  # an environment of conda, or of the user's own
         return
 
-    folder = os.environ.get("VENV", ".venv")
-    chosen, parts = needed(values, folder, shutil.which("nvidia-smi") is not None)
-    if not parts:
+    default_folder = os.environ.get("VENV", ".venv")
+    has_gpu = shutil.which("nvidia-smi") is not None
+    folder, files = needed(values, default_folder, has_gpu)
+    if not files:
         return
 
-    ours = ("MAKE", "MFLAGS", "GOALS")
-    outside = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    command = ["make", "--silent", *parts, f"VENV={folder}"]
-    if subprocess.run(command, env=outside, cwd=settings.ROOT).returncode != 0:
-        raise settings.Refused(f"make {' '.join(parts)} failed, so nothing was run")
+    # What this make has set would change what the other one does.
+    variables = {}
+    for name, value in os.environ.items():
+        if not name.startswith(("MAKE", "MFLAGS", "GOALS")):
+            variables[name] = value
 
-    python = settings.ROOT / chosen / "bin" / "python"
-    if Path(sys.prefix) != python.parents[1]:
+    command = ["make", "--silent", *files, f"VENV={default_folder}"]
+    program = subprocess.run(command, env=variables, cwd=settings.ROOT)
+    if program.returncode != 0:
+        raise settings.Refused(f"make {' '.join(files)} failed, so nothing was run")
+
+    environment = settings.ROOT / folder
+    python = environment / "bin" / "python"
+    if Path(sys.prefix) != environment:
         os.execv(python, [str(python), "-m", "ingroup.commands.cli", *sys.argv[1:]])

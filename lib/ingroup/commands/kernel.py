@@ -14,7 +14,18 @@ LIBRARY = Path(__file__).resolve().parents[2]
 
 
 def manager(notes: Path) -> type:
-    """Return the class of kernel managers with which papermill starts such a kernel."""
+    """Return the class of kernel managers with which papermill starts such a kernel.
+
+    Parameters
+    ----------
+    notes : Path
+        The file into which the kernel notes what it writes.
+
+    Returns
+    -------
+    type
+        A subclass of `jupyter_client.AsyncKernelManager`.
+    """
     from jupyter_client import AsyncKernelManager  # a wrong parameter does not wait for it
     from jupyter_client.kernelspec import KernelSpec
 
@@ -32,23 +43,45 @@ def manager(notes: Path) -> type:
 
 
 def written(notes: Path) -> set[Path]:
-    """Return the files that are noted and still there."""
-    names = notes.read_bytes().decode("utf8", "surrogateescape").split("\n")
-    return {Path(name) for name in names if name and Path(name).is_file()}
+    """Return the files that are noted and still exist.
+
+    Parameters
+    ----------
+    notes : Path
+        The file of notes.
+
+    Returns
+    -------
+    set of Path
+        Absolute paths.
+    """
+    text = notes.read_bytes().decode("utf8", "surrogateescape")
+    files = set()
+    for name in text.split("\n"):
+        if name and Path(name).is_file():
+            files.add(Path(name))
+    return files
 
 
 def take_notes(notes: str) -> None:
-    """Append the name of each file that Python opens for writing to the file of notes."""
+    """Append the name of each file that Python opens for writing to the file of notes.
+
+    Parameters
+    ----------
+    notes : str
+        The file of notes: one absolute path per line.
+    """
     stream = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     writing = os.O_WRONLY | os.O_RDWR
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open":
             return
+
         path, _, flags = arguments
         if isinstance(path, str) and flags & writing:
-            line = f"{os.path.abspath(path)}\n"
-            os.write(stream, line.encode("utf8", "surrogateescape"))
+            name = os.path.abspath(path)
+            os.write(stream, f"{name}\n".encode("utf8", "surrogateescape"))
 
     sys.addaudithook(note)
 

@@ -6,7 +6,6 @@ import difflib
 import json
 import os
 import pkgutil
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,112 +19,262 @@ from ingroup.commands.settings import renamed
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
+# Types in words, for the sentence "NAME must be ...".
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def merged(
-    notebook: str, profile: str, given: dict[str, str],
-    run: str = paths.DEFAULT_RUN, shared: bool = False, instead: Mapping[str, str] = {},
-) -> dict[str, Any]:  # fmt: skip
-    """All parameters of a run: the notebook's defaults, the profile's, then those given; checked.
+    notebook: str,
+    profile: str,
+    given: dict[str, str],
+    run: str = paths.DEFAULT_RUN,
+    shared: bool = False,
+    instead: Mapping[str, str] = {},
+) -> dict[str, Any]:
+    """Merge and check all parameters of a run: the notebook's defaults, the profile's, those given.
 
-    Names are without suffix, ``given`` as typed; where ``shared``, what only another notebook takes
-    is passed over; a value that is a key of ``instead`` is replaced. InputError for the first
-    unknown name, else the first value that cannot work.
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    profile : str
+        The name of a profile, e.g. ``"demo"``.
+    given : dict of str to str
+        Values as they were typed, by name.
+    run : str
+        The name of the run, the value of ``RUN``.
+    shared : bool
+        Whether several notebooks have the same command line: then a parameter that only another
+        notebook takes is passed over.
+    instead : mapping of str to str
+        A value that is a key of it is replaced.
+
+    Returns
+    -------
+    dict
+        The value of each parameter in its type.
+
+    Raises
+    ------
+    InputError
+        For a notebook or profile that does not exist; for the first unknown name, with the nearest
+        one; else for the first value that cannot work, with what is expected.
     """
     usual = defaults(notebook, profile)
-    values, names = dict(usual), [name for name in usual if name != "RUN"]
-    given, sentences = renamed(given)
+    names = [name for name in usual if name != "RUN"]
+    typed, sentences = renamed(given)
     for sentence in sentences:
         parameters.note(sentence)
-    for name, text in given.items():
-        others = paths.NOTEBOOKS.glob("[0-9]*.ipynb") if shared and name not in usual else ()
-        if any(name in _cell(other) for other in others):
+
+    values = dict(usual)
+    for name, text in typed.items():
+        if shared and name not in usual and _is_known_elsewhere(name):
             continue
         if name not in names:
+            listed = ", ".join(names) or "none"
+            hint = f"it takes {listed}"
             near = difflib.get_close_matches(name.upper(), names, 1)
-            says = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names) or 'none'}"
-            raise InputError(f"{notebook} has no parameter {name}; {says}")
+            if near:
+                hint = f"did you mean {near[0]}?"
+            raise InputError(f"{notebook} has no parameter {name}; {hint}")
         values[name] = text
-    values |= {n: instead[str(v)] for n, v in values.items() if str(v) in instead}
+
+    for name, value in values.items():
+        values[name] = instead.get(str(value), value)
     values["RUN"] = run
     return _checked(_kind(notebook, usual), values)
 
 
+def _is_known_elsewhere(name: str) -> bool:
+    """Tell whether any notebook takes a parameter."""
+    files = paths.NOTEBOOKS.glob("[0-9]*.ipynb")
+    return any(name in _cell(file) for file in files)
+
+
 def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
-    """A notebook's own parameters, then the profile's; InputError where one is not there."""
-    own = _cell(_file("notebook", paths.NOTEBOOKS, notebook, ".ipynb"))
-    profiled = _file("PROFILE", paths.PROFILES, profile, ".yaml").read_text("utf8")
-    return own | (yaml.safe_load(profiled).get(notebook) or {})
+    """Return a notebook's own parameters with the profile's in place of theirs.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    profile : str
+        The name of a profile.
+
+    Returns
+    -------
+    dict
+        Default values by name, as the notebook and the profile have them.
+
+    Raises
+    ------
+    InputError
+        Where either does not exist; the message lists those that do.
+    """
+    source = _file("notebook", paths.NOTEBOOKS, notebook, ".ipynb")
+    profile_file = _file("PROFILE", paths.PROFILES, profile, ".yaml")
+    profiled = yaml.safe_load(profile_file.read_text("utf8"))
+    values = profiled.get(notebook) or {}
+    return _cell(source) | values
 
 
 def study_of(notebook: str) -> str | None:
-    """The study that a notebook's name has behind its number, e.g. of ``41_stereomap_keywords``."""
-    name = notebook.partition("_")[2]
-    names = (module.name for module in pkgutil.iter_modules(studies.__path__))
-    return next((study for study in names if f"{name}_".startswith(f"{study}_")), None)
+    """Return the study that a notebook's name has behind its number.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name, e.g. ``"41_stereomap_keywords"``.
+
+    Returns
+    -------
+    str or None
+        E.g. ``"stereomap"``; None where the name does not begin with a study's.
+    """
+    _, _, name = notebook.partition("_")
+    for module in pkgutil.iter_modules(studies.__path__):
+        study = module.name
+        if name == study or name.startswith(f"{study}_"):
+            return study
+    return None
 
 
 def folder_of(notebook: str) -> str:
-    """Where a notebook writes below ``tables`` and ``figures``; all parts of the audit to one."""
-    return study_of(notebook) or re.sub("^audit_.*", "audit", notebook.partition("_")[2])
+    """Name the folder below ``tables`` and ``figures`` into which a notebook writes.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+
+    Returns
+    -------
+    str
+        The study; ``"audit"`` for all parts of the audit; else the name behind the number.
+    """
+    study = study_of(notebook)
+    if study:
+        return study
+    _, _, name = notebook.partition("_")
+    return "audit" if name.startswith("audit_") else name
 
 
 def calls_of(notebook: str, parameters: dict[str, Any]) -> list[Call]:
-    """What a study's notebook asks with these parameters: the ``calls`` of the study's design."""
-    return import_module(f"ingroup.studies.{study_of(notebook)}.design").calls(parameters)
+    """Return what a study's notebook asks with these parameters.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    parameters : dict
+        Its checked parameters.
+
+    Returns
+    -------
+    list of Call
+        The ``calls`` of the study's design.
+
+    Raises
+    ------
+    ImportError
+        Where the notebook is not a study's.
+    """
+    study = study_of(notebook)
+    design = import_module(f"ingroup.studies.{study}.design")
+    return design.calls(parameters)
 
 
-def _file(what: str, folder: Path, name: str, suffix: str) -> Path:
-    files = {file.stem: file for file in sorted(folder.glob(f"*{suffix}"))}
+def _file(kind: str, folder: Path, name: str, suffix: str) -> Path:
+    """Return a file of a folder by its name; InputError with all names where there is none."""
+    files = {}
+    for file in sorted(folder.glob(f"*{suffix}")):
+        files[file.stem] = file
     if name not in files:
-        raise InputError(f"there is no {what} {name!r}; there are {', '.join(files)}")
+        raise InputError(f"there is no {kind} {name!r}; there are {', '.join(files)}")
     return files[name]
 
 
 def _cell(source: Path) -> dict[str, Any]:
-    """What a notebook's cell of parameters sets; papermill alone would take seconds to import."""
-    cells = json.loads(source.read_text("utf8"))["cells"]
-    (cell,) = (one for one in cells if "parameters" in one["metadata"].get("tags", ()))
-    lines = ast.parse("".join(cell["source"])).body
-    return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
+    """Return what a notebook's parameters cell sets; papermill would take seconds to import."""
+    notebook = json.loads(source.read_text("utf8"))
+    tagged = []
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags", ())
+        if "parameters" in tags:
+            tagged.append(cell)
+    (cell,) = tagged
+
+    values = {}
+    text = "".join(cell["source"])
+    for assignment in ast.parse(text).body:
+        (target,) = assignment.targets
+        values[target.id] = ast.literal_eval(assignment.value)
+    return values
 
 
 def _kind(notebook: str, defaults: dict[str, Any]) -> type[parameters.Parameters]:
-    """A study's ``Parameters``; what only this notebook takes has the type of its default."""
+    """Return a study's ``Parameters``, fitted to the parameters that this notebook takes."""
+    base = parameters.Parameters
     study = study_of(notebook)
-    known = (import_module(f"ingroup.studies.{study}.design") if study else parameters).Parameters
-    fields = dict.fromkeys(set(known.model_fields) - set(defaults), (Any, None))
-    for name in set(defaults) - set(known.model_fields):
-        kind = type(defaults[name])
-        fields[name] = (parameters.Texts if kind is list else kind, ...)
-    return create_model("Parameters", __base__=known, **fields)
+    if study:
+        base = import_module(f"ingroup.studies.{study}.design").Parameters
+
+    fields = {}
+    for name in base.model_fields:
+        if name not in defaults:  # only other notebooks of the study take it
+            fields[name] = (Any, None)
+    for name, value in defaults.items():
+        if name not in base.model_fields:  # only this notebook takes it
+            kind = parameters.Texts if isinstance(value, list) else type(value)
+            fields[name] = (kind, ...)
+    return create_model("Parameters", __base__=base, **fields)
 
 
 def _checked(kind: type[parameters.Parameters], values: dict[str, Any]) -> dict[str, Any]:
-    """Values in their types; the first mistake in the house's words."""
+    """Return values in their types; InputError for the first mistake."""
     try:
-        found = kind.model_validate(values)
-        return {name: getattr(found, name) for name in values}
+        model = kind.model_validate(values)
     except ValidationError as error:
-        problem = error.errors()[0]
-        name, more = next(iter(problem["loc"]), ""), problem.get("ctx", {})
-        value = repr(problem["input"])
-        if problem["type"] == "value_error":  # a check's own words
-            says = f"{name}: {more['error']}" if name else str(more["error"])
-        elif problem["type"] == "literal_error":
-            expected = more["expected"].replace("'", "").removeprefix(", ")  # "" is one of them
-            says = f"{name} {value} is unknown; expected {expected}"
-        else:
-            field = kind.model_fields[name]
-            words = field.description or KINDS.get(field.annotation, "text")
-            says = f"{name} must be {words}, found {value}"
-        raise InputError(says) from error
+        first, *_ = error.errors()
+        raise InputError(_sentence(kind, first)) from error
+    return {name: getattr(model, name) for name in values}
+
+
+def _sentence(kind: type[parameters.Parameters], problem: Mapping[str, Any]) -> str:
+    """Say in the house's words what pydantic found wrong."""
+    name = next(iter(problem["loc"]), "")
+    value = repr(problem["input"])
+    context = problem.get("ctx", {})
+    category = problem["type"]
+    if category == "value_error":  # raised by a check, in its own words
+        words = str(context["error"])
+        return f"{name}: {words}" if name else words
+
+    if category == "literal_error":
+        choices = context["expected"].replace("'", "")
+        choices = choices.removeprefix(", ")  # where "" is the first of them
+        return f"{name} {value} is unknown; expected {choices}"
+
+    field = kind.model_fields[name]
+    words = field.description or KINDS.get(field.annotation, "text")
+    return f"{name} must be {words}, found {value}"
 
 
 def command_line(description: str | None) -> argparse.ArgumentParser:
-    """The arguments that every command about notebooks takes; PYTHONOPTIMIZE=2 has no docstring."""
-    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    """Return a parser of the arguments that every command about notebooks takes.
+
+    Parameters
+    ----------
+    description : str or None
+        A module's docstring, whose first line the help shows; None under PYTHONOPTIMIZE=2.
+
+    Returns
+    -------
+    ArgumentParser
+        With ``--profile``, ``--run``, ``--set`` and ``--shared``.
+    """
+    first_line, _, _ = (description or "").partition("\n")
+    parser = argparse.ArgumentParser(description=first_line)
     parser.add_argument("--profile", default="demo")
     parser.add_argument("--run", default=paths.DEFAULT_RUN)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
@@ -134,9 +283,35 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
 
 
 def parameters_of(notebook: str, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    """:func:`merged` of what :func:`command_line` read."""
-    # A name alone stands for its value in the environment, where no shell has read it.
-    if unset := [p for p in options.set if "=" not in p and p not in os.environ]:
-        raise InputError(f"--set {unset[0]} has no value: write {unset[0]}=<value>")
-    given = dict(p.split("=", 1) if "=" in p else (p, os.environ[p]) for p in options.set)
+    """Merge and check the parameters that a command line sets; see :func:`merged`.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    options : Namespace
+        What :func:`command_line` read. A name alone stands for its value in the environment, where
+        no shell has read it.
+    **more
+        Further arguments of :func:`merged`.
+
+    Returns
+    -------
+    dict
+        The value of each parameter in its type.
+
+    Raises
+    ------
+    InputError
+        For a name alone that is not in the environment, and where :func:`merged` does.
+    """
+    given = {}
+    for assignment in options.set:
+        name, sign, value = assignment.partition("=")
+        if sign:
+            given[name] = value
+        elif name in os.environ:
+            given[name] = os.environ[name]
+        else:
+            raise InputError(f"--set {name} has no value: write {name}=<value>")
     return merged(notebook, options.profile, given, options.run, options.shared, **more)

@@ -4,16 +4,18 @@ It loads a tokenizer and no model, and leaves every file as it is. A corpus that
 is counted with the sample's texts, as many as the corpus has.
 """
 
+import argparse
 import math
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,92 +46,200 @@ RATE = 1_000.0  # prompts a second; an assumption, and the output says so
 
 
 def plannable() -> list[str]:
-    """The notebooks that ask: one a study, of its name."""
-    names = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
-    return [name for name in names if name.partition("_")[2] == study_of(name)]
+    """List the notebooks that ask: one per study, with the study's name behind its number.
+
+    Returns
+    -------
+    list of str
+        Names of notebooks in the order of their numbers, e.g. ``"10_empathy_gap"``.
+    """
+    names = []
+    for file in sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb")):
+        _, _, name = file.stem.partition("_")
+        if name == study_of(file.stem):
+            names.append(file.stem)
+    return names
 
 
 def is_fetched(corpus: str) -> bool:
-    """Tell whether every file of a corpus is on this machine; their contents are not compared."""
-    files = corpora.CORPORA[corpus].files
-    return all((paths.RAW / corpus / name).is_file() for name in files)
+    """Tell whether every file of a corpus is on this machine; their contents are not compared.
+
+    Parameters
+    ----------
+    corpus : str
+        A key of `ingroup.corpora.CORPORA`.
+
+    Returns
+    -------
+    bool
+        False where one file or more is missing below ``data/raw``.
+    """
+    folder = paths.RAW / corpus
+    return all((folder / name).is_file() for name in corpora.CORPORA[corpus].files)
 
 
 def stand_ins(folder: Path) -> dict[str, str]:
-    """For each corpus that nobody fetched a file of the sample's items, as many as it has."""
-    made = {}
+    """Write a stand-in for each corpus that nobody fetched.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are written.
+
+    Returns
+    -------
+    dict of str to str
+        The path of each stand-in, by the name of its corpus. A stand-in repeats the items of the
+        sample until there are as many as the corpus has.
+    """
+    files = {}
     for corpus, about in corpora.CORPORA.items():
         if "sample" not in vars(about) or is_fetched(corpus):
             continue
-        source, is_json = paths.SAMPLE / about.sample, about.sample.endswith(".json")
-        items = pd.read_json(source, orient="index") if is_json else pd.read_table(source)
-        items = items.take(np.arange(about.size) % len(items)).reset_index(drop=True)
-        made[corpus] = str(folder / f"{corpus}{source.suffix}")
-        if is_json:
-            items.to_json(made[corpus], orient="index")
+
+        source = paths.SAMPLE / about.sample
+        file = str(folder / corpus) + source.suffix
+        if source.suffix == ".json":
+            items = _repeated(pd.read_json(source, orient="index"), about.size)
+            items.to_json(file, orient="index")
         else:
-            items.assign(text_id=items.index).to_csv(made[corpus], sep="\t", index=False)
-    return made
+            items = _repeated(pd.read_table(source), about.size)
+            items["text_id"] = items.index
+            items.to_csv(file, sep="\t", index=False)
+        files[corpus] = file
+    return files
+
+
+def _repeated(items: pd.DataFrame, size: int) -> pd.DataFrame:
+    """Repeat rows in their order until there are `size` of them, numbered from 0."""
+    positions = np.arange(size) % len(items)
+    return items.take(positions).reset_index(drop=True)
 
 
 def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
-    """What a notebook asks, by model, way and design, under the names of a plan's lines."""
-    alike: dict[tuple[str, str, int], list[Call]] = {}
+    """Group the calls of a notebook into the lines of a plan.
+
+    Parameters
+    ----------
+    notebook : str
+        The name of a study's first notebook.
+    parameters : mapping
+        Its checked parameters.
+
+    Returns
+    -------
+    dict of str to list of Call
+        The calls of each line by the line's name. They share model, way of asking and design.
+        Calls that only read stored answers are left out.
+    """
+    alike = defaultdict(list)
     for call in calls_of(notebook, parameters):
-        if call.engine != models.STORED:  # of stored answers nothing is asked
-            alike.setdefault((call.model, call.way, id(call.design)), []).append(call)
+        if call.engine != models.STORED:
+            key = (call.model, call.way, id(call.design))
+            alike[key].append(call)
+
     lines = {}
-    for (model, way, _), calls in alike.items():
-        same = set.intersection(*(set(call.labels.items()) for call in calls))
-        labels = [str(item[1]) for item in calls[0].labels.items() if item in same]
-        times = [f"x {len(calls)}"] if len(calls) > 1 else []
-        how = [way] if calls[0].over_choices else []
-        name = " ".join([notebook[:2], model, *labels, *how, *times])
-        lines[f"{name} {calls[0].part}" if name in lines else name] = calls
+    for calls in alike.values():
+        name = _line_name(notebook, calls)
+        if name in lines:
+            name = f"{name} {calls[0].part}"
+        lines[name] = calls
     return lines
+
+
+def _line_name(notebook: str, calls: list[Call]) -> str:
+    """Name a line by its notebook, its model, and the labels that all of its calls share."""
+    first = calls[0]
+    words = [notebook[:2], first.model]
+    for label in first.labels.items():
+        if all(label in call.labels.items() for call in calls):
+            words.append(str(label[1]))
+
+    if first.over_choices:
+        words.append(first.way)
+    if len(calls) > 1:
+        words.append(f"x {len(calls)}")
+    return " ".join(words)
 
 
 @cache
 def load_prompter(model: str, engine: str, system: str, bos: str) -> Prompter | str:
-    """The prompts of a model as its engine renders them, without the model; or why not."""
+    """Load what renders and tokenizes the prompts of a model, without the model's weights.
+
+    Parameters
+    ----------
+    model : str
+        Name or folder of the model.
+    engine : str
+        An engine that loads the model itself, or ``"replay"``.
+    system, bos : str
+        The parameters SYSTEM and BOS of a notebook.
+
+    Returns
+    -------
+    Prompter or str
+        The prompts as the engine renders them; a clause that says why where that is impossible.
+    """
     if engine == "replay":
         return "with ENGINE=replay no model is asked"
     if models.folder(model) is None and model in models.carried():
         return f"the weights of {model} are not here, make model makes them"
-    from transformers import AutoTokenizer  # seconds, which only those wait who need it
+
+    from transformers import AutoTokenizer  # takes seconds to import
 
     from ingroup.inference.weights import Weights
 
     try:
-        return Prompter(Weights(find_model(model)).load(AutoTokenizer.from_pretrained), system, bos)
+        tokenizer = Weights(find_model(model)).load(AutoTokenizer.from_pretrained)
+        return Prompter(tokenizer, system, bos)
     except EngineError as error:
         return str(error).rstrip(".")
 
 
 def tokenizer_folder(model: str) -> Path | None:
-    """Where a model's tokenizer is on this machine: its own folder, or the hub's cache.
+    """Find a model's tokenizer on this machine: in its own folder, or in the hub's cache.
 
-    None where it is not here, or where no row of the registry names the hub's files.
+    Parameters
+    ----------
+    model : str
+        Name of the model, as a run has it.
+
+    Returns
+    -------
+    Path or None
+        None where the tokenizer is not here, or where no row of the registry names the hub's files.
     """
     if folder := models.folder(model):
         return folder
 
-    known = models.find(model)
-    if known is None or not known.hub_id:
+    entry = models.find(model)
+    if entry is None or not entry.hub_id:
         return None
 
-    file = try_to_load_from_cache(known.hub_id, "tokenizer_config.json")
+    file = try_to_load_from_cache(entry.hub_id, "tokenizer_config.json")
     return Path(file).parent if isinstance(file, str) else None
 
 
 @cache
 def load_counter(model: str) -> Prompter | Characters:
-    """What counts the prompt tokens of a model behind a server: its tokenizer, or characters."""
+    """Load what counts the prompt tokens of a model behind a server.
+
+    Parameters
+    ----------
+    model : str
+        Name of the model, as a run has it.
+
+    Returns
+    -------
+    Prompter or Characters
+        The model's tokenizer; where that is not here or cannot be loaded, an estimate by
+        characters.
+    """
     folder = tokenizer_folder(model)
     if folder is None:
         return Characters()
 
-    from transformers import AutoTokenizer  # seconds, which only those wait who need it
+    from transformers import AutoTokenizer  # takes seconds to import
 
     from ingroup.inference.weights import Weights
 
@@ -140,91 +250,194 @@ def load_counter(model: str) -> Prompter | Characters:
 
 
 def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int], str]:
-    """Trials of each shard that a call has stored, and what keeps a run from going on with them.
+    """Count the trials that a call has stored.
 
-    Only names and manifest.json are read: a damaged shard counts as done, and what only a started
+    Only names and manifest.json are read: a damaged shard counts as done. What only a started
     engine knows (versions, dtype, hash of weights) is not compared.
+
+    Parameters
+    ----------
+    call : Call
+        What is asked, and where its answers are.
+    prompter : Prompter, Characters or str
+        From `load_prompter` or `load_counter`. The identity of a `Prompter` is compared with the
+        manifest, except for a server's model.
+
+    Returns
+    -------
+    trials : list of int
+        The number of trials of each stored shard; empty where the answers are to something else.
+    refusal : str
+        A sentence that says why a run cannot go on with the stored answers; "" where it can.
     """
-    known = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
+    expected = {"engine": call.engine, **pinned(call.design, call.sampling, SHARD_SIZE)}
     if isinstance(prompter, Prompter) and call.engine not in models.SERVERS:
-        known |= prompter.identity()
-    if not call.settled:  # they are of stand-ins
-        del known["prompts"]
+        expected |= prompter.identity()
+    if not call.settled:  # its prompts still hold stand-ins
+        del expected["prompts"]
+
     file = call.folder / "manifest.json"
     try:
-        there = read_manifest(file) if file.exists() else {}
-        store = Store(call.folder, there | known)
+        manifest = read_manifest(file) if file.exists() else {}
+        store = Store(call.folder, manifest | expected)
     except StoreError as error:
         return [], f"{error}."
-    return [stop - start for start, stop in map(store.bounds, store.files())], ""
+
+    trials = []
+    for shard in store.files():
+        first, stop = store.bounds(shard)
+        trials.append(stop - first)
+    return trials, ""
 
 
 def power(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
-    """Say what the reported tests of a study can find: a sentence for each.
+    """Say what the reported tests of a study can find.
 
-    It is the smallest effect that most runs (`POWER`) find, at the level at which the study tests.
-    The spread is that of the answers which the repository holds of a real model
-    (:class:`ingroup.synthesis.Tested`).
+    Parameters
+    ----------
+    notebook : str
+        The name of a study's first notebook.
+    parameters : mapping
+        The parameters of the planned run.
+
+    Returns
+    -------
+    list of str
+        One sentence per test (:class:`ingroup.synthesis.Tested`). It names the smallest effect
+        that most runs (`POWER`) find, at the level at which the study tests.
+
+    Notes
+    -----
+    The spread is that of the answers which the repository holds of a real model.
     """
     recorded = merged(notebook, "demo", {})
     model = next(name for name in recorded["MODELS"] if not models.is_calibrant(name))
     lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
-    return [
-        f"{notebook[:2]} {found_by(test, model)}"
-        for test in lens.power(parameters, recorded, model)
-    ]
+
+    tests = lens.power(parameters, recorded, model)
+    return [f"{notebook[:2]} {found_by(test, model)}" for test in tests]
 
 
 def found_by(test: Tested, model: str) -> str:
-    """Say in a sentence what a test finds, given the spread of a model's recorded answers."""
+    """Say in a sentence what a test finds, given the spread of a model's recorded answers.
+
+    Parameters
+    ----------
+    test : Tested
+        The planned test, with its number of items, level, smallest effect and spread.
+    model : str
+        The model whose recorded answers have that spread.
+
+    Returns
+    -------
+    str
+        A predicate without its subject, e.g. ``"with 12 events finds ..."``.
+    """
     if test.n < 2:
         return f"finds nothing: {test.n} {test.items}, expected at least 2."
 
+    items = f"with {test.n:,} {test.items}"
     floor = f" {test.floor}" if test.floor else ""
     if math.isinf(test.smallest):
-        return f"with {test.n:,} {test.items} cannot find an effect ({test.name}).{floor}"
+        return f"{items} cannot find an effect ({test.name}).{floor}"
+
+    smallest = test.smallest * test.spread
     return (
-        f"with {test.n:,} {test.items} finds {test.smallest * test.spread:,.2g} {test.effect} in "
-        f"{POWER:.0%} of the runs ({test.name} at {test.level:.2g}; {test.smallest:.2g} standard "
-        f"deviations of {test.spread:.2g}, as the recorded answers of {model} have it).{floor}"
+        f"{items} finds {smallest:,.2g} {test.effect} in {POWER:.0%} of the runs "
+        f"({test.name} at {test.level:.2g}; "
+        f"{test.smallest:.2g} standard deviations of {test.spread:.2g}, "
+        f"as the recorded answers of {model} have it).{floor}"
     )
 
 
 def duration(seconds: float) -> str:
-    """Days, hours, minutes and seconds, e.g. ``"1 day, 2:00:00"``, no less than it is."""
+    """Write a duration as days, hours, minutes and seconds, rounded up to whole seconds.
+
+    Parameters
+    ----------
+    seconds : float
+        The duration, not negative.
+
+    Returns
+    -------
+    str
+        E.g. ``"1 day, 2:00:00"``.
+    """
     return str(timedelta(seconds=math.ceil(seconds)))
 
 
 def table(lines: pd.DataFrame, rate: float) -> str:
-    """A plan's lines and their total as aligned text; tokens that are not known are NaN."""
-    whole = lines.sum(skipna=False).rename("total")
-    whole["error"] = math.hypot(*lines.error)  # independent errors add as squares
-    every = pd.concat([lines, whole.to_frame().T])
-    a_prompt = every[["tokens", "error"]].div(every.trials, axis=0).map("{:,.1f}".format)
-    numbers = every.map("{:,.0f}".format)
-    text = numbers[["trials"]].assign(**{
-        "tokens a prompt": a_prompt.tokens + " ± " + a_prompt.error,
-        "prompt tokens": numbers.tokens + " ± " + numbers.error,
-        "shards done": numbers.done,
-        "to do": (every.shards - every.done).map("{:,.0f}".format),
-        "time to go": ((every.trials - every.answered) / rate).map(duration),
-    }).replace("nan ± nan", "unknown")  # fmt: skip
-    return text.to_string(col_space=[len(name) + 1 for name in text])
+    """Write the lines of a plan and their total as aligned text.
+
+    Parameters
+    ----------
+    lines : DataFrame
+        One row per line, with ``trials``, ``answered`` trials, ``shards``, ``done`` shards, prompt
+        ``tokens`` and their standard ``error`` (NaN where they are not known).
+    rate : float
+        Prompts per second, above 0.
+
+    Returns
+    -------
+    str
+        A header, the lines and their total. Tokens are unknown where those of any line are.
+    """
+    total = lines.sum(skipna=False).rename("total")
+    total["error"] = math.hypot(*lines.error)  # independent errors add as squares
+    rows = pd.concat([lines, total.to_frame().T])
+
+    per_prompt = rows[["tokens", "error"]].div(rows.trials, axis=0).map("{:,.1f}".format)
+    whole = rows.map("{:,.0f}".format)
+    shards_left = rows.shards - rows.done
+    seconds_left = (rows.trials - rows.answered) / rate
+
+    text = whole[["trials"]].copy()
+    text["tokens a prompt"] = per_prompt.tokens + " ± " + per_prompt.error
+    text["prompt tokens"] = whole.tokens + " ± " + whole.error
+    text["shards done"] = whole.done
+    text["to do"] = shards_left.map("{:,.0f}".format)
+    text["time to go"] = seconds_left.map(duration)
+    return _aligned(text.replace("nan ± nan", "unknown"))
+
+
+def _aligned(text: pd.DataFrame) -> str:
+    """Write a table of texts, with one more blank before each name than pandas has."""
+    widths = text.columns.str.len() + 1
+    return text.to_string(col_space=widths.tolist())
 
 
 def bill(
     call: Call, row: Mapping[str, float], its_prices: Prices, new_stores: int
 ) -> dict[str, Any]:
-    """What is left to ask of a server in one line of a plan, and the most that it can cost.
+    """Estimate what is left to ask of a server in one line of a plan, and the most it can cost.
 
-    ``row`` has ``trials``, ``answered`` and prompt ``tokens`` of calls that are like ``call``. The
-    first prompt of each new store goes alone, at the whole price.
+    Parameters
+    ----------
+    call : Call
+        One of the line's calls, which are alike.
+    row : mapping
+        ``trials``, ``answered`` and prompt ``tokens`` of all calls of the line.
+    its_prices : Prices
+        Prices per million tokens.
+    new_stores : int
+        Calls that have no answers yet. The first prompt of each new store goes alone, at the whole
+        price.
+
+    Returns
+    -------
+    dict
+        ``model``, number of ``prompts``, ``prompt tokens``, ``reply tokens`` (the most possible),
+        and the most that they cost: the ``price``, and the price ``in batches``. Both prices are
+        NaN without prices.
     """
     left = row["trials"] - row["answered"]
     prompt_tokens = row["tokens"] * left / row["trials"]
     reply_tokens = most_output(call.sampling) * left
-    price = its_prices.cost(prompt_tokens, reply_tokens) if its_prices.are_given else math.nan
+    price = math.nan
+    if its_prices.are_given:
+        price = its_prices.cost(prompt_tokens, reply_tokens)
     alone = price * new_stores / max(left, 1)
+
     return {
         "model": call.model,
         "prompts": left,
@@ -236,7 +449,18 @@ def bill(
 
 
 def bill_table(bills: list[dict[str, Any]]) -> str:
-    """Tokens and price of what is left to ask of each server's model, as aligned text."""
+    """Write tokens and price of what is left to ask of each server's model as aligned text.
+
+    Parameters
+    ----------
+    bills : list of dict
+        From `bill`, one per line of the plan.
+
+    Returns
+    -------
+    str
+        One line per model, a total where there are several models, and a sentence on the price.
+    """
     by_model = pd.DataFrame(bills).groupby("model", sort=False).sum(min_count=1)
     if len(by_model) > 1:
         by_model.loc["all servers"] = by_model.sum(min_count=1)
@@ -247,8 +471,7 @@ def bill_table(bills: list[dict[str, Any]]) -> str:
     for column in ("price", "in batches"):
         text[column] = "at most " + by_model[column].map(money)
 
-    text = text.replace("at most nan", "unknown")
-    lines = text.rename_axis(None).to_string(col_space=[len(name) + 1 for name in text])
+    lines = _aligned(text.replace("at most nan", "unknown").rename_axis(None))
     if by_model.price.isna().all():
         return f"{lines}\nThe price is unknown: set PRICE_IN and PRICE_OUT (per million tokens)."
     return (
@@ -257,82 +480,193 @@ def bill_table(bills: list[dict[str, Any]]) -> str:
     )
 
 
+class _Line(NamedTuple):
+    """One line of a plan."""
+
+    numbers: dict[str, float]  # a row of `table`
+    notes: list[str]  # sentences on how its tokens were counted
+    refusals: list[str]  # sentences on stored answers that a run cannot go on with
+    bill: dict[str, Any] | None  # for a server's model
+
+
 def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) -> str:
-    """The plan of some notebooks, by their parameters, at ``rate`` prompts a second (or `RATE`)."""
-    every = {name: asked(name, parameters) for name, parameters in notebooks.items()}
-    size, rng = max(2, SAMPLE // sum(map(len, every.values()))), np.random.default_rng(0)
-    rows, notes, refused, bills = {}, [], [], []
-    for notebook, lines in every.items():
-        for name, calls in lines.items():
-            first, given = calls[0], notebooks[notebook]
-            system = first.options.get("system", given.get("SYSTEM"))
-            if first.engine in models.SERVERS:
-                prompter = load_counter(first.model)
-            else:
-                prompter = load_prompter(first.model, first.engine, system, given["BOS"])
-            if isinstance(prompter, str):
-                found = dict.fromkeys(("tokens", "error"), math.nan)
-                notes.append(f"Prompt tokens are unknown: {prompter}.")
-            else:
-                found = tokens(first.design, prompter, size, rng)
-                how = f"on up to {size:,} random trials a line, ± one standard error"
-                notes.append(f"Tokens are counted {how}.")
-            if isinstance(prompter, Characters):
-                notes.append(
-                    f"Prompt tokens of {first.model} are estimated from {CHARACTERS} characters a "
-                    "token: its tokenizer is not here."
-                )
-            found |= {"trials": len(first.design), "shards": -(-len(first.design) // SHARD_SIZE)}
-            there, problems = zip(*(stored(call, prompter) for call in calls), strict=True)
-            rows[name] = {key: value * len(calls) for key, value in found.items()}
-            rows[name] |= {"answered": sum(map(sum, there)), "done": sum(map(len, there))}
-            if first.engine in models.SERVERS:
-                new_stores = sum(not shards_done for shards_done in there)
-                bills.append(bill(first, rows[name], prices(given), new_stores))
-            refused += filter(None, problems)
-            if not first.settled:
-                notes.append("Texts that are still to be written are counted with stand-ins.")
-    numbers, speed = pd.DataFrame.from_dict(rows, "index"), rate or RATE
-    trials, answered, shards = numbers[["trials", "answered", "shards"]].sum()
-    headline = f"Nothing is left to ask: all {shards:,} shards are stored."
-    if left := trials - answered:
-        headline = (
-            f"{left:,}{f' of {trials:,}' if answered else ''} prompts are to be asked: "
-            f"{duration(left / speed)} at {speed:,.10g} prompts a second"
-            f"{'' if rate else ' (an assumption; RATE=<number> sets another)'}."
+    """Write the plan of some notebooks.
+
+    Parameters
+    ----------
+    notebooks : mapping of str to mapping
+        The checked parameters of each notebook, by its name.
+    rate : float, optional
+        Prompts per second; by default `RATE`, which the plan calls an assumption.
+
+    Returns
+    -------
+    str
+        The lines and their total (`table`), how many prompts are left and how long they take, the
+        price where a server is asked (`bill_table`), and notes.
+    """
+    calls_by_line = {name: asked(name, parameters) for name, parameters in notebooks.items()}
+    n_lines = sum(map(len, calls_by_line.values()))
+    sample_size = max(2, SAMPLE // n_lines)
+    rng = np.random.default_rng(0)
+
+    rows = {}
+    bills = []
+    notes = []
+    refusals = []
+    for notebook, parameters in notebooks.items():
+        for name, calls in calls_by_line[notebook].items():
+            line = _plan_line(calls, parameters, sample_size, rng)
+            rows[name] = line.numbers
+            notes += line.notes
+            refusals += line.refusals
+            if line.bill:
+                bills.append(line.bill)
+
+    numbers = pd.DataFrame.from_dict(rows, "index")
+    parts = [table(numbers, rate or RATE), "", _headline(numbers, rate)]
+    if bills:
+        parts += ["", bill_table(bills), ""]
+
+    notes += refusals[:3]
+    if len(refusals) > 3:
+        notes.append(f"So it is with {len(refusals) - 3} more folders.")
+    parts += dict.fromkeys(notes)  # each sentence once, in the order of its first line
+    return "\n".join(parts)
+
+
+def _plan_line(
+    calls: list[Call], parameters: Mapping[str, Any], sample_size: int, rng: np.random.Generator
+) -> _Line:
+    """Count what calls that are alike would ask, and what of it is stored."""
+    first = calls[0]
+    prompter = _prompter(first, parameters)
+    estimate, notes = _estimate(first, prompter, sample_size, rng)
+    if not first.settled:
+        notes.append("Texts that are still to be written are counted with stand-ins.")
+
+    n_trials = len(first.design)
+    estimate |= {"trials": n_trials, "shards": math.ceil(n_trials / SHARD_SIZE)}
+    numbers = {name: value * len(calls) for name, value in estimate.items()}
+    numbers |= {"answered": 0, "done": 0}
+    refusals = []
+    new_stores = 0
+    for call in calls:
+        trials_done, refusal = stored(call, prompter)
+        numbers["answered"] += sum(trials_done)
+        numbers["done"] += len(trials_done)
+        new_stores += not trials_done
+        if refusal:
+            refusals.append(refusal)
+
+    price = None
+    if first.engine in models.SERVERS:
+        price = bill(first, numbers, prices(parameters), new_stores)
+    return _Line(numbers, notes, refusals, price)
+
+
+def _prompter(call: Call, parameters: Mapping[str, Any]) -> Prompter | Characters | str:
+    """Load what counts the prompt tokens of a call, by `load_counter` or `load_prompter`."""
+    if call.engine in models.SERVERS:
+        return load_counter(call.model)
+    system = call.options.get("system", parameters.get("SYSTEM"))
+    return load_prompter(call.model, call.engine, system, parameters["BOS"])
+
+
+def _estimate(
+    call: Call,
+    prompter: Prompter | Characters | str,
+    sample_size: int,
+    rng: np.random.Generator,
+) -> tuple[dict[str, float], list[str]]:
+    """Estimate the prompt tokens of one call and their standard error; add sentences on how."""
+    if isinstance(prompter, str):
+        unknown = {"tokens": math.nan, "error": math.nan}
+        return unknown, [f"Prompt tokens are unknown: {prompter}."]
+
+    estimate = tokens(call.design, prompter, sample_size, rng)
+    notes = [
+        f"Tokens are counted on up to {sample_size:,} random trials a line, ± one standard error."
+    ]
+    if isinstance(prompter, Characters):
+        notes.append(
+            f"Prompt tokens of {call.model} are estimated from {CHARACTERS} characters a "
+            "token: its tokenizer is not here."
         )
-    more = [f"So it is with {len(refused) - 3} more folders."] if refused[3:] else []
-    said = dict.fromkeys([*notes, *refused[:3], *more])  # once each
-    priced = ["", bill_table(bills), ""] if bills else []
-    return "\n".join([table(numbers, speed), "", headline, *priced, *said])
+    return estimate, notes
+
+
+def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
+    """Say how many prompts are left, and how long they take."""
+    trials, answered, shards = numbers[["trials", "answered", "shards"]].sum()
+    left = trials - answered
+    if not left:
+        return f"Nothing is left to ask: all {shards:,} shards are stored."
+
+    of_all = f" of {trials:,}" if answered else ""
+    speed = rate or RATE
+    assumption = "" if rate else " (an assumption; RATE=<number> sets another)"
+    return (
+        f"{left:,}{of_all} prompts are to be asked: {duration(left / speed)} "
+        f"at {speed:,.10g} prompts a second{assumption}."
+    )
+
+
+def _print_plan(names: list[str], options: argparse.Namespace) -> None:
+    """Print the plan, what its tests would find, and which corpora are not here."""
+    planned = plannable()
+    for name in names:
+        if name not in planned:
+            raise InputError(f"there is no plan of {name}; there are of {', '.join(planned)}")
+    # Digits with at most one point, and a digit above 0 among them.
+    if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
+        raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
+    rate = float(options.rate) if options.rate else None
+
+    with TemporaryDirectory() as folder:
+        instead = stand_ins(Path(folder))
+        values = {}
+        for name in names:
+            values[name] = parameters_of(name, options, instead=instead)
+            budget_of(values[name])  # refuses a cost limit without prices
+        print(plan(values, rate))
+        for name, parameters in values.items():
+            print(*power(name, parameters), sep="\n")
+
+    used = set()
+    for parameters in values.values():
+        used.update(map(str, parameters.values()))
+    for corpus, file in instead.items():
+        if file in used:
+            n_items = corpora.CORPORA[corpus].size
+            print(
+                f"{corpus} is not here (make data): its {n_items:,} items are counted with the "
+                "sample's texts."
+            )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the plan is printed, 2 for a wrong parameter."""
+    """Plan the notebooks that the command line names.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The command line; by default that of this program.
+
+    Returns
+    -------
+    int
+        The exit status: 0 when the plan is printed, 2 for a wrong parameter.
+    """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
     names = options.notebooks or plannable()
     options.shared |= len(names) > 1
+
     try:
-        for name in set(names) - set(plannable()):
-            raise InputError(f"there is no plan of {name}; there are of {', '.join(plannable())}")
-        if not re.fullmatch(r"(?=.*[1-9])\d*\.?\d*", options.rate or "1"):
-            raise InputError(f"RATE must be prompts a second, above 0, found {options.rate!r}")
-        rate = float(options.rate) if options.rate else None
-        with TemporaryDirectory() as folder:
-            instead = stand_ins(Path(folder))
-            values = {name: parameters_of(name, options, instead=instead) for name in names}
-            for given in values.values():
-                budget_of(given)  # a limit without prices is said here, too
-            print(plan(values, rate))
-            for name, given in values.items():
-                print(*power(name, given), sep="\n")
-        for corpus, file in instead.items():
-            if any(file in given.values() for given in values.values()):
-                items = f"its {corpora.CORPORA[corpus].size:,} items are counted"
-                print(f"{corpus} is not here (make data): {items} with the sample's texts.")
+        _print_plan(names, options)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

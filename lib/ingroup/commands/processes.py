@@ -8,7 +8,18 @@ PATIENCE = 60  # seconds in which a stopped program says what it kept
 
 
 def start(command: Sequence[str]) -> bool:
-    """Run a program that writes to this terminal; return whether it succeeded."""
+    """Run a program that writes to this terminal, and wait for it.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+
+    Returns
+    -------
+    bool
+        Whether its exit status was 0.
+    """
     program = subprocess.Popen(command)
     RUNNING.add(program)
     try:
@@ -19,12 +30,18 @@ def start(command: Sequence[str]) -> bool:
 
 
 def stop(signalled: bool) -> None:
-    """Wait for all programs to end; ask them to, unless a terminal has `signalled` them already."""
+    """Wait for all programs to end.
+
+    Parameters
+    ----------
+    signalled : bool
+        Whether a terminal has sent them its signal already; otherwise they are asked to end.
+    """
     for program in list(RUNNING):
         if not signalled:
             program.terminate()
     for program in list(RUNNING):
         try:
             program.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired:  # after a terminal's signal it may still work
             program.terminate()

@@ -1,4 +1,4 @@
-"""The report of a run: a page a notebook and a first page, in one folder that can go anywhere.
+"""The report of a run: a page per notebook and a first page, in one folder that can go anywhere.
 
 It is written beside the executed notebooks and tables of the run. Its pages need no net and no
 server, and the same inputs give the same bytes.
@@ -9,10 +9,10 @@ import base64
 import hashlib
 import shutil
 import sys
-from collections import namedtuple
+from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -24,171 +24,381 @@ from ingroup.figures import DEMONSTRATION, read_table, whose
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
 VERSUS = {"printed": "printed_versus_here", "planted": "planted_versus_here"}
-# What was real, in words: the kind is "demonstration", "real" or "none".
-Banner = namedtuple("Banner", "kind head text")
+COPIED = {".csv", ".tex", ".pdf", ".png"}  # the files of a run that go into its report
+Links = list[tuple[str, str]]  # (kind, address) of a file in its formats
+FEW = 3  # a verdict of so many rows is reported with their lines
+
+
+class Banner(NamedTuple):
+    """What was real on a page, in words.
+
+    Attributes
+    ----------
+    kind : str
+        ``"demonstration"``, ``"real"`` or ``"none"``.
+    head, text : str
+        The words in bold, which end in a colon, and the sentence behind them.
+    """
+
+    kind: str
+    head: str
+    text: str
 
 
 def banner(parameters: dict[str, Any] | None, answered: Collection[str] | None = None) -> Banner:
-    """What a notebook shows that ran with these parameters: of its models those that answered."""
+    """Say what was real in a notebook.
+
+    Parameters
+    ----------
+    parameters : dict or None
+        The parameters with which it ran; None where they are not known.
+    answered : collection of str, optional
+        The models that answered; the others are left out. By default all models are shown.
+
+    Returns
+    -------
+    Banner
+        The models, by engine where all of them are real.
+    """
     if parameters is None:
-        return Banner("none", "Not known:", "this notebook does not say how it was run.")
+        return Banner(
+            kind="none",
+            head="Not known:",
+            text="this notebook does not say how it was run.",
+        )
     if not parameters.get("MODELS"):
-        return Banner("none", "No model:", "none was asked on this page.")
-    named = [models.split(entry, parameters.get("ENGINE", "")) for entry in parameters["MODELS"]]
-    named = [one for one in named if answered is None or one[0] in answered]
-    if note := whose([model for model, _ in named]):
-        head, _, text = note.partition(": ")
-        kind = "demonstration" if note == DEMONSTRATION else "real"
-        return Banner(kind, f"{head}:", text)
-    listed = [f"{models.label(model)} ({WAYS.get(engine, engine)})" for model, engine in named]
-    return Banner("real", "Real:", f"{', '.join(listed)}.")
+        return Banner(
+            kind="none",
+            head="No model:",
+            text="none was asked on this page.",
+        )
+
+    names = []
+    labels = []
+    default_engine = parameters.get("ENGINE", "")
+    for entry in parameters["MODELS"]:
+        model, engine = models.split(entry, default_engine)
+        if answered is None or model in answered:
+            names.append(model)
+            source = WAYS.get(engine, engine)
+            labels.append(f"{models.label(model)} ({source})")
+
+    note = whose(names)
+    if not note:
+        return Banner(
+            kind="real",
+            head="Real:",
+            text=f"{', '.join(labels)}.",
+        )
+
+    head, _, text = note.partition(": ")
+    kind = "demonstration" if note == DEMONSTRATION else "real"
+    return Banner(kind, f"{head}:", text)
 
 
 def _set_banners(pages: list[Page], tables: Path) -> None:
-    """A page without a model of its own that shows what a calibrant answered says so too."""
+    """Give each page its banner, which also says where a page without a model shows a calibrant."""
+    run_models = set()
     for page in pages:
-        used = tables / page.folder / "usage.csv"
-        answered = {*read_table(used.parent, "usage").model} if used.exists() else None
+        run_models |= page.models
+        answered = None
+        folder = tables / page.folder
+        if (folder / "usage.csv").exists():
+            answered = set(read_table(folder, "usage").model)
         page.banner = banner(page.parameters, answered)
-    demonstrated = any(models.is_calibrant(name) for page in pages for name in page.models)
-    for page in pages if demonstrated else ():
-        sources = "\n".join(cell.source for cell in page.notebook.cells)
-        if page.banner.kind == "none" and any(name in sources for name in models.calibrants()):
+
+    if not any(map(models.is_calibrant, run_models)):
+        return
+    for page in pages:
+        if page.banner.kind == "none" and _names_calibrant(page):
             more = " What it shows of a calibrant in this run is a demonstration."
             page.banner = page.banner._replace(text=page.banner.text + more)
 
 
+def _names_calibrant(page: Page) -> bool:
+    """Tell whether the cells of a page name a calibrant."""
+    text = "\n".join(cell.source for cell in page.notebook.cells)
+    return any(name in text for name in models.calibrants())
+
+
 def verdicts(table: pd.DataFrame) -> pd.Series:
-    """Of each row: its ``verdict``; or whether it is ``inside``; or where its planted number is."""
+    """Return the verdict on each row of a table of printed or planted numbers.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With a column ``verdict``; or ``inside``, whether the number is in its interval; or a number
+        ``x``, its planted value ``x_planted``, and the interval from ``low`` to ``high``.
+
+    Returns
+    -------
+    Series of str
+        "" where a row has no verdict.
+    """
     if "verdict" in table:
         return table["verdict"].fillna("")
+
     interval = {True: "in the 95 % interval", False: "outside the 95 % interval"}
     if "inside" in table:
         return table["inside"].astype(bool).map(interval)
+
     name = next(name for name in table if f"{name}_planted" in table)
-    here, planted = table[name], table[f"{name}_planted"]
-    inside = planted.between(table["low"], table["high"]).map(interval)
-    return inside.mask(np.isclose(here, planted), "the planted number")
+    planted = table[f"{name}_planted"]
+    inside = planted.between(table.low, table.high).map(interval)
+    is_planted = np.isclose(table[name], planted)
+    return inside.mask(is_planted, "the planted number")
 
 
 def counted(folder: Path, since: float = 0.0) -> list[str]:
-    """How the numbers of a study came out: a line a table, with the rows of a verdict of few.
+    """Count how the numbers of a study came out.
 
-    Of tables that were written `since`, in seconds as `time.time` has them. A line more for each
-    model that is another checkpoint than the paper's.
+    Parameters
+    ----------
+    folder : Path
+        The tables of a study.
+    since : float
+        Only tables written at this time or later are counted, in seconds as `time.time` has them.
+
+    Returns
+    -------
+    list of str
+        One line per table (`VERSUS`) with the number of rows of each verdict, and the lines in the
+        file where these are few. One more line for each model that is another checkpoint than the
+        paper's.
     """
-    found = []
+    sentences = []
     for kind, name in VERSUS.items():
-        if (file := folder / f"{name}.csv").exists() and file.stat().st_mtime >= since:
-            said, parts = verdicts(table := read_table(folder, name)), []
-            for verdict, rows in said[said != ""].groupby(said, sort=False):
-                lines = ", ".join(str(row + 2) for row in rows.index)  # under the header, from 1
-                few = f" ({name}.csv, line {lines})" if len(rows) <= 3 < len(said) else ""
-                parts.append(f"{len(rows)} of {len(said)} {verdict}{few}")
-            parts += ["the pipeline is exact"] * ({*table.get("pipeline", ())} == {"exact"})
-            found.append(f"{kind}: {', '.join(parts)}")
-            found += list(table.get("checkpoint", pd.Series(dtype=str)).dropna())
-    return found
+        file = folder / f"{name}.csv"
+        if not file.exists() or file.stat().st_mtime < since:
+            continue
+
+        table = read_table(folder, name)
+        counts = _counts(verdicts(table), file)
+        if set(table.get("pipeline", ())) == {"exact"}:
+            counts.append("the pipeline is exact")
+        sentences.append(f"{kind}: {', '.join(counts)}")
+        if "checkpoint" in table:
+            sentences += table["checkpoint"].dropna().tolist()
+    return sentences
+
+
+def _counts(verdict_of_row: pd.Series, file: Path) -> list[str]:
+    """Count the rows of each verdict; where they are few, name their lines in the file."""
+    total = len(verdict_of_row)
+    given = verdict_of_row[verdict_of_row != ""]
+    counts = []
+    for verdict, rows in given.groupby(given, sort=False):
+        count = f"{len(rows)} of {total} {verdict}"
+        if len(rows) <= FEW < total:
+            lines = map(str, rows.index + 2)  # line 1 is the header
+            count += f" ({file.name}, line {', '.join(lines)})"
+        counts.append(count)
+    return counts
 
 
 def claims(tables: Path) -> dict[str, Any] | None:
-    """The papers' sentences as 00_map weighs them: a row a sentence, a cell a model; None before.
+    """Read the papers' sentences with their verdicts, as 00_map wrote them.
 
-    ``found`` are the sentences above them, each with its ``notebook``; ``models`` the names of the
-    columns; ``rows`` the sentences, each with its ``cells``.
+    Parameters
+    ----------
+    tables : Path
+        The folder of a run's tables.
+
+    Returns
+    -------
+    dict or None
+        None where 00_map has not run. ``found`` are the sentences on all claims, each with its
+        ``notebook``; ``models`` has the label of each column by the name of its model; ``rows`` are
+        the papers' sentences, each with its ``cells`` by model.
     """
-    if not (tables / "map" / "claims.csv").exists():
+    folder = tables / "map"
+    if not (folder / "claims.csv").exists():
         return None
-    table, rows = read_table(tables / "map", "claims"), []
-    for _, own in table.groupby(["study", "name"], sort=False):
-        cells = own.set_index("model").to_dict("index")
-        rows.append({"cells": cells, **own.iloc[0].fillna("").to_dict()})
-    names = {name: models.label(name) for name in table.model.unique()}
-    found = read_table(tables / "map", "found").to_dict("records")
-    return {"found": found, "models": names, "rows": rows}
+
+    table = read_table(folder, "claims")
+    rows = []
+    for _, claim in table.groupby(["study", "name"], sort=False):
+        row = claim.iloc[0].fillna("").to_dict()
+        row["cells"] = claim.set_index("model").to_dict("index")
+        rows.append(row)
+
+    return {
+        "found": read_table(folder, "found").to_dict("records"),
+        "models": {name: models.label(name) for name in table.model.unique()},
+        "rows": rows,
+    }
 
 
 def replies(tables: Path) -> dict[str, list[list[dict[str, Any]]]]:
-    """By study the excerpts that 00_map took: each some trials of one kind, prompt and reply."""
-    if not (tables / "map" / "replies.csv").exists():
+    """Read the prompts and replies that 00_map chose as examples.
+
+    Parameters
+    ----------
+    tables : Path
+        The folder of a run's tables.
+
+    Returns
+    -------
+    dict of str to list
+        By study, a list for each model and kind of reply: some of its trials, each a row of
+        ``replies.csv``. Empty where 00_map has not run.
+    """
+    folder = tables / "map"
+    if not (folder / "replies.csv").exists():
         return {}
-    table, found = read_table(tables / "map", "replies").astype(object).fillna(""), {}
+
+    table = read_table(folder, "replies").astype(object)
+    table = table.fillna("")
     table["model"] = table.model.map(models.label)
-    for (study, *_), own in table.groupby(["study", "model", "kind"], sort=False):
-        found.setdefault(study, []).append(own.to_dict("records"))
-    return found
+    examples = defaultdict(list)
+    for (study, _, _), trials in table.groupby(["study", "model", "kind"], sort=False):
+        examples[study].append(trials.to_dict("records"))
+    return dict(examples)
 
 
-def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, list[tuple[str, str]]]]:
-    """Copy a run's tables and figures; study, then name, then (kind, address) of each file."""
-    listed: dict[str, dict[str, list[tuple[str, str]]]] = {}
-    for kind, source in (("tables", run / "tables"), ("figures", figures)):
+def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]]:
+    """Copy the tables and figures of a run.
+
+    Parameters
+    ----------
+    run, figures : Path
+        The folder of a run, which holds its ``tables``, and that of its figures.
+    target : Path
+        The folder of the report.
+
+    Returns
+    -------
+    dict
+        By study and name, a list of (kind, address), e.g. ``("csv", "tables/map/claims.csv")``.
+    """
+    copied = {}
+    sources = {"tables": run / "tables", "figures": figures}
+    for kind, source in sources.items():
         for file in sorted(source.glob("*/*")):
-            if file.suffix in (".csv", ".tex", ".pdf", ".png"):
-                study = file.parent.name
-                (target / kind / study).mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, target / kind / study / file.name)
-                names = listed.setdefault(study, {}).setdefault(file.stem, [])
-                names.append((file.suffix[1:], quote(f"{kind}/{study}/{file.name}")))
-    return listed
+            if file.suffix not in COPIED:
+                continue
+
+            study = file.parent.name
+            folder = target / kind / study
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, folder / file.name)
+            address = quote(f"{kind}/{study}/{file.name}")
+            suffix = file.suffix.removeprefix(".")
+            links = copied.setdefault(study, {}).setdefault(file.stem, [])
+            links.append((suffix, address))
+    return copied
 
 
 def _frame() -> dict[str, str]:
-    """The pages' own style and script, and the hashes by which their policy allows them."""
+    """Read the pages' own style and script, with the hashes by which their policy allows them."""
     frame = {}
     for kind, name in (("style", "report.css"), ("script", "report.js")):
-        frame[kind] = (TEMPLATES / "report" / name).read_text("utf8")
-        digest = hashlib.sha256(frame[kind].encode()).digest()
+        file = TEMPLATES / "report" / name
+        text = file.read_text("utf8")
+        digest = hashlib.sha256(text.encode()).digest()
+        frame[kind] = text
         frame[f"{kind}_hash"] = base64.b64encode(digest).decode()
     return frame
+
+
+def _read_pages(run: str) -> dict[str, Page]:
+    """Read the executed notebooks of a run, in the order of their numbers."""
+    folder = paths.run_folder(run) / "notebooks"
+    pages = {}
+    for file in sorted(folder.glob("[0-9]*.ipynb")):
+        if not file.stem.endswith(".unfinished"):
+            pages[file.stem] = Page(file.stem, run)
+    return pages
 
 
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
-    Returns its folder, and links that lead nowhere; FileNotFoundError where no notebook has run.
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    folder : Path
+        The folder of the report; its first page is ``index.html``.
+    lost : list of str
+        Links that lead nowhere, each after the name of its notebook.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no notebook has run.
     """
     folder = paths.run_folder(run)
-    executed = sorted(file.stem for file in (folder / "notebooks").glob("[0-9]*.ipynb"))
-    pages = {name: Page(name, run) for name in executed if not name.endswith(".unfinished")}
+    page_of = _read_pages(run)
+    pages = list(page_of.values())
     if not pages:
         where = folder / "notebooks"
         raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
-    every = list(pages.values())
-    _set_banners(every, folder / "tables")
-    for page in every:
-        page.picture = page.opens_with(every)
 
-    target, fresh = folder / "report", folder / "report.unfinished"
+    tables = folder / "tables"
+    _set_banners(pages, tables)
+    lost = []
+    for page in pages:
+        page.picture = page.opens_with(pages)
+        lost += page.relink(page_of)
+
+    fresh = folder / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    lost, exported = [link for page in every for link in page.relink(pages)], exporter()
-    told = {"claims": claims(folder / "tables"), "replies": replies(folder / "tables")}
-    told |= {"files": copies(folder, paths.figure_folder(run), fresh), "frame": _frame()}
-    exported.environment.globals |= {"run": run, "pages": every, **told}
-    for place, page in enumerate(every):
-        text, _ = exported.from_notebook_node(page.notebook, {"place": place})
+    writer = exporter()
+    environment = writer.environment
+    environment.globals |= {
+        "run": run,
+        "pages": pages,
+        "claims": claims(tables),
+        "replies": replies(tables),
+        "files": copies(folder, paths.figure_folder(run), fresh),
+        "frame": _frame(),
+    }
+    for position, page in enumerate(pages):
+        text, _ = writer.from_notebook_node(page.notebook, {"place": position})
         (fresh / page.file).write_text(text, "utf8")
 
-    main = next((page for page in every if page.banner.kind != "none"), every[0])
-    known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    contents = exported.environment.get_template("contents.html.j2")
-    text = contents.render(banner=main.banner, unfinished=sorted(known - set(pages)))
+    # The first page has the banner of the first notebook that asked a model.
+    asking = [page for page in pages if page.banner.kind != "none"]
+    main_banner = (asking or pages)[0].banner
+    committed = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
+    unfinished = sorted(committed - set(page_of))
+    contents = environment.get_template("contents.html.j2")
+    text = contents.render(banner=main_banner, unfinished=unfinished)
     (fresh / "index.html").write_text(text, "utf8")
+
+    target = folder / "report"
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     return target, lost
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the report is written, 2 where nothing has run."""
+    """Write the report that the command line names.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The command line; by default that of this program.
+
+    Returns
+    -------
+    int
+        The exit status: 0 when the report is written, 2 where nothing has run.
+    """
     parser = argparse.ArgumentParser(prog="python -m ingroup.commands.report", description=__doc__)
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
+    options = parser.parse_args(arguments)
     try:
-        target, lost = build(parser.parse_args(arguments).run)
+        target, lost = build(options.run)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
+
     for link in lost:
         print(f"{link}: this link leads nowhere in the report", file=sys.stderr)
     print(f"Report: {target / 'index.html'}")

@@ -19,47 +19,94 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from ingroup import models
 
-_HEADS = [f"h{level}" for level in range(1, 7)]
-_TAGS = {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", *_HEADS}
-_TAGS |= {"p", "div", "span", "br", "hr", "b", "strong", "i", "em", "code", "pre", "kbd", "sub"}
-_TAGS |= {"sup", "del", "small", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "a", "mark"}
-_CELLS = {cell: ["colspan", "rowspan", "scope"] for cell in ("th", "td")}
-_PROSE = {tag: ["class"] for tag in ("span", "div")} | {tag: ["id"] for tag in _HEADS}
+# Tags that stay tags; any other becomes visible text.
+_HEADS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_BLOCKS = ["p", "div", "br", "hr", "pre", "blockquote", "ul", "ol", "li", "dl", "dt", "dd"]
+_WORD_TAGS = ["span", "b", "strong", "i", "em", "code", "kbd", "sub", "sup", "del", "small", "mark"]
+_TABLES = ["table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"]
+_TAGS = {*_HEADS, *_BLOCKS, *_WORD_TAGS, *_TABLES, "a"}
 
 
-def _inside(tag: str, name: str, value: str) -> bool:
-    """A link of an output may lead to a page or a place in one, nowhere else."""
-    return name == "href" and re.fullmatch(r"[\w./%,-]{0,200}(#[^\s]{0,200})?", value) is not None
+def _may_stay(tag: str, name: str, value: str) -> bool:
+    """Keep of an output's link only an address of a page, or of an anchor in one."""
+    address = re.fullmatch(r"[\w./%,-]{0,200}(#[^\s]{0,200})?", value)
+    return name == "href" and address is not None
 
 
-# Other tags stay visible, as text.
-_clean_output = bleach.Cleaner(_TAGS, _CELLS | {"a": _inside}).clean
-_clean_prose = bleach.Cleaner(_TAGS, _CELLS | _PROSE | {"a": ["href", "title"]}).clean
+# Attributes that stay, by their tags.
+_OF_OUTPUTS = {
+    "th": ["colspan", "rowspan", "scope"],
+    "td": ["colspan", "rowspan", "scope"],
+    "a": _may_stay,
+}
+_OF_PROSE = {
+    **_OF_OUTPUTS,
+    **{tag: ["id"] for tag in _HEADS},
+    "span": ["class"],
+    "div": ["class"],
+    "a": ["href", "title"],
+}
+_clean_output = bleach.Cleaner(_TAGS, _OF_OUTPUTS).clean
+_clean_prose = bleach.Cleaner(_TAGS, _OF_PROSE).clean
 
 # pandas puts a style block before its tables; ours are styled by the page.
 _PANDAS_STYLE = re.compile(r'\A\s*(<div>\s*)?<style(?: scoped| type="text/css")?>.*?</style>', re.S)
-# Control characters get their picture, those that turn the direction of text their number.
-_HIDDEN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
-_TURNS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_HIDDEN |= {code: f"[U+{code:04X}]" for code in _TURNS}
+
+
+def _visible_characters() -> dict[int, str]:
+    """Map characters that hide or turn text to visible ones, for `str.translate`."""
+    shown = {}
+    for code in range(32):
+        if chr(code) not in "\n\t":
+            shown[code] = chr(0x2400 + code)  # the picture of a control character
+
+    # These turn the direction of the text behind them.
+    for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
+        shown[code] = f"[U+{code:04X}]"
+    return shown
+
+
+_HIDDEN = _visible_characters()
+
+# Private characters between which the number of a formula stands while prose is cleaned.
+_MARKS = "[\ue000\ue001]"
+_MARKED = "\ue000(\\d+)\ue001"
 
 _NUMBER = (
     r"[-+\u2212]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*(?:%|\*{1,3})?|nan|NaN|-?inf|<NA>|None"
 )
-_CLASSES = (  # of a table's cells, for the style; those of an earlier line are left alone
-    ("n", re.compile(rf"<(td)>(?=\s*(?:{_NUMBER})\s*</td>)")),
-    ("t", re.compile(r"<(t[dh][^>]*)>(?=[^<]{60})")),  # a text, which needs width to be read
-    ("m", re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)")),
-    ("s", re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)")),  # a name, kept on one line
-)
+# Classes of a table's cells, for the style. A cell has the first that fits.
+_CLASSES = {
+    "n": re.compile(rf"<(td)>(?=\s*(?:{_NUMBER})\s*</td>)"),  # a number
+    "t": re.compile(r"<(t[dh][^>]*)>(?=[^<]{60})"),  # a text, which needs width to be read
+    "m": re.compile(r"<(td[^>]*)>(?=[^<]{25,59}</t)"),  # a text of middle length
+    "s": re.compile(r"<(t[dh](?! class)[^>]*)>(?=[^<]{1,24}</t)"),  # a name, kept on one line
+}
 
-_WORDS = {"True": "yes", "False": "no", **dict.fromkeys(("NaN", "nan", "None", "<NA>"), "\u2013")}
+_WORDS = {
+    "True": "yes",
+    "False": "no",
+    "NaN": "\u2013",
+    "nan": "\u2013",
+    "None": "\u2013",
+    "<NA>": "\u2013",
+}
 # Columns whose cells stay as they are.
 _EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text", "figure"}
 
 
 class Heading(NamedTuple):
-    """A heading of a page: its level (1 to 6), its text and the anchor that leads to it."""
+    """A heading of a page.
+
+    Attributes
+    ----------
+    level : int
+        1 to 6.
+    text : str
+        Its text, without tags.
+    anchor : str
+        The anchor that leads to it.
+    """
 
     level: int
     text: str
@@ -67,20 +114,49 @@ class Heading(NamedTuple):
 
 
 def visible(text: str) -> str:
-    """What a cell printed, in which every character shows: ``\\x1b`` as ``␛``, no colour codes."""
-    return strip_ansi(text).replace("\r\n", "\n").strip("\r\n").translate(_HIDDEN)
+    """Make every character visible in what a cell printed.
+
+    Parameters
+    ----------
+    text : str
+        A stream or a traceback.
+
+    Returns
+    -------
+    str
+        The text without colour codes and without empty lines at its ends, e.g. ``\\x1b`` as ``␛``.
+    """
+    lines = strip_ansi(text).replace("\r\n", "\n")
+    return lines.strip("\r\n").translate(_HIDDEN)
 
 
 def formula(latex: str, display: bool = False) -> str:
-    """A formula (without dollars) as MathML, or as its own text where that fails."""
+    """Convert a formula to MathML.
+
+    Parameters
+    ----------
+    latex : str
+        The formula without its dollars.
+    display : bool
+        Whether it stands on a line of its own.
+
+    Returns
+    -------
+    str
+        MathML; the escaped source with its dollars where the conversion fails.
+    """
+    dollars = "$$" if display else "$"
+    source = html.escape(f"{dollars}{latex}{dollars}")
+    readable = f"<code>{source}</code>"
     try:
         mathml = convert(latex, display="block" if display else "inline")
-        texts = [node.text or "" for node in ElementTree.fromstring(mathml).iter()]
+        nodes = ElementTree.fromstring(mathml).iter()
     except Exception:  # a formula may be anything; the converter raises a dozen kinds of errors
-        texts = ["\\"]
-    if any(text.startswith("\\") for text in texts):
-        dollars = "$$" if display else "$"
-        return f"<code>{html.escape(dollars + latex + dollars)}</code>"
+        return readable
+
+    for node in nodes:
+        if node.text and node.text.startswith("\\"):  # a command that the converter does not know
+            return readable
     return mathml
 
 
@@ -89,117 +165,257 @@ class _Renderer(IPythonRenderer):
 
     def __init__(self, taken: set[str]):
         super().__init__(escape=False, exclude_anchor_links=True)
-        self.taken, self.formulas = taken, []
+        self.taken = taken
+        self.formulas = []
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        name = anchor = re.sub(r"\s+", "-", plain(text))
-        numbers = itertools.count(2)
+        """Render a heading; the second of the same text has an anchor that ends in -2."""
+        name = re.sub(r"\s+", "-", plain(text))
+        anchor = name
+        number = 1
         while anchor in self.taken:
-            anchor = f"{name}-{next(numbers)}"
+            number += 1
+            anchor = f"{name}-{number}"
         self.taken.add(anchor)
         return f'<h{level} id="{html.escape(anchor)}">{text}</h{level}>\n'
 
     def inline_math(self, body: str, display: bool = False) -> str:
+        """Keep a formula and render its mark."""
         self.formulas.append(formula(body, display))
         return f"\ue000{len(self.formulas) - 1}\ue001"
 
     def block_math(self, body: str) -> str:
+        """Keep a formula that stands on a line of its own and render its mark."""
         return self.inline_math(body, display=True)
 
 
 def prose(source: str, taken: set[str]) -> str:
-    """Markdown of a cell as clean HTML; its anchors are added to those ``taken`` on the page."""
+    """Render the markdown of a cell as clean HTML.
+
+    Parameters
+    ----------
+    source : str
+        The source of the cell.
+    taken : set of str
+        The anchors of the page so far; those of the cell are added.
+
+    Returns
+    -------
+    str
+        HTML with formulas as MathML.
+    """
     renderer = _Renderer(taken)
-    source = re.sub("[\ue000\ue001]", "", source)
-    rendered = re.sub(  # a formula keeps the point or comma behind it on its line
-        "\ue000(\\d+)\ue001([.,;:)]*)",
-        lambda mark: f'<span class="s">{renderer.formulas[int(mark[1])]}{mark[2]}</span>',
-        _clean_prose(MarkdownWithMath(renderer=renderer).render(source)),
-    )
-    return _boxed(rendered)
+    text = re.sub(_MARKS, "", source)
+    clean = _clean_prose(MarkdownWithMath(renderer=renderer).render(text))
+
+    def put_back(mark: re.Match) -> str:
+        mathml = renderer.formulas[int(mark[1])]
+        return f'<span class="s">{mathml}{mark[2]}</span>'
+
+    # A formula keeps the point or comma behind it on its line.
+    return _boxed(re.sub(_MARKED + "([.,;:)]*)", put_back, clean))
 
 
 def output_html(source: str) -> str:
-    """HTML that a cell displayed, cleaned: tables and text stay, every other tag becomes text.
+    """Clean the HTML that a cell displayed.
 
-    Of a table the numbering of rows goes, and its cells are written as people do (:func:`said`).
+    Parameters
+    ----------
+    source : str
+        HTML, e.g. of a DataFrame.
+
+    Returns
+    -------
+    str
+        Tables and text; every other tag becomes text. Tables lose pandas' numbering of rows, and
+        their cells are written as people do (:func:`said`).
     """
-    clean = _clean_output(_PANDAS_STYLE.sub(r"\1", source).translate(_HIDDEN))
-    soup = BeautifulSoup(clean, "html.parser")
+    unstyled = _PANDAS_STYLE.sub(r"\1", source)
+    soup = BeautifulSoup(_clean_output(unstyled.translate(_HIDDEN)), "html.parser")
     for table in soup.find_all("table"):
         _tidy(table)
     return _boxed(soup.decode(formatter="minimal"))
 
 
 def _tidy(table: Tag) -> None:
-    """Without the numbers that pandas gives to rows; cells as people write them."""
-    heads = [row.find_all(["th", "td"]) for row in table.select("thead tr")]
-    below = [row.find_all(["th", "td"]) for row in table.select("tbody tr")]
-    names = [cell.get_text(strip=True) for cell in heads[0]] if heads else []
-    first = [row[0].get_text(strip=True) for row in below if row[0].name == "th"]
-    if len(heads) == 1 and names[0] == "" and first == [*map(str, range(len(below)))]:
-        for row in (*heads, *below):
+    """Remove the numbers that pandas gives to rows, and write the cells as people do."""
+    head_rows = _cells(table, "thead tr")
+    body_rows = _cells(table, "tbody tr")
+    names = []
+    if head_rows:
+        names = [cell.get_text(strip=True) for cell in head_rows[0]]
+
+    has_unnamed_index = len(head_rows) == 1 and names[:1] == [""]
+    if has_unnamed_index and _are_numbered(body_rows):
+        for row in head_rows + body_rows:
             row.pop(0).decompose()
-    for row in (*heads, *below):  # from the right: names at the left may span rows
-        for cell, name in itertools.zip_longest(row[::-1], names[: -len(row) - 1 : -1]):
-            if cell.contents[:1] == [cell.string] and (name not in _EXACT or row in heads):
-                text = said(cell.string.strip())
-                small = re.match(r"p\b|p_", name or "") and re.fullmatch(r"0\.0+", text)
-                cell.string = f"<{text[:-1]}1" if small else text  # no p is 0
+
+    for row in head_rows:
+        for cell in row:
+            _write_cell(cell, "")
+    for row in body_rows:
+        # Columns are matched from the right: a cell at the left may span rows.
+        for cell, name in itertools.zip_longest(row[::-1], names[::-1][: len(row)], fillvalue=""):
+            if name not in _EXACT:
+                _write_cell(cell, name)
+
+
+def _cells(table: Tag, rows: str) -> list[list[Tag]]:
+    """List the cells of the rows that a selector names, row by row."""
+    return [row.find_all(["th", "td"]) for row in table.select(rows)]
+
+
+def _are_numbered(rows: list[list[Tag]]) -> bool:
+    """Tell whether the first cells of rows are heads that count them from 0."""
+    for number, row in enumerate(rows):
+        if not row or row[0].name != "th":
+            return False
+        if row[0].get_text(strip=True) != str(number):
+            return False
+    return True
+
+
+def _write_cell(cell: Tag, column: str) -> None:
+    """Write the text of a cell as people do; one with tags inside stays as it is."""
+    if cell.contents[:1] != [cell.string]:
+        return
+
+    text = said(cell.string.strip())
+    is_p = re.match(r"p\b|p_", column)
+    if is_p and re.fullmatch(r"0\.0+", text):  # no p is 0
+        text = f"<{text[:-1]}1"
+    cell.string = text
 
 
 def said(text: str) -> str:
-    """A cell as people write it: three digits of a number, yes and no, a model's name, words."""
+    """Write a cell as people do.
+
+    Parameters
+    ----------
+    text : str
+        The text of a table's cell.
+
+    Returns
+    -------
+    str
+        A number with three significant digits; yes or no; the label of a model; a name with
+        blanks for underscores; any other text unchanged.
+    """
     if re.fullmatch(r"[-+]?\d+\.\d+(e[-+]?\d+)?", text):
-        return rounded(float(text)) if len(re.sub(r"e.*|\D", "", text).lstrip("0")) > 3 else text
+        digits = re.sub(r"e.*|\D", "", text).lstrip("0")
+        return rounded(float(text)) if len(digits) > 3 else text
+
     if re.fullmatch(r"[a-z]+[a-z0-9]*(_[a-z0-9]+)+", text):
         return text.replace("_", " ")
-    known = models.find(text) if re.fullmatch(r"[\w./-]{3,60}", text) else None
-    return known.label if known and known.name == text else _WORDS.get(text, text)
+
+    if re.fullmatch(r"[\w./-]{3,60}", text):
+        model = models.find(text)
+        if model and model.name == text:
+            return model.label
+    return _WORDS.get(text, text)
 
 
 def rounded(number: float) -> str:
-    """Three significant digits of a number, whole from 100 on, without zeros at the end."""
+    """Write a number with three significant digits.
+
+    Parameters
+    ----------
+    number : float
+        Any number.
+
+    Returns
+    -------
+    str
+        Whole from 100 on, with an exponent below 0.001, without zeros at the end.
+    """
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1e}" if 0 < abs(number) < 0.001 else f"{number:.3g}"
 
 
 def _boxed(rendered: str) -> str:
-    """Tables in a box of their own; numbers and long texts in them marked, for the style."""
+    """Put tables into boxes of their own, and give their cells a class for the style."""
     rendered = rendered.replace("<table", '<div class="scroll"><table')
     rendered = rendered.replace("</table>", "</table></div>")
-    for kind, cells in _CLASSES:
-        rendered = cells.sub(rf'<\1 class="{kind}">', rendered)
+    for name, pattern in _CLASSES.items():
+        rendered = pattern.sub(rf'<\1 class="{name}">', rendered)
     return rendered
 
 
 def headings(rendered: str) -> list[Heading]:
-    """The headings in a page's prose, in order."""
-    found = re.findall(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', rendered, re.S)
-    return [Heading(int(h), plain(text), html.unescape(anchor)) for h, anchor, text in found]
+    """List the headings in a page's prose.
+
+    Parameters
+    ----------
+    rendered : str
+        Clean HTML from `prose`.
+
+    Returns
+    -------
+    list of Heading
+        In the order of the page.
+    """
+    page_headings = []
+    for tag in re.finditer(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', rendered, re.S):
+        level, anchor, text = tag.groups()
+        page_headings.append(Heading(int(level), plain(text), html.unescape(anchor)))
+    return page_headings
 
 
 def plain(rendered: str) -> str:
-    """The text of clean HTML, without tags and formulas, on one line."""
-    rendered = re.sub(r"\ue000\d+\ue001|<[^>]*>", "", rendered)
-    return " ".join(html.unescape(rendered).split())
+    """Return the text of clean HTML, without tags and formulas, on one line."""
+    text = re.sub(f"{_MARKED}|<[^>]*>", "", rendered)
+    return " ".join(html.unescape(text).split())
 
 
 def describe(rendered: str) -> str:
-    """What a picture below this prose shows, by its last caption (bold), heading or words."""
+    """Say what a picture below some prose shows.
+
+    Parameters
+    ----------
+    rendered : str
+        Clean HTML of the prose.
+
+    Returns
+    -------
+    str
+        The first sentence of the last caption (a paragraph that begins in bold), or of the last
+        heading, or of the prose. At most 160 characters or so.
+    """
+    text = plain(rendered)
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
     heads = headings(rendered)
-    text = plain(captions[-1]) if captions else heads[-1].text if heads else plain(rendered)
-    short = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)
-    return (short[0] if short else text[:160]) or "Figure"
+    if captions:
+        text = plain(captions[-1])
+    elif heads:
+        text = heads[-1].text
+
+    beginning = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)
+    short = beginning[0] if beginning else text[:160]
+    return short or "Figure"
 
 
 def relink(rendered: str, link: Callable[[str], str | None]) -> str:
-    """Clean HTML with the addresses of links rewritten; None makes a link plain text."""
+    """Rewrite the addresses of links in clean HTML.
 
-    def linked(found: re.Match) -> str:
-        address = link(html.unescape(found[2]))
-        return found[1] + ("" if address is None else f' href="{html.escape(address)}"')
+    Parameters
+    ----------
+    rendered : str
+        Clean HTML.
+    link : callable
+        Takes an address and returns a new one; None makes the link plain text.
 
-    return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', linked, rendered)
+    Returns
+    -------
+    str
+        The HTML with its new addresses.
+    """
+
+    def rewrite(tag: re.Match) -> str:
+        beginning, old_address = tag.groups()
+        address = link(html.unescape(old_address))
+        if address is None:
+            return beginning
+        return f'{beginning} href="{html.escape(address)}"'
+
+    return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', rewrite, rendered)

@@ -5,6 +5,7 @@ With ``--redraw`` only its figures are drawn, from the tables of its last run, b
 stored without it.
 """
 
+import argparse
 import io
 import logging
 import os
@@ -28,40 +29,73 @@ from ingroup.inference.call import cost_stored
 from ingroup.inference.cost import budget_of, money
 from ingroup.tables import InputError, writing
 
-# How papermill starts a notebook; its kernel would warn of a connection that stays on the machine.
-# The name only says which language it is: ingroup.commands.kernel starts it.
-KERNEL = {"kernel_name": "python3", "cwd": str(paths.ROOT), "progress_bar": False}
-KERNEL |= {"extra_arguments": ["--IPKernelApp.log_level=CRITICAL"], "start_timeout": 600}
+# How papermill starts a notebook.
+KERNEL = {
+    # The name only says which language it is: ingroup.commands.kernel starts it.
+    "kernel_name": "python3",
+    "cwd": str(paths.ROOT),
+    "progress_bar": False,
+    # The kernel would warn of a connection that stays on the machine.
+    "extra_arguments": ["--IPKernelApp.log_level=CRITICAL"],
+    "start_timeout": 600,  # seconds
+}
 DRAWING = {"setup", "parameters", "figure"}  # tags of the cells that need no answers
+# Errors of a cell whose message is a sentence for the user; others are shown with their traceback.
+SENTENCES = {"InputError", "EngineError", "StoreError"}
 
 
 class Progress(io.TextIOBase):
-    """A notebook's steps and bars on standard error; beside others lines that begin with its name,
-    and a bar is one now and then."""
+    """A notebook's steps and progress bars on standard error.
+
+    Parameters
+    ----------
+    head : str
+        What each line begins with: the notebook's name.
+    alone : bool
+        Whether no other notebook writes beside this one. Only then, and on a terminal, a bar moves;
+        elsewhere its state is a line now and then.
+    """
 
     def __init__(self, head: str, alone: bool):
-        self.head, self.moving = head, alone and sys.stderr.isatty()
+        self.head = head
+        self.moving = alone and sys.stderr.isatty()
         seconds = "1" if self.moving else "10"  # from one state of a bar to the next
         os.environ.setdefault("TQDM_MININTERVAL", seconds)  # the kernel inherits it
 
     def line(self, text: str) -> None:
+        """Write a line."""
         print(f"{self.head}: {text}", file=sys.stderr, flush=True)
 
     def write(self, text: str) -> None:
         """Take what the kernel wrote."""
         if self.moving:
             print(text, end="", file=sys.stderr, flush=True)
-        for said in () if self.moving else filter(str.strip, re.split("[\r\n]+", text)):
-            self.line(said)
+            return
+
+        for line in re.split("[\r\n]+", text):
+            if line.strip():
+                self.line(line)
 
     def step(self, cell: Any, cell_index: int) -> None:
         """Say which section of the notebook begins."""
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
-            self.line(cell.source.split("\n")[0].removeprefix("## "))
+            heading, *_ = cell.source.split("\n")
+            self.line(heading.removeprefix("## "))
 
 
 def given_files(parameters: Mapping[str, Any]) -> set[str]:
-    """Return a pattern for each file or folder of the user's own that the parameters name."""
+    """Return a pattern for each file or folder of the user's own that the parameters name.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The parameters of a run; a model may be a folder, ``<folder>@<engine>``.
+
+    Returns
+    -------
+    set of str
+        Patterns from the project's root. A folder that contains the project is left out.
+    """
     texts = []
     for value in parameters.values():
         texts += value if isinstance(value, list) else [value]
@@ -70,110 +104,187 @@ def given_files(parameters: Mapping[str, Any]) -> set[str]:
     for text in texts:
         if not isinstance(text, str) or not text.strip():
             continue
+
         name, _, engine = text.rpartition("@")
-        place = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
-        pattern = escape(digests.name_of(Path(place)))
-        if os.path.isfile(place):
+        path = os.path.join(paths.ROOT, name if engine in models.ENGINES else text)
+        pattern = escape(digests.name_of(Path(path)))
+        if os.path.isfile(path):
             patterns.add(pattern)
-        elif os.path.isdir(place) and not paths.ROOT.is_relative_to(os.path.abspath(place)):
+        elif os.path.isdir(path) and not paths.ROOT.is_relative_to(os.path.abspath(path)):
             patterns.add(f"{pattern}/**")
     return patterns
 
 
 def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
-    """Return patterns for the stored answers that a notebook reads, recorded ones left out."""
+    """Return patterns for the stored answers that a notebook reads, recorded ones left out.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    parameters : dict
+        The parameters of its run.
+
+    Returns
+    -------
+    set of str
+        One pattern per call, also where nothing is stored yet; none for a notebook that asks
+        nothing. For the engine "stored" the pattern has the answers of any engine.
+    """
     try:
         calls = calls_of(notebook, parameters)
-    except (ImportError, KeyError):  # it asks nothing, or not what a study's design says
+    except (ImportError, KeyError):  # no study, or none of its parameters
         return set()
 
     patterns = set()
     for call in calls:
-        place = escape(digests.name_of((call.root or paths.RESPONSES) / call.address))
+        folder = (call.root or paths.RESPONSES) / call.address
+        pattern = escape(digests.name_of(folder))
         if call.engine == models.STORED:
-            place = place.replace(f"@{models.STORED}/", "@*/")
-        patterns.add(f"{place}/*")
+            pattern = pattern.replace(f"@{models.STORED}/", "@*/")
+        patterns.add(f"{pattern}/*")
     return patterns
 
 
 def results(files: Iterable[Path], run: str) -> list[Path]:
     """Keep the tables and figures of a run among some files."""
-    folders = (paths.run_folder(run) / "tables", paths.figure_folder(run))
-    return [file for file in files if any(file.is_relative_to(folder) for folder in folders)]
+    tables = paths.run_folder(run) / "tables"
+    figures = paths.figure_folder(run)
+    outputs = []
+    for file in files:
+        if file.is_relative_to(tables) or file.is_relative_to(figures):
+            outputs.append(file)
+    return outputs
 
 
 def execute(
     notebook: str, parameters: dict[str, Any], progress: Progress, redraw: bool = False
 ) -> Path | None:
-    """Run a notebook from top to bottom and move the executed copy to `ingroup.paths.executed`.
+    """Run a notebook from top to bottom and move the executed copy into its place.
 
-    To `redraw` its figures only its cells with one of the tags `DRAWING` run, and no copy is kept.
-    Where a cell fails or the kernel dies it says so, and returns None: what does not come to its
-    end leaves no copy, and of a run that is new no folder. Beside the copy it records what the
-    notebook wrote and read (:mod:`ingroup.commands.digests`).
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name.
+    parameters : dict
+        Its checked parameters, ``RUN`` among them.
+    progress : Progress
+        Where its steps and a failure are said.
+    redraw : bool
+        Run only the cells with one of the tags `DRAWING`, and keep no copy.
+
+    Returns
+    -------
+    Path or None
+        The executed copy, `ingroup.paths.executed`; None where a cell failed or the kernel died.
+
+    Notes
+    -----
+    A notebook that does not come to its end leaves no copy, and in a new run no folder. Beside the
+    copy stands a record of the files that the notebook wrote and read
+    (:mod:`ingroup.commands.digests`).
     """
-    import nbformat  # with papermill seconds, for which a wrong parameter does not wait
-    import papermill
+    # These and papermill take seconds to import; a wrong parameter is refused without them.
+    import nbformat
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    target = paths.executed(notebook, parameters["RUN"])
-    folder, unfinished = target.parent.parent, target.with_name(f"{notebook}.unfinished.ipynb")
-    new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
+    run = parameters["RUN"]
+    target = paths.executed(notebook, run)
+    folder = target.parent.parent
+    is_new = folder != paths.BUILD and not folder.exists()  # answers are in build/, too
     target.parent.mkdir(parents=True, exist_ok=True)
+
+    unfinished = target.with_name(f"{notebook}.unfinished.ipynb")
     book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
     if redraw:
-        book.cells = [cell for cell in book.cells if DRAWING & {*cell.metadata.get("tags", ())}]
+        book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
     else:  # its tables are no longer those of the last run
         digests.record(target).unlink(missing_ok=True)
-    asked = book, str(unfinished), parameters
+
     given = digests.states(given_files(parameters))
     notes_folder = TemporaryDirectory()
     notes = Path(notes_folder.name) / "notes"
-    told = {"stderr_file": progress, "on_cell_start": progress.step, **KERNEL}
-    told["kernel_manager_class"] = kernel.manager(notes)
     try:
-        try:
-            whole = papermill.execute_notebook(*asked, **told)
-        except RuntimeError:  # a failing cell raises another kind
-            # Kernels that start side by side can draw the same port; a second try is enough.
-            whole = papermill.execute_notebook(*asked, **told)
-        for output in (output for cell in whole.cells for output in cell.get("outputs", ())):
-            if output.get("name") == "stderr":  # bars that moved for hours are no log
-                output.text = re.sub(r"[^\n]*\r", "", output.text)
+        executed = _run_kernel(book, unfinished, parameters, progress, notes)
         if not redraw:
-            nbformat.write(whole, unfinished)
+            nbformat.write(executed, unfinished)
             answers = digests.states(answer_files(notebook, parameters))
             os.replace(unfinished, target)
-            digests.write(
-                target, results(kernel.written(notes), parameters["RUN"]), given | answers
-            )
+            written = results(kernel.written(notes), run)
+            digests.write(target, written, given | answers)
         return target
     except PapermillExecutionError as error:
-        sentence = error.ename in ("InputError", "EngineError", "StoreError")  # else its traceback
-        trace = "" if sentence else "\n".join([*error.traceback, ""])
-        remedy = f"; make {notebook[:2]} writes its tables" * (redraw and "File" in error.ename)
+        trace = "" if error.ename in SENTENCES else "\n".join([*error.traceback, ""])
+        remedy = ""
+        if redraw and "File" in error.ename:  # a table is missing
+            remedy = f"; make {notebook[:2]} writes its tables"
         progress.line(f"{trace}cell {error.exec_count}: {error.ename}: {error.evalue}{remedy}")
     except DeadKernelError:
-        why = "the kernel died, which is mostly a lack of memory; answers that are stored stay"
-        progress.line(f"{why} (a smaller BATCH_SIZE needs less)")
+        progress.line(
+            "the kernel died, which is mostly a lack of memory; answers that are stored stay "
+            "(a smaller BATCH_SIZE needs less)"
+        )
     finally:
         notes_folder.cleanup()
         unfinished.unlink(missing_ok=True)
-        if new and not any(target.parent.iterdir()):  # no other notebook of the run is there
+        if is_new and not any(target.parent.iterdir()):  # no other notebook of the run is there
             shutil.rmtree(folder)
     return None
 
 
+def _run_kernel(
+    book: Any, unfinished: Path, parameters: dict[str, Any], progress: Progress, notes: Path
+) -> Any:
+    """Execute a notebook in a kernel that notes the files it writes; return the executed copy."""
+    import papermill
+
+    options = {
+        "stderr_file": progress,
+        "on_cell_start": progress.step,
+        "kernel_manager_class": kernel.manager(notes),
+        **KERNEL,
+    }
+    try:
+        executed = papermill.execute_notebook(book, str(unfinished), parameters, **options)
+    except RuntimeError:  # a failing cell raises another kind
+        # Kernels that start side by side can draw the same port; a second try is enough.
+        executed = papermill.execute_notebook(book, str(unfinished), parameters, **options)
+
+    for cell in executed.cells:
+        for output in cell.get("outputs", ()):
+            if output.get("name") == "stderr":  # bars that moved for hours are no log
+                output.text = re.sub(r"[^\n]*\r", "", output.text)
+    return executed
+
+
 def answer(notebook: str, parameters: dict[str, Any]) -> str:
-    """Ask and store what a study's notebook would ask; a line on the answers, one on their cost."""
+    """Ask and store what a study's notebook would ask.
+
+    Parameters
+    ----------
+    notebook : str
+        The name of a study's first notebook.
+    parameters : dict
+        Its checked parameters.
+
+    Returns
+    -------
+    str
+        A line on the number of answers, and one on their cost.
+    """
     calls = calls_of(notebook, parameters)
-    if not all(call.settled for call in calls):  # texts that come first
-        ask([call for call in calls if call.settled], parameters)
+    settled = [call for call in calls if call.settled]
+    if len(settled) < len(calls):  # the answers to some calls are texts of the others
+        ask(settled, parameters)
         calls = calls_of(notebook, parameters)
     done = ask(calls, parameters)
-    trials = sum(len(call.design) for call in done)
-    failed = sum(len(stored(call).state().failed) for call in done)
+
+    trials = 0
+    failed = 0
+    for call in done:
+        trials += len(call.design)
+        failed += len(stored(call).state().failed)
     answered = (
         f"{trials - failed:,} of {trials:,} prompts are answered and stored, {failed:,} failed"
     )
@@ -181,7 +292,20 @@ def answer(notebook: str, parameters: dict[str, Any]) -> str:
 
 
 def cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
-    """What this run's replies took, in tokens and, where a server gave some, in money."""
+    """Say what this run's replies took, in tokens and, where a server gave some, in money.
+
+    Parameters
+    ----------
+    calls : list of Call
+        What was asked.
+    parameters : dict
+        The parameters of the run, with its prices.
+
+    Returns
+    -------
+    str
+        One line.
+    """
     budget = budget_of(parameters)
     took = (
         f"this run took {budget.prompt_tokens:,} prompt tokens and {budget.output_tokens:,} "
@@ -198,65 +322,120 @@ def cost_line(calls: list[Call], parameters: dict[str, Any]) -> str:
 
 
 def _stop(*_: Any) -> None:
-    """When stopped: what is torn down would log tracebacks, also after the last sentence."""
-    logging.disable()
+    """Interrupt the program without the tracebacks of what is torn down."""
+    logging.disable()  # they would be logged even after the last sentence
     raise KeyboardInterrupt
 
 
+def _head(options: argparse.Namespace) -> str:
+    """Name a notebook; among others with its position, e.g. ``"[2/19] 10_empathy_gap"``."""
+    notebook = options.notebook
+    if not options.shared:
+        return notebook
+    names = [file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")]
+    position = sum(name <= notebook for name in names)
+    return f"[{position}/{len(names)}] {notebook}"
+
+
+def _parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the checked parameters of the command line, or those of the last run."""
+    if not (options.redraw or options.again):
+        parameters = parameters_of(options.notebook, options)
+        budget_of(parameters)  # refuses a cost limit without prices
+        return parameters
+
+    from ingroup.notebook import ran  # takes seconds to import
+
+    parameters = ran(options.notebook, options.run)
+    if not parameters:
+        raise InputError(f"{options.notebook} has not run in {options.run!r}: make all first")
+    return parameters
+
+
+def _check_servers(parameters: dict[str, Any]) -> None:
+    """Refuse a server without its key, unless some answers of servers are stored."""
+    if "READING" not in parameters or any(paths.RESPONSES.glob("*/*/*@inspect")):
+        return
+    for model in models.asked(parameters):
+        if model.engine == "inspect":
+            make_engine("inspect", model.name, base_url=parameters["BASE_URL"]).close()
+
+
+def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
+    """Say how many answers are kept when a run is stopped; "" for a notebook that asks nothing."""
+    with suppress(ImportError, KeyError):  # no study, or none of its parameters
+        return f"{kept(calls_of(notebook, parameters)):,} answers kept; "
+    return ""
+
+
+def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: float) -> str:
+    """Sum a run up: how long it took, which parameters it changed, how its numbers came out."""
+    notebook = options.notebook
+    usual = defaults(notebook) | {"RUN": options.run}
+    changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
+    how = ", ".join(changed) or "as the demo profile has it"
+    lines = [f"{notebook}: {seconds:.0f} s, {how}"]
+
+    tables = paths.run_folder(options.run) / "tables" / folder_of(notebook)
+    if any(tables.glob("*_versus_here.csv")):
+        from ingroup.commands.report import counted  # takes seconds to import
+
+        started = time.time() - seconds
+        lines += [f"  {line}" for line in counted(tables, started)]
+    return "\n".join([*lines, ""])
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when it was done, 2 for a wrong parameter, 1 when a cell failed."""
+    """Run, redraw or ask the notebook that the command line names.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The command line; by default that of this program.
+
+    Returns
+    -------
+    int
+        The exit status: 0 when it was done, 1 when a cell failed, 2 for a wrong parameter, 130 when
+        it was stopped.
+    """
     parser = command_line(__doc__)
     parser.add_argument("notebook")
     parser.add_argument("--ask", action="store_true", help="ask and store, run nothing")
     parser.add_argument("--redraw", action="store_true", help="draw the figures of its last run")
     parser.add_argument("--again", action="store_true", help="with its last run's parameters")
-    options, started = parser.parse_args(arguments), time.monotonic()
+    options = parser.parse_args(arguments)
+    notebook = options.notebook
+    started = time.monotonic()
     for number in (signal.SIGINT, signal.SIGTERM):  # a terminal's, a scheduler's
         signal.signal(number, _stop)
-    notebook, names = options.notebook, sorted(f.stem for f in paths.NOTEBOOKS.glob("*.ipynb"))
-    place = f"[{sum(name <= notebook for name in names)}/{len(names)}] " if options.shared else ""
-    progress, parameters = Progress(f"{place}{notebook}", alone=not options.shared), {}
-    try:
-        if options.redraw or options.again:
-            from ingroup.notebook import ran  # seconds
 
-            if not (parameters := ran(notebook, options.run)):
-                raise InputError(f"{notebook} has not run in {options.run!r}: make all first")
-        else:
-            parameters = parameters_of(notebook, options)
-            budget_of(parameters)  # a limit without prices starts nothing
-        # Who has forgotten a key waits for no kernel; beside stored answers it may not be needed.
-        if not (options.ask or options.redraw or any(paths.RESPONSES.glob("*/*/*@inspect"))):
-            named = models.asked(parameters) if "READING" in parameters else ()
-            for model in (one for one in named if one.engine == "inspect"):
-                make_engine("inspect", model.name, base_url=parameters["BASE_URL"]).close()
+    progress = Progress(_head(options), alone=not options.shared)
+    parameters = {}
+    try:
+        parameters = _parameters(options)
         if options.ask:
             print(answer(notebook, parameters))
             return 0
+        if not options.redraw:
+            _check_servers(parameters)
         with writing(paths.run_folder(options.run)):
             target = execute(notebook, parameters, progress, options.redraw)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        told = ""
-        with suppress(ImportError, KeyError):  # it asks nothing, or not what a study's design says
-            told = f"{kept(calls_of(notebook, parameters)):,} answers kept; "
-        progress.line(f"stopped; {told}the same line goes on")
+        kept_answers = _kept_answers(notebook, parameters)
+        progress.line(f"stopped; {kept_answers}the same line goes on")
         return 130
-    if target is None or options.redraw:
-        return int(target is None)
-    seconds, usual = time.monotonic() - started, defaults(notebook) | {"RUN": options.run}
-    took = f"{seconds:.0f} s"
-    progress.line(f"done in {took}")
-    changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
-    lines = [f"{notebook}: {took}, {', '.join(changed) or 'as the demo profile has it'}"]
-    tables = paths.run_folder(options.run) / "tables" / folder_of(notebook)
-    if [*tables.glob("*_versus_here.csv")]:
-        from ingroup.commands.report import counted  # as slow to import
 
-        lines += [f"  {line}" for line in counted(tables, time.time() - seconds)]
-    target.with_suffix(".txt").write_text("\n".join([*lines, ""]), "utf8")
+    if target is None:
+        return 1
+    if not options.redraw:
+        seconds = time.monotonic() - started
+        progress.line(f"done in {seconds:.0f} s")
+        summary = _summary(options, parameters, seconds)
+        target.with_suffix(".txt").write_text(summary, "utf8")
     return 0
 
 

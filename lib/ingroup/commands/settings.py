@@ -17,16 +17,16 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("INGROUP_BUILD", ROOT / "build"))
 DEFAULT_RUN = "default"
 
-# Names that are read by the Makefile or by a command. Any other is a parameter of a notebook.
+# Names that the Makefile or a command reads. Any other is a parameter of a notebook.
 OF_MAKE = {"PYTHON", "VENV", "PY", "READY", "TORCH_INDEX", "DATA_MIRROR", "PROFILE", "RUN"}
 OF_COMMANDS = {"STUDY", "RATE", "SAMPLES", "BUNDLE"}
 OF_A_FIGURE = {"ONLY", "OUT", "FORMAT", "WIDTH", "FONT", "CMAP", "PANEL"}
 # They say who computes, and change no result.
 OF_WORKERS = {"ENGINE_WORKERS", "RAY_ADDRESS"}
-# They read a run that is there already.
+# Targets that read a finished run and start none.
 READERS = {"00", "60", "report", "figures"}
 COMPARISON = "61_comparison"  # the notebook of make compare
-# Parameters under the names that they had, with their names now and values that changed.
+# Parameters by their former names: the name now, and the values that changed.
 FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
 LONGEST_NAME = 60
 
@@ -38,6 +38,11 @@ class Refused(Exception):
 def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Read every variable that was set on make's command line.
 
+    Parameters
+    ----------
+    environment : mapping
+        ``MAKEFLAGS``, which has the names, and the values.
+
     Returns
     -------
     dict of str to str
@@ -48,15 +53,17 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     Refused
         If a name has other characters than letters, digits and _, or is that of a key.
     """
-    overrides = re.search(r"(?:^|\s)-- (.*)", environment.get("MAKEFLAGS", ""), re.DOTALL)
+    flags = environment.get("MAKEFLAGS", "")
+    overrides = re.search(r"(?:^|\s)-- (.*)", flags, re.DOTALL)
     if overrides is None:
         return {}
 
-    # make writes a blank of a value as a backslash and a blank.
+    # make writes a blank inside a value as a backslash and a blank.
     words = re.findall(r"(?:\\.|[^\\ ])+", overrides[1], re.DOTALL)
     values = {}
     for word in words:
-        name = word.partition("=")[0].rstrip(":+?!")
+        left_side, _, _ = word.partition("=")
+        name = left_side.rstrip(":+?!")  # of :=, +=, ?= and !=
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise Refused(f"a parameter's name has letters, digits and _: {name}")
         if name.endswith(("_KEY", "_TOKEN")):
@@ -66,121 +73,226 @@ def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def parameters(values: Mapping[str, str]) -> dict[str, str]:
-    """Keep the parameters of notebooks among the variables that were set."""
+    """Select the parameters of notebooks among the variables that were set.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        From `given`.
+
+    Returns
+    -------
+    dict of str to str
+        The parameters, sorted by name.
+    """
     others = OF_MAKE | OF_COMMANDS | OF_A_FIGURE
     if "ONLY" in values:
-        others = others | {"MODELS"}  # which models one figure shows
-    names = set(values) - others
-    return {name: values[name] for name in sorted(names)}
+        others = others | {"MODELS"}  # then it says which models one figure shows
+    names = sorted(set(values) - others)
+    return {name: values[name] for name in names}
 
 
 def renamed(values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Give parameters the names that they have now, and say which had another in a sentence."""
+    """Replace former names and values of parameters by those of today.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        Parameters as they were typed.
+
+    Returns
+    -------
+    now : dict of str to str
+        The same parameters under their names and values of today.
+    sentences : list of str
+        For each former name, a sentence that says the new one.
+    """
     now = {}
     sentences = []
     for name, value in values.items():
-        new_name, new_values = FORMER_PARAMETERS.get(name, (name, {}))
-        now[new_name] = new_values.get(value, value)
-        if new_name != name:
-            sentences.append(
-                f"{name}={value} is now {new_name}={now[new_name]}; "
-                "the old name works for one release"
-            )
+        if name not in FORMER_PARAMETERS:
+            now[name] = value
+            continue
+
+        new_name, new_values = FORMER_PARAMETERS[name]
+        new_value = new_values.get(value, value)
+        now[new_name] = new_value
+        sentences.append(
+            f"{name}={value} is now {new_name}={new_value}; the old name works for one release"
+        )
     return now, sentences
 
 
 def command_options(values: Mapping[str, str]) -> list[str]:
-    """Write what is set as the options of a command: names alone, no value."""
-    options = ["--profile", os.environ.get("PROFILE") or "demo"]
+    """Write what is set as the options of a command.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        From `given`.
+
+    Returns
+    -------
+    list of str
+        The profile, and the name of each parameter. The command reads the values in the
+        environment.
+    """
+    profile = os.environ.get("PROFILE") or "demo"
+    options = ["--profile", profile]
     for name in parameters(values):
         options += ["--set", name]
     return options
 
 
 def is_folder_name(name: str) -> bool:
-    """Tell whether a name can be that of a folder below build/runs."""
-    return ".." not in name and bool(re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]*", name))
+    """Tell whether a name can be that of a folder below build/runs.
+
+    Parameters
+    ----------
+    name : str
+        The name as it was typed.
+
+    Returns
+    -------
+    bool
+        True for A-Z a-z 0-9 _ . + = - and comma, without two dots and without . or - in front.
+    """
+    if ".." in name:
+        return False
+    return re.fullmatch(r"[A-Za-z0-9_,+=][A-Za-z0-9_.,+=-]*", name) is not None
 
 
 def run_name(environment: Mapping[str, str] = os.environ) -> str:
     """Name the run: ``RUN``, or what it changes, or "default".
 
-    Two runs with different parameters have different names: a name that is cut, or that lacks a
-    sign of a value, ends in a checksum.
+    Parameters
+    ----------
+    environment : mapping
+        ``MAKEFLAGS`` and the values.
+
+    Returns
+    -------
+    str
+        At most `LONGEST_NAME` characters, unless ``RUN`` is longer. Two runs with different
+        parameters have different names: a name that is cut, or that lacks a sign of a value, ends
+        in a checksum.
     """
     if environment.get("RUN"):
         return environment["RUN"]
 
     changes = []
-    for name, value in parameters(given(environment)).items():
-        if name not in OF_WORKERS:
-            escaped = value.replace("+", "++")
-            changes.append(f"{name}-{escaped}")
     profile = environment.get("PROFILE") or "demo"
     if profile != "demo":
-        changes.insert(0, profile)
+        changes.append(profile)
+    for name, value in parameters(given(environment)).items():
+        if name not in OF_WORKERS:
+            escaped = value.replace("+", "++")  # a single + stands between two changes
+            changes.append(f"{name}-{escaped}")
 
     whole = "+".join(changes)
     if not whole:
         return DEFAULT_RUN
-    if len(whole) <= LONGEST_NAME and is_folder_name(whole) and whole != DEFAULT_RUN:
+    is_short = len(whole) <= LONGEST_NAME
+    if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
         return whole
 
-    digest = hashlib.sha256(whole.encode("utf8", "surrogateescape")).hexdigest()[:10]
+    content = whole.encode("utf8", "surrogateescape")
+    checksum = hashlib.sha256(content).hexdigest()[:10]
     readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", whole).lstrip("-")
-    return f"{readable[: LONGEST_NAME - 1 - len(digest)]}-{digest}"
+    beginning = readable[: LONGEST_NAME - 1 - len(checksum)]
+    return f"{beginning}-{checksum}"
 
 
 def run_folder(run: str) -> Path:
     """Return the folder of a run's tables and executed notebooks."""
-    return BUILD if run == DEFAULT_RUN else BUILD / "runs" / run
+    if run == DEFAULT_RUN:
+        return BUILD
+    return BUILD / "runs" / run
 
 
 def runs() -> list[str]:
-    """List the runs that are there to be read, the default run first."""
+    """List the runs that can be read, the default run first."""
     names = set()
     for file in BUILD.glob("runs/*/notebooks/*.txt"):
         names.add(file.parents[1].name)
 
-    has_default = any(BUILD.glob("notebooks/*.txt"))
-    return [DEFAULT_RUN, *sorted(names)] if has_default else sorted(names)
+    if any(BUILD.glob("notebooks/*.txt")):
+        return [DEFAULT_RUN, *sorted(names)]
+    return sorted(names)
 
 
 def notebooks() -> list[str]:
     """List the notebooks in the order of their numbers."""
-    return sorted(file.stem for file in ROOT.glob("notebooks/[0-9]*.ipynb"))
+    files = ROOT.glob("notebooks/[0-9]*.ipynb")
+    return sorted(file.stem for file in files)
 
 
 def study_names() -> list[str]:
     """List the studies: each has a folder in lib."""
-    return sorted(file.parent.name for file in ROOT.glob("lib/ingroup/studies/*/design.py"))
+    designs = ROOT.glob("lib/ingroup/studies/*/design.py")
+    return sorted(file.parent.name for file in designs)
 
 
 def first_notebooks() -> list[str]:
-    """List the notebooks that ask: one per study, named like it."""
+    """List the notebooks that ask: one per study, with the study's name behind its number."""
     studies = study_names()
-    return [name for name in notebooks() if name[1] == "0" and name[3:] in studies]
+    names = []
+    for notebook in notebooks():
+        number, _, name = notebook.partition("_")
+        if number.endswith("0") and name in studies:
+            names.append(notebook)
+    return names
 
 
 def chosen_studies(study: str) -> list[str]:
-    """List the first notebooks that ``STUDY`` (a number or a name) means; all where it is empty."""
+    """List the first notebooks that ``STUDY`` means.
+
+    Parameters
+    ----------
+    study : str
+        The number or name of a study, or of its first notebook; "" means all studies.
+
+    Returns
+    -------
+    list of str
+        Names of notebooks.
+
+    Raises
+    ------
+    Refused
+        If there is no such study; the sentence lists all.
+    """
     first = first_notebooks()
     if not study:
         return first
-    for name in first:
-        if study in (name[:2], name[3:], name):
-            return [name]
+
+    for notebook in first:
+        number, _, name = notebook.partition("_")
+        if study in (number, name, notebook):
+            return [notebook]
     raise Refused(f"there is no study {study}: give one of {' '.join(first)}, or its number")
 
 
 def known_parameters(names: Collection[str]) -> set[str]:
-    """Collect the names in the cells of parameters of some notebooks."""
+    """Collect the names in the parameters cells of some notebooks.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of notebooks.
+
+    Returns
+    -------
+    set of str
+        The parameters that can be set; ``RUN``, which make sets, is left out.
+    """
     known = set()
     for name in names:
         file = ROOT / "notebooks" / f"{name}.ipynb"
         notebook = json.loads(file.read_text("utf8"))
         for cell in notebook["cells"]:
-            if "parameters" in cell["metadata"].get("tags", []):
+            tags = cell["metadata"].get("tags", [])
+            if "parameters" in tags:
                 source = "".join(cell["source"])
                 known.update(re.findall(r"^([A-Z_0-9]+) = ", source, re.MULTILINE))
     return known - {"RUN"}
@@ -195,8 +307,26 @@ def named_by(goals: Collection[str]) -> list[str]:
 
 
 def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
-    """List the notebooks whose parameters can be set for these goals."""
-    if {"all", "plan", "view"} & set(goals):
+    """List the notebooks whose parameters can be set for these goals.
+
+    Parameters
+    ----------
+    goals : collection of str
+        Targets of make.
+    study : str
+        The value of ``STUDY``, which only the target ``ask`` needs.
+
+    Returns
+    -------
+    list of str
+        Names of notebooks; none for targets that take no parameters.
+
+    Raises
+    ------
+    Refused
+        If there is no such study.
+    """
+    if {"all", "plan", "view"}.intersection(goals):
         return notebooks()
     if "ask" in goals:
         return chosen_studies(study)
@@ -204,31 +334,65 @@ def asked_notebooks(goals: Collection[str], study: str) -> list[str]:
 
 
 def check_names(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a parameter that none of the notebooks of these goals has."""
-    asked = asked_notebooks(goals, environment.get("STUDY", ""))
-    known = known_parameters(asked)
+    """Refuse a parameter that none of the notebooks of these goals has.
+
+    Parameters
+    ----------
+    goals : collection of str
+        Targets of make; those without a notebook take any parameter.
+    environment : mapping
+        ``MAKEFLAGS`` and the values.
+
+    Raises
+    ------
+    Refused
+        If a parameter is given under its former and its present name, or is unknown. The sentence
+        names the nearest parameter, or all.
+    """
     typed = parameters(given(environment))
-    for name in FORMER_PARAMETERS.keys() & typed.keys():
-        new_name, _ = FORMER_PARAMETERS[name]
-        if new_name in typed:
-            raise Refused(f"{name} is now {new_name}: give {new_name} alone")
+    for former_name, (name, _) in FORMER_PARAMETERS.items():
+        if former_name in typed and name in typed:
+            raise Refused(f"{former_name} is now {name}: give {name} alone")
+
+    study = environment.get("STUDY", "")
+    names = asked_notebooks(goals, study)
+    if not names:
+        return
+
+    known = known_parameters(names)
     now, _ = renamed(typed)
-    for name in now if asked else ():
+    for name in now:
         if name in known:
             continue
+
+        hint = f"there are {' '.join(sorted(known))}"
         near = difflib.get_close_matches(name.upper(), known, 1)
-        there_are = f"there are {' '.join(sorted(known))}"
-        hint = f"did you mean {near[0]}?" if near else there_are
+        if near:
+            hint = f"did you mean {near[0]}?"
         raise Refused(f"{name} is no parameter here; {hint}")
 
 
 def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a run that has no folder's name, that is not there, or whose name is taken."""
+    """Refuse a run whose name is no folder's or is taken, or that is to be read and is not there.
+
+    Parameters
+    ----------
+    goals : collection of str
+        Targets of make.
+    environment : mapping
+        ``MAKEFLAGS`` and the values.
+
+    Raises
+    ------
+    Refused
+        If ``PROFILE`` or ``RUN`` is no name of a folder; if the default run has other parameters;
+        or if the targets read a run that does not exist. The sentence names the runs that do.
+    """
     values = given(environment)
+    goal = " ".join(goals)
     for name in ("PROFILE", "RUN"):
         value = environment.get(name) or DEFAULT_RUN
         if not is_folder_name(value):
-            goal = " ".join(goals)
             raise Refused(
                 f"{name} is the name of a folder or file, of A-Z a-z 0-9 _ . + = - and comma, "
                 f"without two dots: give another, make {goal} {name}=<name>, not {value!r}"
@@ -239,20 +403,35 @@ def check_run(goals: Collection[str], environment: Mapping[str, str]) -> None:
     if run == DEFAULT_RUN and changed:
         raise Refused("the default run has no other parameters: leave RUN out, or give another")
 
-    readers = READERS | {"view", "compare"} if "RUN" in values else READERS
-    reads = bool(goals) and readers.issuperset(goals)
-    if reads and run not in runs():
-        there_are = " ".join(runs()) or "none, make all first"
-        goal = " ".join(goals)
+    readers = READERS
+    if "RUN" in values:
+        readers = READERS | {"view", "compare"}
+    is_read = bool(goals) and readers.issuperset(goals)
+    if is_read and run not in runs():
+        available = " ".join(runs()) or "none, make all first"
         raise Refused(
-            f"there is no run {run} to read, there are: {there_are}. "
+            f"there is no run {run} to read, there are: {available}. "
             f"Name one, make {goal} RUN=<name>"
         )
 
 
 def check_comparison(environment: Mapping[str, str]) -> None:
-    """Refuse a comparison without two models, and a profile: `check_run` knows the runs."""
-    models = {entry.strip() for entry in environment.get("MODELS", "").split(";")} - {""}
+    """Refuse a comparison that names fewer than two models, or a profile.
+
+    Whether the run exists is for `check_run` to say.
+
+    Parameters
+    ----------
+    environment : mapping
+        ``MODELS``, names between semicolons, and ``PROFILE``.
+
+    Raises
+    ------
+    Refused
+        For either mistake.
+    """
+    entries = environment.get("MODELS", "").split(";")
+    models = set(map(str.strip, entries)) - {""}
     if len(models) < 2:
         raise Refused('give two models or more: make compare MODELS="<name>;<name>"')
     if environment.get("PROFILE"):
@@ -260,25 +439,48 @@ def check_comparison(environment: Mapping[str, str]) -> None:
 
 
 def check_figure(goals: Collection[str], environment: Mapping[str, str]) -> None:
-    """Refuse a figure that is not there, and a figure's options for anything else."""
+    """Refuse a figure that does not exist, and a figure's options for anything else.
+
+    Parameters
+    ----------
+    goals : collection of str
+        Targets of make.
+    environment : mapping
+        ``MAKEFLAGS`` and the values; ``ONLY`` has figures as ``<study>/<name>`` between blanks.
+
+    Raises
+    ------
+    Refused
+        If options of a figure are given without ``ONLY`` or for another target, or if a figure is
+        neither committed nor drawn by the run.
+    """
     values = given(environment)
-    drawn = sorted(OF_A_FIGURE.intersection(values))
-    if drawn and (not values.get("ONLY") or set(goals) - {"figures"}):
-        names = " ".join(drawn)
+    options = sorted(OF_A_FIGURE.intersection(values))
+    only = values.get("ONLY", "")
+    is_for_figures = bool(only) and set(goals) <= {"figures"}
+    if options and not is_for_figures:
+        names = " ".join(options)
         raise Refused(f"{names}: these are of make figures ONLY=<study>/<name>, and nothing else")
 
-    folders = (ROOT / "figures", run_folder(run_name(environment)) / "figures")
-    for figure in values.get("ONLY", "").split():
-        study, _, name = figure.partition("/")
-        is_there = False
-        if is_folder_name(study) and is_folder_name(name):
-            files = [folder / f"{figure}.pdf" for folder in folders]
-            is_there = files[0].is_file() or files[1].is_file()
-        if not is_there:
+    run = run_name(environment)
+    for figure in only.split():
+        if not _is_figure(figure, run):
             raise Refused(
                 f"there is no figure {figure}: ONLY is as a file below figures/ is called, "
                 "without its ending"
             )
+
+
+def _is_figure(figure: str, run: str) -> bool:
+    """Tell whether a figure, ``<study>/<name>``, is committed or was drawn by a run."""
+    study, _, name = figure.partition("/")
+    if not is_folder_name(study) or not is_folder_name(name):
+        return False
+
+    file = f"{figure}.pdf"
+    committed = ROOT / "figures" / file
+    drawn = run_folder(run) / "figures" / file
+    return committed.is_file() or drawn.is_file()
 
 
 def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -> None:
@@ -304,12 +506,15 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
 
     check_figure(goals, environment)
     check_run(goals, environment)
-    if {"plan", "ask", "view"} & set(goals):
-        chosen_studies(environment.get("STUDY", ""))
-    if "ask" in goals and not environment.get("STUDY"):
+
+    study = environment.get("STUDY", "")
+    if {"plan", "ask", "view"}.intersection(goals):
+        chosen_studies(study)
+    if "ask" in goals and not study:
         raise Refused("give a study: make ask STUDY=10 MODELS=...")
     if "compare" in goals:
         check_comparison(environment)
+
     samples = environment.get("SAMPLES", "")
     if "view" in goals and re.search(r"[^0-9]", samples):
         raise Refused(f"SAMPLES is a whole number, 0 for all, not {samples}")
@@ -323,29 +528,46 @@ def help_text() -> str:
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)
         if target:
             lines.append(f"  make {target[1]:18}{target[2]}")
-        elif line.startswith("#+ "):  # the line above goes on
+        elif line.startswith("#+ "):  # goes on with the description of the target above
             lines[-1] += line.removeprefix("#+")
+
     for name in notebooks():
         lines.append(f"  make {name[:2]:18}run notebook {name}")
-    lines += [
+
+    lines.append(
         "Parameters of a notebook: make 10 MODELS=... ENGINE=... CORPUS=... N_EVENTS=... "
-        "(PROFILE=demo|full)",
+        "(PROFILE=demo|full)"
+    )
+    lines.append(
         "The environment: PYTHON=python3.12 chooses the Python, "
-        "TORCH_INDEX=<address> where pip looks for torch",
-    ]
+        "TORCH_INDEX=<address> where pip looks for torch"
+    )
     return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
-    """Check the command line for the goals in the environment; 2 where it cannot work."""
-    if not (3, 11) <= sys.version_info[:2] < (3, 14):
-        version = ".".join(map(str, sys.version_info[:2]))
+    """Check the command line for the goals in the environment, or print the help.
+
+    Parameters
+    ----------
+    arguments : list of str
+        ``["help"]``, or nothing.
+
+    Returns
+    -------
+    int
+        The exit status: 2 where the Python is too old or too new, or a value cannot work; else 0.
+    """
+    python = sys.version_info[:2]
+    if not (3, 11) <= python < (3, 14):
+        version = ".".join(map(str, python))
         print(
             f"Ingroup needs Python 3.11 to 3.13; {sys.executable} is {version}. "
             "Name another with make PYTHON=python3.12",
             file=sys.stderr,
         )
         return 2
+
     if arguments == ["help"]:
         print(help_text())
         return 0
@@ -353,6 +575,7 @@ def main(arguments: list[str]) -> int:
     foreign = os.environ.get("FOREIGN", "")
     if foreign not in ("", str(ROOT / "lib")):
         print(f"PYTHONPATH is not used: make runs {ROOT / 'lib'}", file=sys.stderr)
+
     try:
         check(os.environ.get("GOALS", "").split())
     except Refused as refused:

@@ -3,6 +3,7 @@
 What a model wrote is hostile text: the logs say so, and the viewer shows it as plain text.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -25,110 +26,243 @@ from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import LENGTH
 from ingroup.tables import InputError
 
-SAMPLES = 200  # trials to a log, unless told otherwise
-# What parsing made of a reply, of the columns of a study's `load`; the others say what was asked.
+SAMPLES = 200  # trials per log, unless the command line says otherwise
+# Columns of a study's `load` with what parsing made of a reply; the others say what was asked.
 READ = ("status", "rating", "letter", "values", "keywords", "reasons", "list", "p_right")
+BEST = 5  # answers that are shown of scored ones
 
 
 def samples(
     call: Call, rule: str, size: int = SAMPLES, linked: Collection[int] = ()
 ) -> Iterator[EvalSample]:
-    """At most `size` trials of a call, drawn at random over its design (0: all), and those linked.
+    """Turn trials of a call into samples of inspect_ai.
 
-    The id of a sample is the trial's number, the epoch its round. Its scores are what the study's
-    ``load`` made of the reply by the parsing `rule`; its metadata labels, factors, what else
-    ``load`` says, and whether the released rule reads it ``otherwise``. Over choices the reply is
-    the five most probable answers to each lead. StoreError without stored answers.
+    Parameters
+    ----------
+    call : Call
+        A call with stored answers.
+    rule : str
+        The parsing rule, ``"sound"`` or ``"released"``.
+    size : int
+        How many trials are drawn at random over the design; 0 for all.
+    linked : collection of int
+        Trials that are shown as well.
+
+    Yields
+    ------
+    EvalSample
+        Its id is the trial's number, its epoch the repetition. Its scores are what the study's
+        ``load`` made of the reply by the rule. Its metadata are labels, factors, what else ``load``
+        says, and whether the released rule reads the reply ``otherwise``. The reply to a scored
+        trial is the most probable answers (`BEST`) to each answer prefix.
+
+    Raises
+    ------
+    StoreError
+        If there are no stored answers.
     """
-    read = notebook.read(call, rule)
-    chosen = np.arange(len(call.design))
-    if 0 < size < len(chosen):
-        drawn = np.random.default_rng(0).choice(chosen, size, replace=False)
+    table = notebook.read(call, rule)
+    n_trials = len(call.design)
+    chosen = np.arange(n_trials)
+    if 0 < size < n_trials:
+        rng = np.random.default_rng(0)
+        drawn = rng.choice(chosen, size, replace=False)
         chosen = np.union1d(drawn, np.array(linked, int))
-    read = read.drop(columns="reply", errors="ignore").iloc[chosen]
-    told = iter(json.loads(read.to_json(orient="records")))  # plain values, None for NaN
+
+    table = table.drop(columns="reply", errors="ignore")
+    text = table.iloc[chosen].to_json(orient="records")
+    readings = iter(json.loads(text))  # plain values, None for NaN
     for part in parts(stored(call)):
         rows = part[part.trial.isin(chosen)]
-        texts = _most_probable(call, rows) if call.over_choices else rows.text.astype(object)
-        for row, text in zip(rows.itertuples(), texts, strict=True):
-            yield _sample(call, row, text, next(told))
+        replies = _most_probable(call, rows) if call.over_choices else rows.text.astype(object)
+        for row, reply in zip(rows.itertuples(), replies, strict=True):
+            yield _sample(call, row, reply, next(readings))
 
 
-def _sample(call: Call, row: Any, text: Any, read: dict[str, Any]) -> EvalSample:
-    """One trial: its row of the store, the reply as it is shown, what the study read in it."""
+def _sample(call: Call, row: Any, reply: Any, reading: dict[str, Any]) -> EvalSample:
+    """Make a sample of a trial: its row of the store, its reply, and what the study read in it."""
     trial = call.design[row.trial]
-    content = [{"type": "reasoning", "reasoning": row.reasoning}] if row.reasoning else []
-    content.append({"type": "text", "text": text})
-    said = [{"role": "assistant", "content": content}] if isinstance(text, str) else []
-    ended = "max_tokens" if row.finish_reason == LENGTH else "stop"
-    choices = [{"message": message, "stop_reason": ended} for message in said]
-    found = {name: read.pop(name, None) for name in READ}
-    asked = {}
-    for name, level in trial.condition.items():  # those of a named tuple by its own names
-        asked |= level._asdict() if hasattr(level, "_asdict") else {name: level}
+    messages = []
+    choices = []
+    if isinstance(reply, str):
+        content = [{"type": "text", "text": reply}]
+        if row.reasoning:
+            content.insert(0, {"type": "reasoning", "reasoning": row.reasoning})
+        message = {"role": "assistant", "content": content}
+        messages.append(message)
+        ended = "max_tokens" if row.finish_reason == LENGTH else "stop"
+        choices.append({"message": message, "stop_reason": ended})
+
+    scores = {}
+    answer = notebook.one_line(reply)  # a column of the list of samples
+    for name in READ:
+        value = reading.pop(name, None)
+        if value not in (None, "", {}, []):
+            scores[name] = {"value": value, "answer": answer}
+
+    factors = {}
+    for name, level in trial.condition.items():
+        if hasattr(level, "_asdict"):  # a named tuple, whose fields have names of their own
+            factors |= level._asdict()
+        else:
+            factors[name] = level
+
     return EvalSample(
-        id=row.trial, epoch=call.round, input=trial.messages, target=read.get("correct", ""),
-        messages=[*trial.messages, *said],
-        output={"model": row.model or call.model, "choices": choices, "error": row.error or None},
-        scores={
-            name: {"value": value, "answer": notebook.one_line(text)}  # a column of the list
-            for name, value in found.items()
-            if value not in (None, "", {}, [])
+        id=row.trial,
+        epoch=call.round,
+        input=trial.messages,
+        target=reading.get("correct", ""),
+        messages=[*trial.messages, *messages],
+        output={
+            "model": row.model or call.model,
+            "choices": choices,
+            "error": row.error or None,
         },
-        metadata={"asked": call.way, **call.labels, **asked, **read},
-    )  # fmt: skip
+        scores=scores,
+        metadata={"asked": call.way, **call.labels, **factors, **reading},
+    )
 
 
 def _most_probable(call: Call, rows: pd.DataFrame) -> Iterator[str | None]:
-    """A line a lead, with what the model, left alone, gives to admissible first tokens (mass)."""
-    leads, choices = call.sampling.leads, call.sampling.choices
-    for found, masses in zip(probabilities(rows, choices, len(leads)), rows.mass, strict=True):
+    """Yield for each row one line per answer prefix: the most probable answers, and their mass."""
+    prefixes = call.sampling.leads
+    answers = call.sampling.choices
+
+    weights_of_rows = probabilities(rows, answers, len(prefixes))
+    for weights_of_row, masses in zip(weights_of_rows, rows.mass, strict=True):
         lines = []
-        for lead, weights, mass in zip(leads, found, masses, strict=False):
-            best = [f"{choices[k].strip()} ({weights[k]:.1%})" for k in np.argsort(-weights)[:5]]
-            lines.append(f"{lead.strip()} {', '.join(best)}; mass {mass:.1%}".strip())
+        for prefix, weights, mass in zip(prefixes, weights_of_row, masses, strict=False):
+            best = []
+            for k in np.argsort(-weights)[:BEST]:
+                best.append(f"{answers[k].strip()} ({weights[k]:.1%})")
+            line = f"{prefix.strip()} {', '.join(best)}; mass {mass:.1%}"
+            lines.append(line.strip())
         yield "\n".join(lines) or None
 
 
 def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int] = ()) -> Path:
-    """The log of one call in `folder`, under the name of its address; see `samples`."""
-    chosen, every = list(samples(call, rule, size, linked)), len(call.design)
-    when = datetime.fromtimestamp((call.folder / "manifest.json").stat().st_mtime, UTC).isoformat()
-    about = {
-        "created": when, "task": call.study, "model": call.model, "config": {},
-        "task_args": {**call.labels, "asked": call.way},
-        "dataset": {"name": f"{call.source} {call.part}", "samples": every},
-        "metadata": {"parsing": rule, "trials": every, "drawn": len(chosen)},
-        "viewer": {"trust_content": False},
-    }  # fmt: skip
-    sizes = {"total_samples": every, "completed_samples": len(chosen)}
-    times = {"started_at": when, "completed_at": when}
-    log = EvalLog(status="success", eval=about, results=sizes, stats=times, samples=chosen)
-    file = folder / f"{'--'.join(call.address.parts)}.eval"
+    """Write the log of one call.
+
+    Parameters
+    ----------
+    call, rule, size, linked
+        See `samples`.
+    folder : Path
+        Where the log is written, under the name of the call's address.
+
+    Returns
+    -------
+    Path
+        The log.
+    """
+    chosen = list(samples(call, rule, size, linked))
+    n_trials = len(call.design)
+    manifest = call.folder / "manifest.json"
+    created = datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat()
+    log = EvalLog(
+        status="success",
+        eval={
+            "created": created,
+            "task": call.study,
+            "model": call.model,
+            "config": {},
+            "task_args": {**call.labels, "asked": call.way},
+            "dataset": {"name": f"{call.source} {call.part}", "samples": n_trials},
+            "metadata": {"parsing": rule, "trials": n_trials, "drawn": len(chosen)},
+            "viewer": {"trust_content": False},
+        },
+        results={"total_samples": n_trials, "completed_samples": len(chosen)},
+        stats={"started_at": created, "completed_at": created},
+        samples=chosen,
+    )
+
+    name = "--".join(call.address.parts)
+    file = folder / f"{name}.eval"
     write_eval_log(log, file)
     return file
 
 
 def linked(run: str) -> dict[tuple[str, str], list[int]]:
-    """The trials whose replies the run's report shows, by study and title of their call."""
+    """List the trials whose replies the run's report shows.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    dict of (str, str) to list of int
+        The numbers of the trials by study and title of their call.
+    """
     folder = paths.run_folder(run) / "tables" / "map"
     if not (folder / "replies.csv").exists():
         return {}
-    shown = figures.read_table(folder, "replies")
-    return shown.groupby(["study", "call"]).trial.agg(list).to_dict()
+    replies = figures.read_table(folder, "replies")
+    trials = replies.groupby(["study", "call"]).trial
+    return trials.agg(list).to_dict()
 
 
 def show(logs: Path, bundle: str | None) -> int:
-    """Become the viewer of a folder of logs, or write it as files for any web server."""
+    """Become the viewer of a folder of logs, or write it as files for any web server.
+
+    Parameters
+    ----------
+    logs : Path
+        The folder of logs.
+    bundle : str or None
+        A folder for the files of a web server; None for the viewer.
+
+    Returns
+    -------
+    int
+        The exit status, 0.
+    """
     if bundle:  # an absolute path: one that begins with hf/ would be sent away
         bundle_log_dir(str(logs), os.path.abspath(bundle))
         return 0
-    start = ("-m", "inspect_ai", "view", "start", "--no-trust-content", "--log-dir", str(logs))
-    return os.execl(sys.executable, sys.executable, *start)
+
+    command = [sys.executable, "-m", "inspect_ai", "view", "start"]
+    command += ["--no-trust-content", "--log-dir", str(logs)]
+    return os.execl(sys.executable, *command)
+
+
+def _rules(names: list[str], options: argparse.Namespace) -> dict[Call, str]:
+    """Return the parsing rule of each call of some notebooks, as they ran; as set, with `--set`."""
+    rule_of = {}
+    for name in names:
+        last = None if options.set else notebook.ran(name, options.run)
+        parameters = last or parameters_of(name, options)
+        for call in calls_of(name, parameters):
+            rule_of[call] = parameters["PARSING"]
+    return rule_of
+
+
+def _write_logs(calls: list[Call], rule_of: dict[Call, str], options: argparse.Namespace) -> Path:
+    """Write the logs of some calls; return their folder."""
+    trials_of = linked(options.run)
+    logs = paths.run_folder(options.run) / "view"
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir(parents=True)
+    for call in tqdm(calls, unit=" logs"):
+        trials = trials_of.get((call.study, call.title), ())
+        write(call, rule_of[call], options.samples, logs, trials)
+    return logs
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the logs of a run and show them; 2 for a mistake."""
+    """Write the logs of a run and show them.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The command line; by default that of this program.
+
+    Returns
+    -------
+    int
+        The exit status: 2 for a mistake.
+    """
     parser = command_line(__doc__)
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
     parser.add_argument("--samples", type=int, default=SAMPLES, help="to a log, at most; 0: all")
@@ -136,29 +270,27 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names = options.notebooks or plannable()
     options.shared |= len(names) > 1
+
     try:
         if options.bundle and os.path.exists(options.bundle):
             raise InputError(f"BUNDLE is a new folder, found {options.bundle}: give another name")
-        rule_of = {}
-        for name in names:
-            ran = None if options.set else notebook.ran(name, options.run)
-            asked = ran or parameters_of(name, options)
-            rule_of |= dict.fromkeys(calls_of(name, asked), asked["PARSING"])
-        here = [call for call in there(rule_of) if call.labels.get("setting") != "rewrite"]
-        if not here:
-            raise InputError(f"nothing is stored of the {len(rule_of)} calls of {', '.join(names)}")
-        shown, logs = linked(options.run), paths.run_folder(options.run) / "view"
-        shutil.rmtree(logs, ignore_errors=True)
-        logs.mkdir(parents=True)
-        for call in tqdm(here, unit=" logs"):
-            more = shown.get((call.study, call.title), ())
-            write(call, rule_of[call], options.samples, logs, more)
+        rule_of = _rules(names, options)
+        # Calls that write texts for others have no study's reading.
+        answered = [call for call in there(rule_of) if call.labels.get("setting") != "rewrite"]
+        if not answered:
+            studies = ", ".join(names)
+            raise InputError(f"nothing is stored of the {len(rule_of)} calls of {studies}")
+        logs = _write_logs(answered, rule_of, options)
     except (InputError, StoreError) as error:
         print(error, file=sys.stderr)
         return 2
-    drawn = f", {options.samples} trials at random and those that the report shows"
-    print(f"{len(here)} logs in {logs}, each a model in one setting{drawn * (options.samples > 0)}")
-    if left := len(rule_of) - len(here):
+
+    drawn = ""
+    if options.samples > 0:
+        drawn = f", {options.samples} trials at random and those that the report shows"
+    print(f"{len(answered)} logs in {logs}, each a model in one setting{drawn}")
+    left = len(rule_of) - len(answered)
+    if left:
         print(f"{left} calls have no answers yet, or not all of them, and are left out")
     return show(logs, options.bundle)
 
