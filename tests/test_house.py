@@ -29,7 +29,7 @@ FLOORS = [
     },
     {"notebook", "synthesis"},
     {"studies"},
-    {"commands"},
+    {"appendix", "commands"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
