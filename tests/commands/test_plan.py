@@ -542,3 +542,17 @@ def test_a_plan_says_what_cannot_be_found():
     assert re.search(
         r"14 groups cannot give a p below 1\. It takes \d\d groups to reach 0\.05", clusters
     )
+
+
+def test_a_plan_names_the_models_that_are_not_recorded(capsys):
+    """Half of the events are recorded, and planned as stored; twice as many are not."""
+    more = plan.not_recorded("10_empathy_gap", merged("10_empathy_gap", "demo", {"N_EVENTS": "24"}))
+    assert more[0] == (
+        "SmolLM2-135M: 21 of 21 parts of 10_empathy_gap are not recorded, and will be left out "
+        "(make model, then MODELS=smollm2-135m-instruct@transformers asks them)."
+    )
+    given = {"N_EVENTS": "2", "SETTINGS": "P2,S0,T0", "CATEGORIES": "Religion"}
+    given["MODELS"] = "calibrant;smollm2-135m-instruct"
+    fewer = merged("10_empathy_gap", "demo", given)
+    assert plan.not_recorded("10_empathy_gap", fewer) == []
+    assert "Nothing is left to ask" in plan.plan({"10_empathy_gap": fewer})

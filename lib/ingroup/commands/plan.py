@@ -23,7 +23,16 @@ from huggingface_hub import try_to_load_from_cache
 
 from ingroup import corpora, models, paths
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
-from ingroup.inference import Call, EngineError, Store, StoreError, find_model
+from ingroup.inference import (
+    Call,
+    EngineError,
+    Store,
+    StoreError,
+    find_model,
+    rated,
+    there,
+)
+from ingroup.inference.call import provide
 from ingroup.inference.cost import (
     BATCHED,
     CHARACTERS,
@@ -134,6 +143,7 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
     """
     alike = defaultdict(list)
     for call in calls_of(notebook, parameters):
+        provide(call)
         if call.engine != models.STORED:
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
@@ -145,6 +155,42 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
             name = f"{name} {calls[0].part}"
         lines[name] = calls
     return lines
+
+
+def not_recorded(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
+    """Name the models of which a run would read answers that are not recorded.
+
+    Parameters
+    ----------
+    notebook : str
+        The name of a study's first notebook.
+    parameters : mapping
+        Its checked parameters.
+
+    Returns
+    -------
+    list of str
+        A sentence for each model. It says how to ask the model, if a package carries its weights.
+    """
+    wanted = defaultdict(list)
+    for call in rated(calls_of(notebook, parameters)):
+        if call.engine == models.STORED:
+            wanted[call.model].append(call)
+
+    sentences = []
+    for model, calls in wanted.items():
+        n_lacking = len(calls) - len(there(calls))
+        if not n_lacking:
+            continue
+
+        sentence = (
+            f"{models.label(model)}: {n_lacking} of {len(calls)} parts of {notebook} are not "
+            "recorded, and will be left out"
+        )
+        if model in models.carried():
+            sentence += f" (make model, then MODELS={model}@transformers asks them)"
+        sentences.append(f"{sentence}.")
+    return sentences
 
 
 def _line_name(notebook: str, calls: list[Call]) -> str:
@@ -506,6 +552,10 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         price where a server is asked (`bill_table`), and notes.
     """
     calls_by_line = {name: asked(name, parameters) for name, parameters in notebooks.items()}
+    lacking = []
+    for name, parameters in notebooks.items():
+        lacking += not_recorded(name, parameters)
+
     n_lines = sum(map(len, calls_by_line.values()))
     sample_size = max(2, SAMPLE // n_lines)
     rng = np.random.default_rng(0)
@@ -531,6 +581,7 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
     notes += refusals[:3]
     if len(refusals) > 3:
         notes.append(f"So it is with {len(refusals) - 3} more folders.")
+    notes += lacking
     parts += dict.fromkeys(notes)  # each sentence once, in the order of its first line
     return "\n".join(parts)
 
