@@ -363,14 +363,15 @@ def _low(gained: int, lost: int, n: int) -> float:
     if gained == 0:
         return -float(betaincinv(*beta, 0.975))
 
-    # Quantiles of T: 1 where all pairs changed.
-    shares = betaincinv(*beta, (NODES + 1) / 2)
+    # Quantiles of T: 1 where all pairs changed. The nodes are on (-1, 1).
+    levels = (NODES + 1) / 2
+    shares = betaincinv(*beta, levels)
     shares = np.nan_to_num(shares, nan=1.0)
 
     def beyond(change: float) -> float:
-        """The chance that T (2 B - 1) is below a change, by Gauss-Legendre over T, less 0.025."""
-        limits = np.clip(0.5 + change / shares / 2, 0, 1)
-        chances = betainc(gained, lost + 1, limits)
+        """The chance that T (2 B - 1) is below a change, by quadrature over T, less 0.025."""
+        limits = 0.5 + change / shares / 2
+        chances = betainc(gained, lost + 1, np.clip(limits, 0, 1))
         return WEIGHTS @ chances / 2 - 0.025
 
     return brentq(beyond, *bracket)
@@ -422,8 +423,12 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 
     t = stats.t.isf(0.025, len(names) - 1)
     z = min(t, 37)  # further out its tail is 0 in floats
-    alpha = 2 * stats.norm.sf(z)
-    low, high = proportion_confint(share * independent, independent, alpha, "wilson")
+    low, high = proportion_confint(
+        count=share * independent,
+        nobs=independent,
+        alpha=2 * stats.norm.sf(z),
+        method="wilson",
+    )
     return share, float(low), float(high)
 
 
