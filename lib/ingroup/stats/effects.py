@@ -193,7 +193,8 @@ def measure(
     unit = sd if sd > 0 else 1.0
     values = items.to_numpy(dtype=float)
     if together:
-        drawn = np.concatenate(list(_drawn_means(values, n_resamples, rng)))
+        blocks = list(_drawn_means(values, n_resamples, rng))
+        drawn = np.concatenate(blocks)
     else:
         drawn = _drawn_apart(values, n_resamples, rng)
 
@@ -427,8 +428,11 @@ def spearman(
     has_both = ~np.isnan(x + y)
     x = stats.rankdata(x[has_both])
     y = stats.rankdata(y[has_both])
-    if len(x) < 4 or min(np.ptp(x), np.ptp(y)) == 0:
-        return np.nan, np.nan, np.nan
+    undefined = (np.nan, np.nan, np.nan)
+    if len(x) < 4:
+        return undefined
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return undefined
 
     test = stats.permutation_test(
         (x,),
@@ -439,11 +443,12 @@ def spearman(
         rng=rng,
         batch=1000,
     )
-    orders = math.factorial(len(x))
-    if orders > n_permutations:
-        orders = n_permutations + 1
-    least = 2 / orders
-    return float(test.statistic), float(test.pvalue), least
+    n_orders = math.factorial(len(x))
+    if n_orders > n_permutations:
+        n_orders = n_permutations + 1
+    rho = float(test.statistic)
+    p = float(test.pvalue)
+    return rho, p, 2 / n_orders
 
 
 def _drawn_means(values: Numbers, n_resamples: int, rng: np.random.Generator) -> Iterator[Numbers]:

@@ -130,7 +130,8 @@ def evaluate(
                 rows += [labels | row for row in _corrected(family, method, alpha)]
 
     columns = ["claim", *reading, *choices, "correction", *Result._fields]
-    table = pd.DataFrame(rows, columns=[*columns, "p_corrected", "could", "result"])
+    columns += ["p_corrected", "could", "result"]
+    table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
     table["stands"] = significant & (table.estimate > 0)
     table["reversed"] = significant & (table.estimate < 0)
@@ -139,11 +140,12 @@ def evaluate(
 
 def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[dict[str, Any]]:
     """A row for each claim, with its corrected p, and whether that could have been below alpha."""
-    pvalues = np.array([result.p for result in family.values()], dtype=float)
-    least = np.array([result.least for result in family.values()], dtype=float)
-    least[np.isnan(pvalues)] = np.nan
-    corrected = adjust(pvalues, method.lower()).tolist()
-    could = adjust(least, method.lower()) < alpha
+    method = method.lower()
+    pvalues = np.array([result.p for result in family.values()])
+    least = np.array([result.least for result in family.values()])
+    least = np.where(np.isnan(pvalues), np.nan, least)
+    corrected = adjust(pvalues, method).tolist()
+    could = adjust(least, method) < alpha
 
     rows = []
     for index, (claim, result) in enumerate(family.items()):
@@ -188,7 +190,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         stands=100.0 * different.stands.where(counted),
         reversed=100.0 * different.reversed.where(counted),
     )
-    rows = numbers.groupby(keys, sort=False).agg(
+    summary = numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
         undefined=("undefined", "sum"),
         could=("could", "sum"),
@@ -198,8 +200,8 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         lowest=("estimate", "min"),
         highest=("estimate", "max"),
     )
-    rows.insert(0, "listed", listed)
-    return rows
+    summary.insert(0, "listed", listed)
+    return summary
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
@@ -254,9 +256,16 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
     calm = 100 - significant - without
-    directions = [above, below]
-    share = np.select(directions, [table["stands"], table["reversed"]], calm)
-    against = np.select(directions, [table["reversed"], table["stands"]], significant)
+    share = np.select(
+        [above, below],
+        [table["stands"], table["reversed"]],
+        default=calm,
+    )
+    against = np.select(
+        [above, below],
+        [table["reversed"], table["stands"]],
+        default=significant,
+    )
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly = np.char.add("mostly ", opposite)

@@ -66,7 +66,8 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     and n is NaN.
     """
     d = np.subtract(one, other, dtype=float)
-    n = np.count_nonzero(~np.isnan(d), axis=-1)
+    has_both = ~np.isnan(d)
+    n = np.count_nonzero(has_both, axis=-1)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # Too few pairs, or pairs without spread: what is returned says so.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -226,8 +227,9 @@ def _against(ratings: Numbers, reference: Numbers, name: str, test: str) -> Numb
     """p of all cells against the in-group cells of their perceivers or experiencers."""
     tests = paired_test(ratings, reference)
     for row, column in np.argwhere(tests.n < 2):
+        cell = f"row {row}, column {column}"
         n = tests.n[row, column]
-        found = f"row {row}, column {column} and its {name} in-group cell share {n}"
+        found = f"{cell} and its {name} in-group cell share {n}"
         raise ValueError(f"{found} events with a rating, expected at least 2 for a paired test")
 
     if test == "t":
@@ -292,6 +294,7 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     adjusted = np.array(pvalues, dtype=float)
     is_tested = ~np.isnan(adjusted)
     tested = adjusted[is_tested]
+
     if method == "benjamini-hochberg":
         adjusted[is_tested] = stats.false_discovery_control(tested)
         return adjusted
@@ -372,7 +375,8 @@ def _low(gained: int, lost: int, n: int) -> float:
         """The chance that T (2 B - 1) is below a change, by quadrature over T, less 0.025."""
         limits = 0.5 + change / shares / 2
         chances = betainc(gained, lost + 1, np.clip(limits, 0, 1))
-        return WEIGHTS @ chances / 2 - 0.025
+        chance = WEIGHTS @ chances / 2
+        return chance - 0.025
 
     return brentq(beyond, *bracket)
 

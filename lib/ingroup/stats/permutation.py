@@ -122,7 +122,8 @@ def permutation_test(
     same_rows, same_columns = np.nonzero(same)
     # Where the cells sum to 0, delta is the in-group sum times a constant.
     n_same = len(same_rows)
-    factor = same.size / (n_same * (same.size - n_same))
+    n_other = same.size - n_same
+    factor = same.size / (n_same * n_other)
     centred = (matrix - matrix.mean()) * factor
 
     def delta(*orders: NDArray[np.int_], axis: int) -> Numbers:
