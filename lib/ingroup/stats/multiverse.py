@@ -40,67 +40,123 @@ class Result(NamedTuple):
 def paths(
     choices: Mapping[str, Sequence], applies: Callable[..., bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Every combination of the options of named choices to which it `applies`, the last fastest."""
-    every = (dict(zip(choices, path, strict=True)) for path in product(*choices.values()))
-    return [path for path in every if applies is None or applies(**path)]
+    """List every combination of the options of named choices, the last changing fastest.
+
+    Parameters
+    ----------
+    choices : mapping of str to sequence
+        The options of each choice.
+    applies : callable, optional
+        Tells, given an option of each choice by name, whether the combination is a path.
+
+    Returns
+    -------
+    list of dict
+        The option of each choice, for each path.
+    """
+    combinations = []
+    for options in product(*choices.values()):
+        path = dict(zip(choices, options, strict=True))
+        if applies is None or applies(**path):
+            combinations.append(path)
+    return combinations
 
 
 def evaluate(
-    reading: Mapping[str, Sequence], read: Callable[..., Any], choices: Mapping[str, Sequence],
-    claims: Callable[..., Mapping[str, Result]], alpha: float,
-    applies: Callable[..., bool] | None = None, corrections: Sequence[str] = CORRECTIONS,
-) -> pd.DataFrame:  # fmt: skip
-    """Compute all claims of one family on every path; one of `corrections` is the last choice.
+    reading: Mapping[str, Sequence],
+    read: Callable[..., Any],
+    choices: Mapping[str, Sequence],
+    claims: Callable[..., Mapping[str, Result]],
+    alpha: float,
+    applies: Callable[..., bool] | None = None,
+    corrections: Sequence[str] = CORRECTIONS,
+) -> pd.DataFrame:
+    """Compute all claims of one family on every path.
 
-    The options of `reading`, the first choices, go to `read`, which gives the answers; paths on
-    equal answers are computed once. Answers and the options of the other `choices`, where `applies`
-    (see `paths`), go to `claims`, which gives the `Result` of each claim: one family.
+    Parameters
+    ----------
+    reading : mapping of str to sequence
+        The options of the first choices.
+    read : callable
+        Gives the answers under one option of each, by name. Paths on equal answers are computed
+        once.
+    choices : mapping of str to sequence
+        The options of the other choices.
+    claims : callable
+        Gives the `Result` of each claim: one family. It takes the answers and one option of each of
+        the other choices, by name.
+    alpha : float
+        The level of the family.
+    applies : callable, optional
+        Which combinations of `choices` are paths, see `paths`.
+    corrections : sequence of str
+        The options of the last choice.
 
     Returns
     -------
     DataFrame
-        A row for each path and claim: ``claim``, a column a choice, ``correction``, the fields of
-        `Result`, ``p_corrected``; ``could``, whether the path can show the claim: the least p,
-        corrected, is below `alpha`; ``stands`` (p_corrected < `alpha`, estimate above 0);
-        ``reversed``, significant with the other sign; ``result``, a number that paths share whose
-        results are the same for every claim, by the same correction. With one test all corrections
-        are the same.
+        A row for each path and claim:
+
+        - ``claim``, a column a choice, ``correction``, the fields of `Result`, ``p_corrected``.
+        - ``could``, whether the path can show the claim: the least p, corrected, is below `alpha`.
+        - ``result``, a number that paths share whose results are the same for every claim, by the
+          same correction. With one test all corrections are the same.
+        - ``stands`` (p_corrected < `alpha`, estimate above 0).
+        - ``reversed``, significant with the other sign.
     """
     rows = []
-    known: dict[tuple, dict[str, Result]] = {}
-    results: dict[tuple[str, str], int] = {}
-    for sheet in paths(reading):
-        answers = read(**sheet)
-        name = joblib.hash(answers)
-        for path in paths(choices, applies):
-            key = (name, *path.values())
-            if key not in known:
-                known[key] = dict(claims(answers, **path))
-            options = (*sheet.values(), *path.values())
-            tested = sum(not np.isnan(one.p) for one in known[key].values())
+    families: dict[tuple, dict[str, Result]] = {}
+    numbers: dict[tuple[str, str], int] = {}
+    for read_options in paths(reading):
+        answers = read(**read_options)
+        digest = joblib.hash(answers)
+        for options in paths(choices, applies):
+            key = (digest, *options.values())
+            if key not in families:
+                families[key] = dict(claims(answers, **options))
+            family = families[key]
+
+            pvalues = [result.p for result in family.values()]
+            n_tests = np.count_nonzero(~np.isnan(pvalues))
             for method in corrections:
-                family = _corrected(known[key], method.lower(), alpha)
-                kind = (repr(known[key]), method if tested > 1 else "")
-                number = results.setdefault(kind, len(results))
-                rows += [(claim, *options, method, *one, number) for claim, *one in family]
-    columns = ["claim", *reading, *choices, "correction", *Result._fields, "p_corrected", "could"]
-    table = pd.DataFrame(rows, columns=[*columns, "result"])
+                # With one test all corrections are the same.
+                kind = (repr(family), method if n_tests > 1 else "")
+                labels = {
+                    **read_options,
+                    **options,
+                    "correction": method,
+                    "result": numbers.setdefault(kind, len(numbers)),
+                }
+                rows += [labels | row for row in _corrected(family, method, alpha)]
+
+    columns = ["claim", *reading, *choices, "correction", *Result._fields]
+    columns += ["p_corrected", "could", "result"]
+    table = pd.DataFrame(rows, columns=columns)
     significant = table.p_corrected < alpha
-    above = table.estimate > 0
-    below = table.estimate < 0
-    return table.assign(stands=significant & above, reversed=significant & below)
+    table["stands"] = significant & (table.estimate > 0)
+    table["reversed"] = significant & (table.estimate < 0)
+    return table
 
 
-def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[tuple]:
-    """Each claim's name, result, corrected p, and whether it could have been below alpha."""
-    p = adjust([one.p for one in family.values()], method).tolist()
-    untested = np.isnan(p)
-    least = adjust(np.where(untested, np.nan, [one.least for one in family.values()]), method)
-    could = (least < alpha).tolist()
-    return [
-        (claim, *one, corrected, able)
-        for (claim, one), corrected, able in zip(family.items(), p, could, strict=True)
-    ]
+def _corrected(family: Mapping[str, Result], method: str, alpha: float) -> list[dict[str, Any]]:
+    """A row for each claim, with its corrected p, and whether that could have been below alpha."""
+    method = method.lower()
+    pvalues = np.array([result.p for result in family.values()])
+    least = np.array([result.least for result in family.values()])
+    least = np.where(np.isnan(pvalues), np.nan, least)
+    corrected = adjust(pvalues, method).tolist()
+    could = adjust(least, method) < alpha
+
+    rows = []
+    for index, (claim, result) in enumerate(family.items()):
+        row = {
+            "claim": claim,
+            **result._asdict(),
+            "p_corrected": corrected[index],
+            "could": bool(could[index]),
+        }
+        rows.append(row)
+    return rows
 
 
 def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
@@ -123,7 +179,10 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
     """
     keys = list(by)
     listed = table.groupby(keys, sort=False).size()
-    different = table.drop_duplicates([*dict.fromkeys(["claim", *keys]), "result"])
+    # Each result of a claim counts once.
+    same = dict.fromkeys(["claim", *keys, "result"])
+    different = table.drop_duplicates(list(same))
+
     undefined = different.p.isna()
     counted = different.could | undefined
     numbers = different.assign(
@@ -131,7 +190,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         stands=100.0 * different.stands.where(counted),
         reversed=100.0 * different.reversed.where(counted),
     )
-    found = numbers.groupby(keys, sort=False).agg(
+    summary = numbers.groupby(keys, sort=False).agg(
         paths=("claim", "size"),
         undefined=("undefined", "sum"),
         could=("could", "sum"),
@@ -141,15 +200,30 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
         lowest=("estimate", "min"),
         highest=("estimate", "max"),
     )
-    found.insert(0, "listed", listed)
-    return found
+    summary.insert(0, "listed", listed)
+    return summary
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
-    """`shares` of the paths that take each option: which choice decides?"""
-    every = [*choices, "correction"]
-    parts = [shares(table.astype({name: str}), ["claim", name]) for name in every]
-    named = pd.concat(parts, keys=every).rename_axis(["choice", "claim", "option"])
+    """Compute the `shares` of the paths that take each option: which choice decides?
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `evaluate` makes it, of one model.
+    choices : sequence of str
+        Names of choices; "correction" is added.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `shares`, by ``claim``, ``choice`` and ``option``, a text.
+    """
+    parts = {}
+    for choice in (*choices, "correction"):
+        texts = table.astype({choice: str})
+        parts[choice] = shares(texts, ["claim", choice])
+    named = pd.concat(parts).rename_axis(["choice", "claim", "option"])
     return named.reorder_levels(["claim", "choice", "option"])
 
 
@@ -182,31 +256,52 @@ def verdicts(table: pd.DataFrame, way: Sequence[str]) -> pd.DataFrame:
     counted = table["could"] + table["undefined"]
     without = 100 * table["undefined"] / counted.clip(lower=1)
     calm = 100 - significant - without
-    share = np.select([above, below], [table["stands"], table["reversed"]], calm)
-    against = np.select([above, below], [table["reversed"], table["stands"]], significant)
+    share = np.select(
+        [above, below],
+        [table["stands"], table["reversed"]],
+        default=calm,
+    )
+    against = np.select(
+        [above, below],
+        [table["reversed"], table["stands"]],
+        default=significant,
+    )
 
     opposite = np.where(above | below, "reversed", "differs")
     mostly = np.char.add("mostly ", opposite)
-    conditions = [
-        table["undefined"] == table["paths"],
-        table["could"] == 0,
-        np.isclose(share, 100),
-        np.isclose(against, 100),
-        ~np.isclose(share, 0),
-        against >= 50,
+    rules = [  # the first that holds gives the verdict
+        (table["undefined"] == table["paths"], "undefined"),
+        (table["could"] == 0, "cannot be told"),
+        (np.isclose(share, 100), "stands"),
+        (np.isclose(against, 100), opposite),
+        (~np.isclose(share, 0), "depends"),
+        (against >= 50, mostly),
     ]
-    words = ["undefined", "cannot be told", "stands", opposite, "depends", mostly]
-    found = {
+    conditions, words = zip(*rules, strict=True)
+    columns = {
         "counted": counted,
         "share": share,
         "against": against,
         "verdict": np.select(conditions, words, "not shown"),
     }
-    return pd.DataFrame(found, table.index)
+    return pd.DataFrame(columns, table.index)
 
 
 def attempt(function: Callable[..., Result], *arguments, **options) -> Result:
-    """The result, or NaN and the sentence of the statistic that is not defined for these data."""
+    """Call a function for its result; a ValueError gives NaN and its sentence as the reason.
+
+    Parameters
+    ----------
+    function : callable
+        A statistic, which raises ValueError where it is not defined for these data.
+    *arguments, **options
+        Those of the function.
+
+    Returns
+    -------
+    Result
+        The function's, or one without numbers.
+    """
     try:
         return function(*arguments, **options)
     except ValueError as error:

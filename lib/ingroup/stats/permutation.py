@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+Numbers = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
 
 class PermutationTest(NamedTuple):
     """What `permutation_test` returns, and explains."""
 
     statistic: float
     pvalue: float
-    null_distribution: NDArray[np.float64]
+    null_distribution: Numbers
     least: float
 
     @property
@@ -28,85 +31,174 @@ class PermutationTest(NamedTuple):
         return float(low), float(high)
 
     def null_spread(self, n_resamples: int = 10_000) -> tuple[float, float]:
-        """How far each end of `null_interval` may lie from that of somebody else's draws.
+        """Compute how far each end of `null_interval` may lie from that of somebody else's draws.
 
+        Parameters
+        ----------
+        n_resamples : int
+            The number of random arrangements of each null.
+
+        Returns
+        -------
+        tuple of float
+            For the lower and the upper end, a distance in the unit of the matrix.
+
+        Notes
+        -----
         Three standard errors of a share p, of the difference of two nulls of `n_resamples` random
         arrangements each, 3 (2 p (1 - p) / n)^(1/2), read off the null to both sides of the end.
         """
-        error = 300 * math.sqrt(2 * 0.025 * 0.975 / n_resamples)
-        shares = [2.5 - error, 2.5 + error, 97.5 - error, 97.5 + error]
-        ends = np.percentile(self.null_distribution, np.clip(shares, 0, 100), method="inverted_cdf")
-        here = np.repeat(self.null_interval, 2)
-        low, high = np.abs(ends - here).reshape(2, 2).max(axis=1)
-        return float(low), float(high)
+        low, high = self.null_interval
+        variance = 2 * 0.025 * 0.975 / n_resamples
+        error = 300 * math.sqrt(variance)  # in percentiles
+        low_spread = self._reach(low, 2.5, error)
+        high_spread = self._reach(high, 97.5, error)
+        return low_spread, high_spread
+
+    def _reach(self, end: float, percentile: float, error: float) -> float:
+        """How far the null goes from an end within an error of its percentile."""
+        percentiles = np.clip([percentile - error, percentile + error], 0, 100)
+        ends = np.percentile(self.null_distribution, percentiles, method="inverted_cdf")
+        return float(np.abs(ends - end).max())
 
 
 def permutation_test(
-    matrix: ArrayLike, same: ArrayLike, n_resamples: int = 10_000,
+    matrix: ArrayLike,
+    same: ArrayLike,
+    n_resamples: int = 10_000,
     rng: np.random.Generator | int | None = None,
-) -> PermutationTest:  # fmt: skip
-    """Test delta = mean(matrix[same]) - mean(matrix[~same]), by scipy.stats.permutation_test::
+) -> PermutationTest:
+    """Test delta = mean(matrix[same]) - mean(matrix[~same]), by scipy.stats.permutation_test.
+
+    Parameters
+    ----------
+    matrix, same : array_like, (n, n)
+        Those of `checked`.
+    n_resamples : int
+        The number of random arrangements. Up to so many the test is exact.
+    rng : Generator or int, optional
+        Draws the arrangements; without it they are not repeatable.
+
+    Returns
+    -------
+    statistic : float
+        The observed delta, from the same code as the null.
+    pvalue : float
+        Two-sided. With b arrangements at least as far from 0, exactly the mean of the null, as the
+        observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all were
+        taken, b / their number.
+    null_distribution : ndarray
+        delta of each arrangement. The paper prints its ``null_interval`` as a confidence interval,
+        but it says nothing on the precision of delta.
+    least : float
+        The smallest p that so many arrangements can give, whatever the matrix.
+
+    Raises
+    ------
+    ValueError
+        As `checked` does.
+
+    Notes
+    -----
+    Tested against the definition::
 
         for _ in range(n_resamples):
             order = np.ix_(rng.permutation(n), rng.permutation(n))
             null.append(matrix[order][same].mean() - matrix[order][~same].mean())
 
-    It is tested against this definition. Where every row and every column has one cell of `same`
-    (nationality, religion), permuting the columns alone gives the same null, of n! arrangements.
-    Otherwise there are n! ** 2. Up to `n_resamples` of them the test is exact (religion: 120).
+    Where every row and every column has one cell of `same` (nationality, religion), permuting the
+    columns alone gives the same null, of n! arrangements. Otherwise there are n! ** 2. Up to
+    `n_resamples` of them the test is exact (religion: 120).
 
     The test has its level where all cells vary alike and no two names or groups are related. Where
     own-group cells vary three times as much as others and none is higher, it rejects at 0.05 in
     0.15 (race), 0.23 (religion) and 0.41 (nationality) of the cases. Where similar groups resemble
     each other and none favours its own, it rejects in 0.99 (``make calibration``). See
     :mod:`ingroup.stats.crossed` for tests that hold there.
-
-    Matrix and same are those of `checked`; without `rng` the arrangements are not repeatable.
-    Returns
-
-    - ``statistic``: the observed delta, from the same code as the null.
-    - ``pvalue``, two-sided. With b arrangements at least as far from 0, exactly the mean of the
-      null, as the observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or,
-      where all were taken, b / their number.
-    - ``null_distribution``: delta of each arrangement. The paper prints its ``null_interval`` as a
-      confidence interval, but it says nothing on the precision of delta.
-    - ``least``: the smallest p that so many arrangements can give, whatever the matrix.
     """
     matrix, same = checked(matrix, same)
-    order, (one, other) = np.arange(len(matrix)), np.nonzero(same)
-    alone = bool((same.sum(axis=0) == 1).all() and (same.sum(axis=1) == 1).all())
-    permuted = (order,) if alone else (order, order)
+    n = len(matrix)
+    order = np.arange(n)
+    same_rows, same_columns = np.nonzero(same)
     # Where the cells sum to 0, delta is the in-group sum times a constant.
-    centred = (matrix - matrix.mean()) * (same.size / (len(one) * (same.size - len(one))))
+    n_same = len(same_rows)
+    n_other = same.size - n_same
+    factor = same.size / (n_same * n_other)
+    centred = (matrix - matrix.mean()) * factor
 
-    def delta(*orders: NDArray[np.int_], axis: int) -> NDArray[np.float64]:
-        rows, columns = (order, *orders) if alone else orders
-        return centred[rows[..., one], columns[..., other]].sum(axis=axis)
+    def delta(*orders: NDArray[np.int_], axis: int) -> Numbers:
+        """Delta of arrangements, (..., n); the rows keep their order where one order is given."""
+        columns = orders[-1][..., same_columns]
+        rows = orders[0] if len(orders) == 2 else order
+        cells = centred[rows[..., same_rows], columns]
+        return cells.sum(axis=axis)
 
+    one_per_row = (same.sum(axis=1) == 1).all()
+    one_per_column = (same.sum(axis=0) == 1).all()
+    permuted = (order,) if one_per_row and one_per_column else (order, order)
     test = stats.permutation_test(
-        permuted, delta, permutation_type="pairings", vectorized=True,
-        n_resamples=n_resamples, batch=1000, rng=rng,
-    )  # fmt: skip
-    observed, null = float(test.statistic), test.null_distribution
-    own = int(math.factorial(len(matrix)) ** len(permuted) > n_resamples)  # else it is among them
+        permuted,
+        delta,
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=n_resamples,
+        batch=1000,
+        rng=rng,
+    )
+    observed = float(test.statistic)
+    null = test.null_distribution
+
     # SciPy doubles the smaller tail, which is no p of |delta| where the null is skewed.
-    extreme = np.count_nonzero(np.abs(null) >= abs(observed) - 1e-12 * np.abs(centred).max())
-    taken = len(null) + own
-    return PermutationTest(observed, (extreme + own) / taken, null, 1 / taken)
+    rounding = 1e-12 * np.abs(centred).max()
+    is_extreme = np.abs(null) >= abs(observed) - rounding
+    extreme = np.count_nonzero(is_extreme)
+    taken = len(null)
+    if math.factorial(n) ** len(permuted) > n_resamples:
+        # Random arrangements lack the observed one.
+        extreme += 1
+        taken += 1
+    return PermutationTest(
+        statistic=observed,
+        pvalue=extreme / taken,
+        null_distribution=null,
+        least=1 / taken,
+    )
 
 
-def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A square matrix and its in-group pairs (True), both (n, n), as arrays; ValueError for a cell
-    that is not finite, a matrix of one value, and pairs that are all in-group or all out-group.
+def checked(matrix: ArrayLike, same: ArrayLike) -> tuple[Numbers, Booleans]:
+    """Check a matrix and its in-group pairs, and give both as arrays.
+
+    Parameters
+    ----------
+    matrix : array_like, (n, n)
+        Numbers by row and column.
+    same : array_like, (n, n)
+        True for in-group pairs.
+
+    Returns
+    -------
+    tuple of ndarray
+        Both, of float and bool.
+
+    Raises
+    ------
+    ValueError
+        For a cell that is not finite, a matrix of one value, and pairs that are all in-group or all
+        out-group.
     """
-    matrix, same = np.asarray(matrix, dtype=float), np.asarray(same, dtype=bool)
+    matrix = np.asarray(matrix, dtype=float)
+    same = np.asarray(same, dtype=bool)
     if same.all() or not same.any():
         found = f"same is {bool(same.any())} for all pairs"
         raise ValueError(f"{found}, expected some in-group and some out-group pairs")
-    for row, column in np.argwhere(~np.isfinite(matrix)):
+
+    is_infinite = ~np.isfinite(matrix)
+    for row, column in np.argwhere(is_infinite):
         found = f"{matrix[row, column]} in row {row}, column {column}"
         raise ValueError(f"the matrix holds {found}, expected a finite number in every cell")
-    if np.ptp(matrix) <= 1e-12 * np.abs(matrix).max():
+
+    rounding = 1e-12 * np.abs(matrix).max()
+    if np.ptp(matrix) <= rounding:
         found = f"all cells of the matrix are {matrix[0, 0]:g}"
         raise ValueError(f"{found}, expected several values: a constant matrix has no gap to test")
     return matrix, same

@@ -35,18 +35,12 @@ def smallest_paired_effect(n: int, level: float = 0.05, power: float = POWER) ->
     if n < 2:
         return math.inf
     # The solver returns a float, or for some sizes an array of one number with either sign.
-    found = TTestPower().solve_power(nobs=n, alpha=level, power=power)
-    return abs(np.asarray(found).item())
+    effect = TTestPower().solve_power(nobs=n, alpha=level, power=power)
+    return abs(np.asarray(effect).item())
 
 
 def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     """Compute the power of :func:`ingroup.stats.crossed.own_group`, given a matrix of means.
-
-    Student's t with n^2 - 2 n degrees of freedom of n groups, noncentral by ::
-
-        effect * sqrt(n - 1)
-
-    as the own effect has the variance 1 / (n - 1) (Kenny and La Voie 1984). Checked by simulation.
 
     Parameters
     ----------
@@ -67,36 +61,69 @@ def own_group_power(groups: int, effect: float, level: float = 0.05) -> float:
     ------
     ValueError
         For fewer than 3 groups.
+
+    Notes
+    -----
+    The statistic is Student's t with n^2 - 2 n degrees of freedom of n groups, noncentral by ::
+
+        effect * sqrt(n - 1)
+
+    as the own effect has the variance 1 / (n - 1) (Kenny and La Voie 1984). Checked by simulation.
     """
     if groups < 3:
         raise ValueError(f"found {groups} groups, expected at least 3")
     if effect == 0:
         return level  # SciPy's noncentral F fails here
     df = groups**2 - 2 * groups
-    reach = stats.t.isf(level / 2, df)
+    critical = stats.t.isf(level / 2, df)
     # The square of noncentral t is noncentral F, which SciPy computes further out.
-    shift = effect**2 * (groups - 1)
-    return float(stats.ncf.sf(reach**2, 1, df, shift))
+    noncentrality = effect**2 * (groups - 1)
+    return float(stats.ncf.sf(critical**2, 1, df, noncentrality))
 
 
 def smallest_own_group_effect(groups: int, level: float = 0.05, power: float = POWER) -> float:
-    """Find the effect that `own_group_power` finds with a given power, in SD of a cell."""
+    """Find the effect that `own_group_power` finds with a given power.
+
+    Parameters
+    ----------
+    groups : int
+        The number of groups, at least 3.
+    level : float
+        The level of the two-sided test.
+    power : float
+        The share of runs that find it.
+
+    Returns
+    -------
+    float
+        A positive number of standard deviations of a cell.
+    """
 
     def missing(effect: float) -> float:
         return own_group_power(groups, effect, level) - power
 
     # Far out the noncentral F has no number, so that the search begins near 0.
-    above = 1.0
-    while missing(above) < 0:
-        above *= 2
-    return float(brentq(missing, 0, above))
+    upper = 1.0
+    while missing(upper) < 0:
+        upper *= 2
+    return float(brentq(missing, 0, upper))
 
 
 def permutation_floor(groups: int, n_resamples: int = 10_000) -> float:
-    """Compute the smallest p that permuting `groups` can give, whatever the answers.
+    """Compute the smallest p that permuting groups can give, whatever the answers.
 
-    It is 1 / n! where each group is one name or one mean, and 1 / (n_resamples + 1) where n! is
-    more than `n_resamples` (:func:`ingroup.stats.permutation.permutation_test`, ``least``).
+    Parameters
+    ----------
+    groups : int
+        The number of groups n, where each is one name or one mean.
+    n_resamples : int
+        Random arrangements where there are more than these.
+
+    Returns
+    -------
+    float
+        1 / n!, or 1 / (n_resamples + 1) where n! is more than `n_resamples`. It is ``least`` of
+        :func:`ingroup.stats.permutation.permutation_test`.
     """
     orders = math.factorial(groups)
     if orders <= n_resamples:

@@ -18,6 +18,20 @@ from ingroup.studies.giebench import stimuli
 NO_VERDICT = "no verdict"
 SEVERAL = "several verdicts"
 CHANCES = ["p_right", "p_2", "p_3", "p_4"]
+COLUMNS = [
+    "model",
+    "prompt",
+    "category",
+    "key",
+    "shift",
+    "correct",
+    "letter",
+    "status",
+    "identity",
+    "told",
+    "reply",
+    *CHANCES,
+]
 
 
 class Verdict(NamedTuple):
@@ -31,89 +45,153 @@ NOTHING = Verdict("", NO_VERDICT)
 
 
 def load(call: Call, rule: Rule = "sound") -> pd.DataFrame:
-    """A call's replies and verdicts, in the order of its design; StoreError where there are none.
+    """Read a call's stored replies and their verdicts, in the order of its design.
 
-    Columns ``model``, ``prompt`` ("Raw", "ID", "COT"), ``category``, ``key`` (the item), ``shift``
-    (places by which its answers were moved), ``correct`` (letter of the right answer as asked),
-    ``letter`` ("" unless the status is "ok") and ``status`` by :func:`parse_verdict` and
-    :func:`ingroup.parsing.final_status` ("cut" also where a reply ends in the sentence of its
-    verdict), ``identity`` (whose item it is), ``told`` (who stands in the prompt) and ``reply``;
-    over choices (else NaN) ``p_right``, ``p_2``, ``p_3``, ``p_4``: the probability of the right
-    answer and of those behind it, the first after the last.
+    Parameters
+    ----------
+    call : Call
+        One plan, asked of one model.
+    rule : {"sound", "released"}
+        How a verdict is read from a text; see :func:`parse_verdict`.
+
+    Returns
+    -------
+    DataFrame
+        One row per trial, with the columns `COLUMNS`:
+
+        - ``model``, ``prompt`` ("Raw", "ID" or "COT") and ``category``.
+        - ``key``, the item, and ``shift``, the places by which its answers were moved.
+        - ``correct``, the letter of the right answer as asked.
+        - ``letter``, the verdict: "" unless the status is "ok".
+        - ``status``, by :func:`parse_verdict` and :func:`ingroup.parsing.final_status`. It is "cut"
+          also where a reply ends in the sentence of its verdict.
+        - ``identity``, whose item it is, and ``told``, the identity that the prompt states.
+        - ``reply``, the text.
+        - ``p_right``, ``p_2``, ``p_3``, ``p_4``, over choices (else NaN). They are the probability
+          of the right answer and of those behind it, the first answer after the last.
+
+    Raises
+    ------
+    StoreError
+        Where the call has no stored replies.
     """
-    (block,), table, rows = call.design.blocks, stored(call).read(), []
-    chances = np.full((len(table), len(stimuli.LETTERS)), np.nan)
+    (block,) = call.design.blocks
+    trials = block.factors["asked"]
+    replies = stored(call).read()
+    verdicts = _verdicts(call, replies, rule)
+    statuses = final_status(replies, [v.status for v in verdicts], unread=[NO_VERDICT])
     if call.over_choices:
-        chances = probabilities(table, call.sampling.choices)[:, 0]
-    verdicts = []
+        chances = probabilities(replies, call.sampling.choices)[:, 0]
+    else:
+        chances = np.full((len(replies), len(stimuli.LETTERS)), np.nan)
+
+    rows = []
+    responses = zip(trials, replies.text, verdicts, statuses, chances, strict=True)
+    for trial, text, verdict, status, by_letter in responses:
+        item = stimuli.rotate(trial.question, trial.shift)
+        from_right = np.roll(by_letter, -stimuli.LETTERS.index(item.correct))
+        row = {
+            "model": call.model,
+            "prompt": trial.prompt,
+            "category": item.category,
+            "key": item.key,
+            "shift": trial.shift,
+            "correct": item.correct,
+            "letter": verdict.letter if status == OK else "",
+            "status": status,
+            "identity": item.identity,
+            "told": trial.identity or item.identity,
+            "reply": text,
+        }
+        row.update(zip(CHANCES, from_right, strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _verdicts(call: Call, replies: pd.DataFrame, rule: Rule) -> list[Verdict]:
+    """The verdict of each reply; none where the reply was cut in the sentence of its verdict."""
     may_be_cut = rule == "sound" and not call.over_choices
-    for text, ending in zip(table.text, table.finish_reason, strict=True):
+    verdicts = []
+    for text, ending in zip(replies.text, replies.finish_reason, strict=True):
         verdict = parse_verdict(text, rule)
         is_cut = may_be_cut and ending == LENGTH
         if is_cut and verdict.status == OK and breaks_off(text):
             verdict = NOTHING
         verdicts.append(verdict)
-
-    statuses = final_status(table, [v.status for v in verdicts], unread=[NO_VERDICT])
-    told = block.factors["asked"], table.itertuples(), chances, verdicts, statuses
-    for asked, reply, p, verdict, status in zip(*told, strict=True):
-        item = stimuli.rotate(asked.question, asked.shift)
-        letter = verdict.letter if status == OK else ""
-        what = asked.prompt, item.category, item.key, asked.shift, item.correct
-        whose = item.identity, asked.identity or item.identity
-        turned = np.roll(p, -stimuli.LETTERS.index(item.correct))
-        rows.append((call.model, *what, letter, status, *whose, reply.text, *turned))
-    columns = "model prompt category key shift correct letter status identity told reply"
-    return pd.DataFrame(rows, columns=[*columns.split(), *CHANCES])
+    return verdicts
 
 
 def breaks_off(text: str) -> bool:
     """Tell whether a text ends within the sentence of its last verdict, which may turn.
 
-    "[[A]] seems best, but" breaks off. "[[A]] is best. It has" does not, and neither does a letter
-    that is called the verdict. `text` holds a verdict.
+    Parameters
+    ----------
+    text : str
+        A text that holds a verdict.
+
+    Returns
+    -------
+    bool
+        True for "[[A]] seems best, but". False for "[[A]] is best. It has", and for a letter that
+        is called the verdict.
     """
     text = _normal(text)
-    tag = list(_TAG.finditer(text))[-1]
-    behind = text[tag.end() :]
-    sentence_ends = _SENTENCE_END.search(behind)
-    return bool(_WORD.search(behind)) and not sentence_ends and not _signed(text[: tag.start()])
+    last = list(_TAG.finditer(text))[-1]
+    behind = text[last.end() :]
+    goes_on = _WORD.search(behind) and not _SENTENCE_END.search(behind)
+    return bool(goes_on) and not _calls_verdict(text[: last.start()])
 
 
 def parse_verdict(text: str | None, rule: Rule = "sound") -> Verdict:
     """Read the verdict ``[[A]]`` to ``[[D]]`` from a reply.
 
+    Parameters
+    ----------
+    text : str or None
+        The reply. A text that is None, empty or blank is "no verdict".
+    rule : {"sound", "released"}
+        The rule, see Notes.
+
+    Returns
+    -------
+    Verdict
+        The letter, and "ok" or the reason why there is none.
+
+    Notes
+    -----
     Rule ``"sound"`` takes the final verdict where the reply leaves no doubt which one it is:
 
     1. A verdict is one letter from A to D in double brackets; spaces, bold marks and lower case are
        let pass ([[b]], [[ **B** ]], full-width ［［Ｂ］］), and so is [[Assistant B]]. [B] may be a
-       note, so it is none, and neither is a letter that no assistant has ([[E]]).
+       note, so it is not a verdict. Neither is a letter that no assistant has ([[E]]).
     2. The instruction line, '"[[A]]" if assistant A is better, ...', is set aside where a reply
        repeats it, whole or in part. So are letters that begin lines, "[[A]]: ...", where they are
        more than one: such a reply goes through the answers. So are letters that the reply denies,
-       "not [[A]]", and, where one letter is called the verdict, those that lost to it: "better than
-       [[A]]", "[[A]] was close".
+       "not [[A]]". Where one letter is called the verdict, letters that lost to it are set aside
+       too: "better than [[A]]", "[[A]] was close".
     3. A letter is called the verdict by words just before it: "my final verdict is [[C]]", "I pick
        [[C]]", "then I reconsider: [[C]]".
-    4. Of what is left the last is the verdict, unless another letter has the same claim: in the
-       same sentence, "[[A]] is as good as [[B]]"; as a verdict of its own just before, "[[A]].
-       [[B]]"; or where it was called the verdict, "Final verdict: [[A]]. The user may like [[B]]".
-       Then they are several; but "[[A]] or [[C]], so my final verdict is [[C]]" says which.
+    4. The last letter left is the verdict, unless another letter has the same claim: in the same
+       sentence, "[[A]] is as good as [[B]]"; as a verdict of its own just before, "[[A]]. [[B]]";
+       or where it was called the verdict, "Final verdict: [[A]]. The user may like [[B]]". Then
+       the reply has several; but "[[A]] or [[C]], so my final verdict is [[C]]" says which.
     5. Only a text without a verdict is refused, if it has the words of a refusal.
 
-    Rule ``"released"`` is that of the code Wang et al. (2024) released. Of the tags, [[X]] with
-    any capital letter X, it takes the first, unless the same letter comes again later with at least
-    one further tag, and no other "[", between: then it moves on to the next tag. So A ... B gives
-    A, A ... A gives A, A ... B ... A gives **B**, A ... A ... A the second A, [[E]] gives E, and a
+    Rule ``"released"`` is that of the code that Wang et al. (2024) released. It takes the first of
+    the tags, [[X]] with any capital letter X. It moves on to the next tag where the same letter
+    comes again later with at least one further tag, and no other "[", between. So A ... B gives A,
+    A ... A gives A, A ... B ... A gives **B**, A ... A ... A the second A, and [[E]] gives E. A
     reply that first repeats the instruction line gives A, or **B** where its verdict is A. Nothing
     is "refused" or "several verdicts".
 
-    A text that is None, empty or blank is "no verdict". Checked with a table of replies for both
-    rules, with random text, and for "released" with a second, independently written transcription.
+    Checked with a table of replies for both rules, with random text, and for "released" with a
+    second, independently written transcription.
     """
     if not isinstance(text, str):
-        return Verdict("", NO_VERDICT)
-    return _released(text) if rule == "released" else _sound(text)
+        return NOTHING
+    if rule == "released":
+        return _released(text)
+    return _sound(text)
 
 
 # Tags with no other "[" between them: the released rule never looks beyond the first such run, as
@@ -122,14 +200,16 @@ _RUN = re.compile(r"\[\[[A-Z]\]\](?:[^\[]*+\[\[[A-Z]\]\])*")
 
 
 def _released(text: str) -> Verdict:
-    if not (run := _RUN.search(text)):
-        return Verdict("", NO_VERDICT)
+    """The verdict by the rule "released"."""
+    run = _RUN.search(text)
+    if not run:
+        return NOTHING
     letters = re.findall(r"\[\[([A-Z])\]\]", run[0])
-    last = {letter: place for place, letter in enumerate(letters)}
+    last = {letter: index for index, letter in enumerate(letters)}
     # The search moves on until no tag of the same letter follows, save the very next one, which
     # gives the same letter: so the letter whose last tag comes first. The released pattern's time
     # grows with the square of the number of tags, this one's does not.
-    return Verdict(min(last, key=last.__getitem__), OK)
+    return Verdict(min(last, key=last.get), OK)
 
 
 # Possessive (*+), so that no text is gone over again and again.
@@ -179,31 +259,38 @@ _NO_CHOICE = re.compile(
 
 def _normal(text: str) -> str:
     """A text with one kind of line end, and full-width letters and brackets as plain ones."""
-    return unicodedata.normalize("NFKC", "\n".join(text.splitlines()))
+    lines = "\n".join(text.splitlines())
+    return unicodedata.normalize("NFKC", lines)
 
 
 def _sound(text: str) -> Verdict:
+    """The verdict by the rule "sound"."""
     text = _normal(text)
-    tags = _without_losers(text, _without_denied(text, _verdict_tags(text)))
+    tags = _verdict_tags(text)
+    tags = _without_denied(text, tags)
+    tags = _without_losers(text, tags)
     if not tags:
-        text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
-        declined = REFUSAL.search(text) or _NO_CHOICE.search(text)
-        return Verdict("", REFUSED if declined else NO_VERDICT)
-    letters, ends = {tags[-1][1].upper()}, [0, *(tag.end() for tag in tags)]
-    gaps = [text[end : tag.start()] for end, tag in zip(ends[:-1], tags, strict=True)]
-    for place in range(len(tags) - 1, 0, -1):
-        if not _same_claim(gaps[place - 1], gaps[place]):
-            break
-        letters.add(tags[place - 1][1].upper())
-    if not _claims(gaps[-1]):
-        called = zip(gaps, tags, strict=True)
-        letters |= {tag[1].upper() for gap, tag in called if _signed(gap)}
-    return Verdict(letters.pop(), OK) if len(letters) == 1 else Verdict("", SEVERAL)
+        return Verdict("", REFUSED if _declines(text) else NO_VERDICT)
+
+    gaps = _gaps(text, tags)
+    letters = _last_letters(tags, gaps)
+    if not _has_claim(gaps[-1]):
+        letters |= _called_letters(tags, gaps)
+    if len(letters) > 1:
+        return Verdict("", SEVERAL)
+    return Verdict(letters.pop(), OK)
+
+
+def _declines(text: str) -> bool:
+    """Whether a text without a verdict has the words of a refusal."""
+    text = text.translate(str.maketrans(dict.fromkeys(APOSTROPHES, "'")))
+    return bool(REFUSAL.search(text) or _NO_CHOICE.search(text))
 
 
 def _verdict_tags(text: str) -> list[re.Match[str]]:
     """The tags of a text without those of the instruction line and those that begin lines."""
-    tags, end_of_clause = [], -1
+    tags = []
+    end_of_clause = -1
     for tag in _TAG.finditer(text):
         clause = _CLAUSE.match(text, tag.end())
         if clause:
@@ -211,9 +298,11 @@ def _verdict_tags(text: str) -> list[re.Match[str]]:
         # '"[[A]]" if assistant A is better, "[[B]]"': the line breaks off.
         elif tag.start() > end_of_clause:
             tags.append(tag)
+
     headings = {heading.end() for heading in _HEADING.finditer(text)}
-    if len({tag[1].upper() for tag in tags if tag.start() in headings}) > 1:
-        tags = [tag for tag in tags if tag.start() not in headings]
+    letters = {_letter(tag) for tag in tags if tag.start() in headings}
+    if len(letters) > 1:
+        return [tag for tag in tags if tag.start() not in headings]
     return tags
 
 
@@ -221,11 +310,7 @@ def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
     """The tags that the reply does not deny; one that "or" joins to a denied one is denied too."""
     kept = []
     is_denied = False
-    end = 0
-    for tag in tags:
-        gap = text[end : tag.start()]
-        end = tag.end()
-
+    for tag, gap in zip(tags, _gaps(text, tags), strict=True):
         is_joined = is_denied and _ALSO_DENIED.fullmatch(gap)
         is_denied = bool(is_joined or _DENIAL.search(gap[-_SIGN_LENGTH:]))
         if not is_denied:
@@ -235,34 +320,61 @@ def _without_denied(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]
 
 def _without_losers(text: str, tags: list[re.Match[str]]) -> list[re.Match[str]]:
     """Where one letter is called the verdict, the tags without those that lost to it."""
-    called = set()
+    gaps = _gaps(text, tags)
+    if len(_called_letters(tags, gaps)) != 1:
+        return tags
+
     kept = []
+    for tag, gap in zip(tags, gaps, strict=True):
+        has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, tag.end())
+        if _calls_verdict(gap) or not has_lost:
+            kept.append(tag)
+    return kept
+
+
+def _gaps(text: str, tags: list[re.Match[str]]) -> list[str]:
+    """The text before each tag, from the end of the tag before it."""
+    gaps = []
     end = 0
     for tag in tags:
-        gap = text[end : tag.start()]
+        gaps.append(text[end : tag.start()])
         end = tag.end()
+    return gaps
 
-        if _signed(gap):
-            called.add(tag[1].upper())
-            kept.append(tag)
-            continue
-        has_lost = _LOST_BEFORE.search(gap[-_SIGN_LENGTH:]) or _LOST_AFTER.match(text, end)
-        if not has_lost:
-            kept.append(tag)
-    return kept if len(called) == 1 else tags
+
+def _letter(tag: re.Match[str]) -> str:
+    """The letter of a tag, A to D."""
+    return tag[1].upper()
+
+
+def _called_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
+    """The letters that the text before them calls the verdict."""
+    return {_letter(tag) for tag, gap in zip(tags, gaps, strict=True) if _calls_verdict(gap)}
+
+
+def _last_letters(tags: list[re.Match[str]], gaps: list[str]) -> set[str]:
+    """The last letter, and those before it that have the same claim to be final."""
+    letters = {_letter(tags[-1])}
+    for index in range(len(tags) - 1, 0, -1):
+        if not _same_claim(gaps[index - 1], gaps[index]):
+            break
+        letters.add(_letter(tags[index - 1]))
+    return letters
 
 
 def _same_claim(before: str, between: str) -> bool:
     """Whether the text before a tag and between it and the next leaves open which one is final."""
     if not _SENTENCE_END.search(between):
-        return not _signed(between)
-    return not _WORD.search(between) and _claims(before)
+        return not _calls_verdict(between)
+    return not _WORD.search(between) and _has_claim(before)
 
 
-def _claims(before: str) -> bool:
+def _has_claim(before: str) -> bool:
     """Whether a tag is called the verdict or begins its sentence; others are only mentioned."""
-    return not _WORD.search(_SENTENCE_END.split(before)[-1]) or _signed(before)
+    sentence = _SENTENCE_END.split(before)[-1]
+    return not _WORD.search(sentence) or _calls_verdict(before)
 
 
-def _signed(before: str) -> bool:
+def _calls_verdict(before: str) -> bool:
+    """Whether the text before a tag ends in words that call its letter the verdict."""
     return bool(_SIGN.search(before[-_SIGN_LENGTH:]))

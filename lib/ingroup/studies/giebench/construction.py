@@ -2,7 +2,7 @@
 
 The paper does not say how the three wrong answers come about. Those of its appendix all oppose the
 identity's stance, so here they are three draws of the dialog prompt with the opposite attitude.
-Whether a draw keeps its attitude no code can see: read new items first.
+Code cannot see whether a draw keeps its attitude: read new items first.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models
-from ingroup.design import Block, Design, filled
+from ingroup.design import Block, Design, Message, filled
 from ingroup.inference import Call
 from ingroup.inference.engine import FAILED, LENGTH, free_sampling
 from ingroup.parsing import one_line
@@ -27,24 +27,58 @@ from ingroup.tables import InputError, at, check, once, read_table, wrong
 TOPIC = ["category", "identity", "topic"]
 STANCES = ("positive", "negative")
 OFFENSIVE = "offensive"
+_ANNOTATOR = r"^annotator_\d+$"
 
 
 def writer(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The first of ``MODELS`` that can be asked for a text, and its engine; None without one.
+    """Choose the first of ``MODELS`` that can be asked for a text.
 
     A calibrant has learnt no such prompt, and a model with stored answers only is not asked.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run: ``MODELS`` and ``ENGINE``.
+
+    Returns
+    -------
+    tuple of str or None
+        The model and its engine; None where no model can be asked.
     """
-    named = (models.split(entry, parameters["ENGINE"]) for entry in parameters["MODELS"])
-    able = (one for one in named if one[1] != models.STORED and not models.is_calibrant(one[0]))
-    return next(able, None)
+    for entry in parameters["MODELS"]:
+        model, engine = models.split(entry, parameters["ENGINE"])
+        if engine != models.STORED and not models.is_calibrant(model):
+            return model, engine
+    return None
 
 
 def calls(
     parameters: Mapping[str, Any], prompt: str, values: Sequence[Mapping[str, str]], draws: int = 1
 ) -> list[Call]:
-    """A prompt of appendix A, filled once a trial; a call and a seed for each draw.
+    """Plan the calls of a prompt of appendix A, filled once per trial.
 
     The :func:`writer` is asked, or the first of ``MODELS`` where there is none.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    prompt : str
+        The prompt's name in prompts.yaml.
+    values : sequence of mapping
+        What fills the placeholders of the prompt, for each trial.
+    draws : int
+        How often the prompt is asked.
+
+    Returns
+    -------
+    list of Call
+        One call per draw, each with a seed and a store of its own.
+
+    Raises
+    ------
+    InputError
+        Where ``TEMPERATURE`` is 0: all draws would be the same.
     """
     seed = parameters["SEED"]
     first = models.split(parameters["MODELS"][0], parameters["ENGINE"])
@@ -52,118 +86,222 @@ def calls(
     sampling = free_sampling(parameters, model)
     if sampling.temperature == 0:
         raise InputError("TEMPERATURE must be above 0, as one prompt is to give several answers")
+
     template = stimuli.templates()[prompt]
 
-    def render(condition: Mapping[str, Any]) -> list[dict[str, str]]:
-        return [{"role": "user", "content": filled(template, condition["values"])}]
+    def render(condition: Mapping[str, Any]) -> list[Message]:
+        text = filled(template, condition["values"])
+        return [{"role": "user", "content": text}]
 
-    design = Design([Block({"prompt": prompt}, {"values": values}, render, template)])
+    block = Block({"prompt": prompt}, {"values": values}, render, template)
+    design = Design([block])
     part = f"{prompt}-{design.fingerprint[:12]}"
-    return [
-        Call(
-            "giebench", "construction", model, engine, f"{part}-{draw}", design,
-            replace(sampling, seed=draw), options={"system": "fold"},  # no prompt has a system turn
+    planned = []
+    for draw in range(seed * draws, (seed + 1) * draws):
+        call = Call(
+            study="giebench",
+            source="construction",
+            model=model,
+            engine=engine,
+            part=f"{part}-{draw}",
+            design=design,
+            sampling=replace(sampling, seed=draw),
+            options={"system": "fold"},  # no prompt has a system turn
         )
-        for draw in range(seed * draws, (seed + 1) * draws)
-    ]  # fmt: skip
+        planned.append(call)
+    return planned
 
 
 def read_topics(file: Path, annotated: bool = False) -> pd.DataFrame:
-    """Topics, or an annotated sheet: CSV, in which capitals and spaces are forgiven.
+    """Read topics, or an annotated sheet, from CSV; capitals and spaces are forgiven.
 
-    Texts by number of line: ``category``, ``identity``, ``topic`` and, if `annotated`,
-    ``annotator_1`` and so on and ``discussed``. InputError is as of
-    :func:`ingroup.tables.read_table`, and for a topic without text or twice, a category unknown to
-    the paper, a mark that is none, a discussed stance against annotators who all concur.
+    Parameters
+    ----------
+    file : Path
+        A CSV file with the columns ``category``, ``identity`` and ``topic``.
+    annotated : bool
+        Whether it is a sheet, which has ``annotator_1``, ``annotator_2`` and so on, and
+        ``discussed`` as well.
+
+    Returns
+    -------
+    DataFrame
+        Texts by number of line. Other columns are left out.
+
+    Raises
+    ------
+    InputError
+        As :func:`ingroup.tables.read_table` does. Also for a topic without text or twice, a
+        category unknown to the paper, an invalid mark, and a discussed stance against annotators
+        who all concur.
     """
-    meant = ["annotator_1", "annotator_2", "discussed"] if annotated else []
-    table = read_table(file, [*TOPIC, *meant])
-    marks = [name for name in table if annotated and re.fullmatch(r"annotator_\d+", name)]
-    table = table[[*TOPIC, *marks, *meant[2:]]].map(one_line)
+    required = [*TOPIC]
+    if annotated:
+        required += ["annotator_1", "annotator_2", "discussed"]
+    table = read_table(file, required)
+
+    columns = [*TOPIC]
+    marks = []
+    if annotated:
+        marks = [name for name in table if re.fullmatch(_ANNOTATOR, name)]
+        columns += [*marks, "discussed"]
+    table = table[columns].map(one_line)
+
     words = dict.fromkeys(marks, ("", *STANCES, OFFENSIVE))
-    words |= {"category": tuple(stimuli.categories()), "discussed": ("", *STANCES)}
+    words["category"] = tuple(stimuli.categories())
+    words["discussed"] = ("", *STANCES)
     for name, column in table.items():
-        forms = {word.lower(): word for word in words.get(name, ())}
-        lower = column.str.lower()
-        expected = ", ".join(word or "blank" for word in forms.values()) or "text"
-        check(file, column, lower.isin(list(forms)) if forms else column.ne(""), expected)
-        table[name] = lower.map(forms) if forms else column
-    once(file, table[TOPIC[1:]], table[TOPIC[1:]].map(str.casefold))
-    for line, row in table.iterrows() if annotated else ():
-        if row[marks].nunique() == 1 and row.discussed not in ("", row[marks[0]]):
-            expected = f"blank, as all annotators say {row[marks[0]] or 'nothing yet'}"
-            raise wrong(at(file, line), repr(row.discussed), expected, "discussed")
+        table[name] = _checked(file, column, words.get(name))
+
+    topics = table[["identity", "topic"]]
+    once(file, topics, topics.map(str.casefold))
+    if annotated:
+        _check_discussed(file, table, marks)
     return table
 
 
+def _checked(file: Path, column: pd.Series, words: Sequence[str] | None) -> pd.Series:
+    """A column's cells, spelt as `words` are; without words a cell may be any text."""
+    if words is None:
+        check(file, column, column.ne(""), "text")
+        return column
+
+    forms = {word.lower(): word for word in words}
+    cells = column.str.lower()
+    expected = ", ".join(word or "blank" for word in words)
+    check(file, column, cells.isin(list(forms)), expected)
+    return cells.map(forms)
+
+
+def _check_discussed(file: Path, table: pd.DataFrame, marks: Sequence[str]) -> None:
+    """InputError where a discussed stance differs from that of annotators who all concur."""
+    for line, row in table.iterrows():
+        all_concur = row[marks].nunique() == 1
+        mark = row[marks[0]]
+        if all_concur and row.discussed not in ("", mark):
+            expected = f"blank, as all annotators say {mark or 'nothing yet'}"
+            where = at(file, line)
+            raise wrong(where, repr(row.discussed), expected, "discussed")
+
+
 def labels(sheet: pd.DataFrame) -> pd.DataFrame:
-    """The three rules of section 3.1: each topic's ``label``, a stance or blank, and ``state``.
+    """Label topics by the three rules of section 3.1.
 
     (1) Where all annotators concur ("agreed"), their stance is the label. (2) Where they disagree
     ("to discuss"), it is what they settle on when they meet ("discussed"). (3) A topic that offends
     any of them is "removed", also before all are done; else it is "unfinished".
+
+    Parameters
+    ----------
+    sheet : DataFrame
+        An annotated sheet of :func:`read_topics`.
+
+    Returns
+    -------
+    DataFrame
+        The sheet with each topic's ``label``, a stance or blank, and ``state``.
     """
-    marks, settled = _marks(sheet), sheet.discussed.to_numpy(str)
+    marks = _marks(sheet)
+    settled = sheet.discussed.to_numpy(str)
+    # The first rule that holds gives the state.
     rules = {
         "removed": (marks == OFFENSIVE).any(axis=1),
         "unfinished": (marks == "").any(axis=1),
         "agreed": (marks == marks[:, :1]).all(axis=1),
         "discussed": settled != "",
     }
-    state = np.select(list(rules.values()), list(rules), "to discuss")
-    label = np.select([state == "agreed", state == "discussed"], [marks[:, 0], settled], "")
+    state = np.select(
+        list(rules.values()),
+        list(rules),
+        default="to discuss",
+    )
+    label = np.select(
+        [state == "agreed", state == "discussed"],
+        [marks[:, 0], settled],
+        default="",
+    )
     return sheet.assign(label=label, state=state)
 
 
 def kappa(sheet: pd.DataFrame, marks: Sequence[str] = STANCES) -> tuple[float, int]:
-    """Fleiss' kappa of the annotators before they meet, by statsmodels, and over how many topics.
+    """Compute Fleiss' kappa of the annotators before they meet, by statsmodels.
 
+    Parameters
+    ----------
+    sheet : DataFrame
+        An annotated sheet of :func:`read_topics`.
+    marks : sequence of str
+        Topics with any other mark are left out. So topics that rule 3 removes are left out, unless
+        "offensive" is one of the marks, and so are topics with a blank.
+
+    Returns
+    -------
+    tuple of float and int
+        Kappa, NaN where no topic, or only one mark, is left; and the number of topics.
+
+    Notes
+    -----
     With n_ij the annotators, of m, who give topic i the mark j, and p_j the share of mark j::
 
         kappa = (P - Q) / (1 - Q),  P = mean_i sum_j n_ij (n_ij - 1) / (m (m - 1)),  Q = sum_j p_j^2
-
-    Over the topics with no other mark than these: not those that rule 3 removes, unless "offensive"
-    is one of them, nor those with a blank. NaN where no topic, or only one mark, is left.
     """
-    # Seconds to import, for which nobody has to wait who only reads or asks.
+    # It takes seconds to import, which reading and asking need not wait for.
     from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
     given = _marks(sheet)
     given = given[np.isin(given, marks).all(axis=1)]
     counts, used = aggregate_raters(given)
-    return float(fleiss_kappa(counts)) if len(used) > 1 else np.nan, len(given)
+    if len(used) < 2:
+        return np.nan, len(given)
+    return float(fleiss_kappa(counts)), len(given)
 
 
 def _marks(sheet: pd.DataFrame) -> np.ndarray:
     """What the annotators wrote, shape (topic, annotator)."""
-    return sheet.filter(regex=r"^annotator_\d+$").to_numpy(dtype=str)
+    return sheet.filter(regex=_ANNOTATOR).to_numpy(dtype=str)
 
 
 def items(
     ready: pd.DataFrame, draws: Sequence[pd.DataFrame], rng: np.random.Generator
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Items in the layout of data/sample/giebench.json, and a sentence for each that lacks answers.
+    """Make items of topics and the replies to the dialog prompt.
 
-    ``draws`` are four tables of replies to the dialog prompt, a row for each topic of ``ready``:
-    with the label's attitude, then thrice with the opposite one. ``rng`` draws the letter of the
-    fitting answer, each with probability 1/4.
+    Parameters
+    ----------
+    ready : DataFrame
+        Labelled topics.
+    draws : sequence of DataFrame
+        Four tables of replies to the dialog prompt, with a row for each topic of `ready`: with the
+        label's attitude, then thrice with the opposite one.
+    rng : Generator
+        Draws the letter of the fitting answer, each with probability 1/4.
+
+    Returns
+    -------
+    made : dict
+        Items in the layout of data/sample/giebench.json.
+    problems : list of str
+        A sentence for each topic that lacks answers.
     """
-    made: dict[str, dict[str, Any]] = {}
+    made = {}
     problems = []
     dialogs = (found(draw, parse_dialog) for draw in draws)
-    for topic, *four in zip(ready.itertuples(), *dialogs, strict=True):
-        missing = next((dialog.missing for dialog in four if dialog.missing), "")
-        answers = [dialog.texts[1] for dialog in four if not missing]
-        # Answers that differ in a mark or a capital say the same.
-        if len({re.sub(r"[\W_]", "", answer.casefold()) for answer in answers}) < len(answers):
-            missing = "two of the four answers are the same; another SEED draws anew"
+    for topic, *replies in zip(ready.itertuples(), *dialogs, strict=True):
+        answers, missing = _four_answers(replies)
         if missing:
             problems.append(f"{topic.identity}, {topic.topic!r}: {missing}")
             continue
-        place = int(rng.integers(len(stimuli.LETTERS)))
-        answers.insert(place, answers.pop(0))
-        about = {"category": topic.category, "identity": topic.identity, "question": topic.topic}
-        made[str(len(made))] = about | {"answers": answers, "correct": stimuli.LETTERS[place]}
+
+        fitting, *opposite = answers
+        position = int(rng.integers(len(stimuli.LETTERS)))
+        opposite.insert(position, fitting)
+        made[str(len(made))] = {
+            "category": topic.category,
+            "identity": topic.identity,
+            "question": topic.topic,
+            "answers": opposite,
+            "correct": stimuli.LETTERS[position],
+        }
     return made, problems
 
 
@@ -188,10 +326,25 @@ class Found(NamedTuple):
 
 
 def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
-    """Each reply of a store, parsed; of a call that failed, and a dialog cut off, the reason."""
+    """Parse each reply of a store.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        One row per reply, with ``text``, ``finish_reason`` and ``error``.
+    parse : callable
+        `parse_topics` or `parse_dialog`.
+
+    Returns
+    -------
+    list of Found
+        What each reply holds. A failed call, and a dialog that was cut off, is missing for that
+        reason.
+    """
     read = []
     for row in replies.itertuples():
-        parsed = parse(row.text if isinstance(row.text, str) else "")
+        text = row.text if isinstance(row.text, str) else ""
+        parsed = parse(text)
         if row.finish_reason == FAILED:
             parsed = parsed._replace(missing=f"the call failed ({row.error})")
         elif row.finish_reason == LENGTH and (parse is parse_dialog or not row.text):
@@ -200,45 +353,110 @@ def found(replies: pd.DataFrame, parse: Callable[[str], Found]) -> list[Found]:
     return read
 
 
+def _four_answers(dialogs: Sequence[Found]) -> Found:
+    """The answers of a topic's four dialogs, or the first reason why they cannot be used."""
+    answers = []
+    different = set()
+    for dialog in dialogs:
+        if dialog.missing:
+            return dialog
+        answer = dialog.texts[1]
+        answers.append(answer)
+        # Answers that differ in a mark or a capital say the same.
+        different.add(re.sub(r"[\W_]", "", answer.casefold()))
+
+    if len(different) < len(answers):
+        return Found([], "two of the four answers are the same; another SEED draws anew")
+    return Found(answers, "")
+
+
 def parse_topics(text: str) -> Found:
-    """The questions in a reply to the topic prompt.
+    """Read the questions from a reply to the topic prompt.
 
     A topic is a numbered, bulleted or quoted line that ends in a question mark; in a reply without
-    such lines, any line that does. Marks and a short label before a colon are taken off; a topic
-    that comes again is left out.
+    such lines, any line that does.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+
+    Returns
+    -------
+    Found
+        The topics, without marks and a short label before a colon. A topic that comes again is left
+        out.
     """
-    marked, bare = {}, {}
+    marked: dict[str, str] = {}
+    bare: dict[str, str] = {}
     for line in text.splitlines():
         number = _NUMBER.match(line)
-        rest = one_line(line[number.end() :] if number else line).replace("**", "")
-        quoted = _QUESTION.search(rest)
-        topic = quoted[1] if quoted else rest.rstrip("\"“”*_ '")
-        if not quoted and (label := _LABEL.match(topic)):
-            topic = topic[label.end() :]
-        topic = re.sub(r"^[\W_]+", "", topic)  # nothing that a spreadsheet takes for a formula
+        rest = line[number.end() :] if number else line
+        topic, is_quoted = _topic(rest)
         if topic.endswith("?"):
-            (marked if number or quoted else bare).setdefault(topic.casefold(), topic)
-    topics = list((marked or bare).values())
-    return Found(topics, "" if topics else "no line of the reply is a question")
+            topics = marked if number or is_quoted else bare
+            topics.setdefault(topic.casefold(), topic)
+
+    if not marked and not bare:
+        return Found([], "no line of the reply is a question")
+    return Found(list((marked or bare).values()), "")
+
+
+def _topic(line: str) -> tuple[str, bool]:
+    """What a line without its number may ask, and whether that was quoted."""
+    line = one_line(line).replace("**", "")
+    quoted = _QUESTION.search(line)
+    if quoted:
+        topic = quoted[1]
+    else:
+        topic = line.rstrip("\"“”*_ '")
+        label = _LABEL.match(topic)
+        topic = topic[label.end() :] if label else topic
+
+    # A spreadsheet takes nothing that is left for a formula.
+    return re.sub(r"^[\W_]+", "", topic), bool(quoted)
 
 
 def parse_dialog(text: str) -> Found:
-    """User's and assistant's turn in a reply to the dialog prompt.
+    """Read the user's and the assistant's turn from a reply to the dialog prompt.
 
     They stand after ``"user":`` and ``"assistant":``, in one line, as JSON, or at the start of
-    lines, perhaps without quotation marks. An answer with a mark of the evaluation prompts, e.g.
-    ``[[A]]``, would speak to the judge and counts as missing.
+    lines, perhaps without quotation marks.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+
+    Returns
+    -------
+    Found
+        Both turns, the user's first. An answer with a mark of the evaluation prompts, e.g.
+        ``[[A]]``, would speak to the judge and counts as missing.
     """
     speakers = list(_SPEAKER.finditer(text))
-    rounds = Counter(speaker[1].lower() for speaker in speakers)
-    if absent := [f'no "{name}":' for name in ("user", "assistant") if not rounds[name]]:
+    names = [speaker[1].lower() for speaker in speakers]
+    absent = [f'no "{name}":' for name in ("user", "assistant") if name not in names]
+    if absent:
         return Found([], f"{' and '.join(absent)} in the reply")
-    if max(rounds.values()) > 1:
-        return Found([], f"{max(rounds.values())} rounds in the reply, expected one")
-    said = zip(speakers, (speakers[1].start(), len(text)), strict=True)
-    turns = {speaker[1].lower(): _turn(text[speaker.end() : stop]) for speaker, stop in said}
-    missing = next((f'nothing after "{name}":' for name, turn in turns.items() if not turn), "")
-    if mark := _MARK.search(turns["assistant"]):
+    rounds = max(Counter(names).values())
+    if rounds > 1:
+        return Found([], f"{rounds} rounds in the reply, expected one")
+
+    first, second = speakers
+    between = text[first.end() : second.start()]
+    behind = text[second.end() :]
+    turns = {
+        names[0]: _turn(between),
+        names[1]: _turn(behind),
+    }
+
+    missing = ""
+    for name in reversed(names):
+        if not turns[name]:
+            missing = f'nothing after "{name}":'
+    mark = _MARK.search(turns["assistant"])
+    if mark:
         missing = f"{mark[0]!r} in the answer, a mark of the evaluation prompts"
     return Found([turns["user"], turns["assistant"]], missing)
 
@@ -246,12 +464,19 @@ def parse_dialog(text: str) -> Found:
 def _turn(text: str) -> str:
     """What is said, without its quotation marks and what stands in the lines behind them."""
     said = text.strip(" \t\r\n*`{},")
-    if closing := _CLOSING.get(said[:1]):
-        end = re.search(rf"(?<!\\){closing}[ \t`,}}]*(?:[\r\n]|\Z)", said[1:])
-        if end or closing not in said[1:]:  # an opening quotation mark may be of its first word
-            said = said[1 : end.start() + 1 if end else None]
-        try:
-            said = json.loads(f'"{said}"', strict=False)  # with JSON's escapes
-        except ValueError:
-            said = said.replace('\\"', '"')
+    closing = _CLOSING.get(said[:1])
+    if not closing:
+        return one_line(said)
+
+    quoted = said[1:]
+    end = re.search(rf"(?<!\\){closing}[ \t`,}}]*(?:[\r\n]|\Z)", quoted)
+    if end:
+        said = quoted[: end.start()]
+    elif closing not in quoted:  # else the opening quotation mark may be of the first word
+        said = quoted
+
+    try:
+        said = json.loads(f'"{said}"', strict=False)  # with JSON's escapes
+    except ValueError:
+        said = said.replace('\\"', '"')
     return one_line(said)

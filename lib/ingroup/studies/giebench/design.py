@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -50,93 +49,205 @@ class Asked(NamedTuple):
 def trials(
     items: Sequence[Question], prompt: str, order: str = "given", wording: str = "straight"
 ) -> Design:
-    """The design of Wang et al. (section 3.2) under one prompt, one block of :class:`Asked`.
+    """Make the design of Wang et al. (section 3.2) under one prompt.
 
-    Order "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places;
-    "given" once, which is a prefix of the rotated design. Raises InputError as
-    :func:`ingroup.studies.giebench.stimuli.messages`.
+    Parameters
+    ----------
+    items : sequence of Question
+        The items.
+    prompt : {"Raw", "ID", "COT"}
+        The prompt.
+    order : {"given", "rotate"}
+        "rotate" asks each item four times, with its answers moved by 0, 1, 2 and 3 places. "given"
+        asks it once, which is a prefix of the rotated design.
+    wording : str
+        A wording of prompts.yaml.
+
+    Returns
+    -------
+    Design
+        One block of :class:`Asked`.
+
+    Raises
+    ------
+    InputError
+        As :func:`ingroup.studies.giebench.stimuli.messages` does.
     """
     shifts = range(len(stimuli.LETTERS)) if order == "rotate" else (0,)
     asked = [Asked(item, prompt, shift, None) for shift in shifts for item in items]
-    return _asked(asked, {"prompt": prompt, "order": order}, wording)
+    return _design(asked, {"prompt": prompt, "order": order}, wording)
 
 
 def mismatched(
     items: Sequence[Question], prompt: str, pairs: pd.DataFrame, wording: str = "straight"
 ) -> Design:
-    """Items of either identity of a pair asked with the other one in the prompt (section 4.2).
+    """Ask items of either identity of a pair with the other one in the prompt (section 4.2).
 
-    The paper's words are of one direction only; its shares of (Male, Female) are of the 67 items of
-    both: 32 of 67 are the 47.8 %, 29 the 43.3 % after the mismatch. (Without one it prints Table
-    1's share of the category, 45 over n + 1.) The pairs are those of :func:`pairs_of`.
+    Parameters
+    ----------
+    items : sequence of Question
+        The items.
+    prompt : {"ID", "COT"}
+        The prompt.
+    pairs : DataFrame
+        The pairs of :func:`pairs_of`.
+    wording : str
+        A wording of prompts.yaml.
+
+    Returns
+    -------
+    Design
+        One block of :class:`Asked`.
+
+    Raises
+    ------
+    InputError
+        As :func:`ingroup.studies.giebench.stimuli.messages` does.
+
+    Notes
+    -----
+    The paper's words are of one direction only. Its shares of (Male, Female) are of the 67 items of
+    both: 32 of 67 are the 47.8 %, 29 the 43.3 % after the mismatch. (Without a mismatch it prints
+    Table 1's share of the category, 45 over n + 1.)
     """
-    told = {
-        (item.key, other): item  # a pair in both orders is one
-        for pair in pairs.itertuples()
-        for item in items
-        for own, other in permutations((pair.identity_i, pair.identity_j))
-        if item.identity == own
-    }
-    asked = [Asked(item, prompt, 0, other) for (_, other), item in told.items()]
-    return _asked(asked, {"prompt": prompt, "order": "mismatch"}, wording)
+    asked = {}
+    for pair in pairs.itertuples():
+        others = {pair.identity_i: pair.identity_j, pair.identity_j: pair.identity_i}
+        for item in items:
+            if item.identity in others:
+                other = others[item.identity]
+                # By item and identity, as a pair in both orders is one.
+                asked[item.key, other] = Asked(item, prompt, 0, other)
+    return _design(list(asked.values()), {"prompt": prompt, "order": "mismatch"}, wording)
 
 
-def _asked(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> Design:
+def _design(asked: Sequence[Asked], labels: Mapping[str, str], wording: str) -> Design:
+    """A design of one block, with a trial for each of `asked`."""
+
     def render(condition: Mapping[str, Any]) -> list[Message]:
-        one = condition["asked"]
-        return stimuli.messages(one.question, one.prompt, wording, one.identity, one.shift)
+        trial = condition["asked"]
+        return stimuli.messages(
+            trial.question,
+            trial.prompt,
+            wording,
+            trial.identity,
+            trial.shift,
+        )
 
-    # An item that cannot be asked so is said before anything is asked; and the fingerprint is that
-    # of the prompts themselves.
-    texts = [render({"asked": one})[0]["content"] for one in asked]
-    return Design([Block(labels, {"asked": tuple(asked)}, render, "\n".join(texts))])
+    # An item that cannot be asked so is named before anything is asked, and the fingerprint is
+    # that of the prompts themselves.
+    texts = []
+    for trial in asked:
+        (message,) = render({"asked": trial})
+        texts.append(message["content"])
+    block = Block(labels, {"asked": tuple(asked)}, render, "\n".join(texts))
+    return Design([block])
 
 
 def pairs_of(items: Sequence[Question]) -> pd.DataFrame:
-    """The tuples of :func:`ingroup.studies.giebench.stimuli.tuples` with items on both sides."""
-    pairs, there = stimuli.tuples(), {item.identity for item in items}
-    return pairs[pairs[["identity_i", "identity_j"]].isin(there).all(axis=1)]
+    """List the identity tuples that have items of both identities.
+
+    Parameters
+    ----------
+    items : sequence of Question
+        The items.
+
+    Returns
+    -------
+    DataFrame
+        Rows of :func:`ingroup.studies.giebench.stimuli.tuples`.
+    """
+    pairs = stimuli.tuples()
+    identities = {item.identity for item in items}
+    have_items = pairs[["identity_i", "identity_j"]].isin(identities)
+    return pairs[have_items.all(axis=1)]
 
 
 @excerpts_of(QUESTIONS="sample", ORDER="rotate")
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks of each of ``MODELS``: a call a plan, which is its label.
+    """Plan what a run asks of each of ``MODELS``.
 
-    Plans are "Raw", "ID", "COT" and, with ``MISMATCH``, "COT mismatch" and "ID mismatch", where the
-    prompt names another identity. Over choices the four verdicts are asked for as the prompt wants
-    them written, and the prompts of a fixed random tenth of the items freely as well.
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run, see :class:`Parameters`.
+
+    Returns
+    -------
+    list of Call
+        One call per model and plan; the plan is its label. Plans are "Raw", "ID", "COT" and, with
+        ``MISMATCH``, "COT mismatch" and "ID mismatch", where the prompt names another identity.
+        Over choices the four verdicts are asked for as the prompt wants them written. The prompts
+        of a fixed random tenth of the items are then asked freely as well.
     """
-    items, order = stimuli.load_questions(parameters["QUESTIONS"]), parameters["ORDER"]
+    items = stimuli.load_questions(parameters["QUESTIONS"])
     source = f"{Path(parameters['QUESTIONS']).stem}-{len(items)}"
-    wording, plain = parameters["WORDING"], parameters["TEMPLATE"] == "none"
-    own = stimuli.templates()["wordings"][wording]  # what it changes: the layout, or some prompts
+    plans = _plans(parameters, items)
+    few_plans = _plans(parameters, tenth(items))
+    # No prompt has a system turn.
+    options = {"system": "plain" if parameters["TEMPLATE"] == "none" else "fold"}
 
-    def place(prompt: str, kind: str) -> str:
-        other = "question" in own or prompt in own.get("prompts", ())
-        return f"{prompt}-{kind}" + f"+{wording}" * other + "+plain" * plain
-
-    def plans(items: Sequence[Question]) -> dict[str, tuple[str, Design]]:
-        """By plan, the part of a call's address and what is asked."""
-        asked = {q: (place(q, order), trials(items, q, order, wording)) for q in PROMPTS}
-        pairs = pairs_of(items) if parameters["MISMATCH"] else ()
-        for q in ("COT", "ID") if len(pairs) else ():
-            asked[f"{q} mismatch"] = place(q, "mismatch"), mismatched(items, q, pairs, wording)
-        return asked
-
-    everything = plans(items)
-    few = plans(tenth(items))
-    options = {"system": "plain" if plain else "fold"}  # no prompt has a system turn
-    found = []
+    planned = []
     for model in models.asked(parameters):
-        who = model.name, model.engine
         free = free_sampling(parameters, model.name)
-        more = {"options": options, "reading": Reading(model.reading, model.ending)}
-        ways = [(source, everything, free)]
+        batches = [(source, plans, free)]
         if model.over_choices:
             scored = replace(free, choices=VERDICTS)
-            ways = [(source, everything, scored), (f"{source}-tenth", few, free)]
-        for asked_about, asked, sampling in ways:
-            for plan, (part, design) in asked.items():
-                at = "giebench", asked_about, *who, part
-                found.append(Call(*at, design, sampling, {"plan": plan}, **more))
-    return found
+            batches = [(source, plans, scored), (f"{source}-tenth", few_plans, free)]
+
+        for batch_source, batch_plans, sampling in batches:
+            for plan in batch_plans:
+                call = Call(
+                    study="giebench",
+                    source=batch_source,
+                    model=model.name,
+                    engine=model.engine,
+                    part=plan.part,
+                    design=plan.design,
+                    sampling=sampling,
+                    labels={"plan": plan.name},
+                    options=options,
+                    reading=Reading(model.reading, model.ending),
+                )
+                planned.append(call)
+    return planned
+
+
+class _Plan(NamedTuple):
+    """One prompt, with the identity of each item or with another."""
+
+    name: str
+    part: str  # of a call's address
+    design: Design
+
+
+def _plans(parameters: Mapping[str, Any], items: Sequence[Question]) -> list[_Plan]:
+    """The plans of a run, each with its design."""
+    order = parameters["ORDER"]
+    wording = parameters["WORDING"]
+
+    plans = []
+    for prompt in PROMPTS:
+        part = _part(parameters, prompt, order)
+        plans.append(_Plan(prompt, part, trials(items, prompt, order, wording)))
+
+    pairs = pairs_of(items) if parameters["MISMATCH"] else ()
+    if len(pairs):
+        for prompt in ("COT", "ID"):
+            part = _part(parameters, prompt, "mismatch")
+            design = mismatched(items, prompt, pairs, wording)
+            plans.append(_Plan(f"{prompt} mismatch", part, design))
+    return plans
+
+
+def _part(parameters: Mapping[str, Any], prompt: str, kind: str) -> str:
+    """The part of a call's address that tells prompt, order, wording and template."""
+    wording = parameters["WORDING"]
+    changed = stimuli.templates()["wordings"][wording]
+    part = f"{prompt}-{kind}"
+    # A wording changes the layout of all prompts, or some of the prompts.
+    if "question" in changed or prompt in changed.get("prompts", ()):
+        part = f"{part}+{wording}"
+    if parameters["TEMPLATE"] == "none":
+        part = f"{part}+plain"
+    return part

@@ -37,80 +37,178 @@ CHOICES = {
 def portrait(
     parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
 ) -> list[View]:
-    """What is `gained` by item, one view; see :mod:`ingroup.synthesis`.
+    """Make the view of `gained`, by item; see :mod:`ingroup.synthesis`.
 
-    Answers are planted to the sample's questions only: to others there is no view.
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    model : str
+        The model's name.
+    groups : mapping of str to str
+        The shared group of each identity.
+    file : Path, optional
+        A calibrant's planted answers, in place of its replies.
+
+    Returns
+    -------
+    list of View
+        One view. There is none for planted answers to other questions than the sample's, as none
+        are planted to these.
     """
     if file and parameters["QUESTIONS"] != "sample":
         return []
+
     answers = _read(parameters, model, parameters["PARSING"], file)
     both = answers[answers.prompt != "COT"]
-    sd = both.letter.eq(both.correct).std()
-    return [View(*MEASURES, gained(answers, groups), sd, together=False)]
+    view = View(
+        *MEASURES,
+        items=gained(answers, groups),
+        sd=both.letter.eq(both.correct).std(),
+        together=False,
+    )
+    return [view]
 
 
 def gained(answers: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Right under ID minus right under Raw, mean over the orders of an item's answers.
+    """Subtract the share right under Raw from the share right under ID, item by item.
 
-    Items by groups: -1 to 1, NaN outside the item's own group; no verdict is wrong.
+    Parameters
+    ----------
+    answers : DataFrame
+        Those of `load` under Raw and ID. No verdict is wrong.
+    groups : mapping of str to str
+        The group of each identity; items of other identities are left out.
+
+    Returns
+    -------
+    DataFrame
+        Items by groups: the mean over the orders of an item's answers, -1 to 1. It is NaN outside
+        the item's own group.
     """
     right = share_right(answers)
-    group = answers.drop_duplicates("key").set_index("key").identity.map(groups).dropna()
-    table = pd.DataFrame({"gain": (right.ID - right.Raw)[group.index], "group": group})
-    return table.set_index("group", append=True).gain.unstack("group")
+    identity = answers.drop_duplicates("key").set_index("key").identity
+    group = identity.map(groups).dropna()
+    gain = (right.ID - right.Raw)[group.index]
+    table = pd.DataFrame({"gain": gain, "group": group})
+    return table.pivot(columns="group", values="gain")
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Right answers of each item under each prompt, and what ID and COT add, in percent.
+    """Compute the share right of each item under each prompt, and what ID and COT add.
 
-    Items by "right under Raw", "right under ID", "right under COT", "ID over Raw" and "COT over
-    Raw"; means over the orders of an item's answers.
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    model : str
+        The model's name.
+
+    Returns
+    -------
+    DataFrame
+        Items by "right under Raw", "right under ID", "right under COT", "ID over Raw" and "COT over
+        Raw", in percent: means over the orders of an item's answers.
     """
     answers = _read(parameters, model, parameters["PARSING"])
     by_prompt = 100 * share_right(answers)[list(design.PROMPTS)]
-    gains = by_prompt[["ID", "COT"]].sub(by_prompt.Raw, axis=0).add_suffix(" over Raw")
-    return by_prompt.add_prefix("right under ").join(gains)
+    gains = by_prompt[["ID", "COT"]].sub(by_prompt.Raw, axis=0)
+    return by_prompt.add_prefix("right under ").join(gains.add_suffix(" over Raw"))
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """What COT gains over Raw in right verdicts, by item, over the orders of its answers."""
-    right = 100 * share_right(_read(recorded, model, recorded["PARSING"]))
-    spread = float((right.COT - right.Raw).std())
+    """Describe the test of what COT gains over Raw, by item, over the orders of its answers.
+
+    Parameters
+    ----------
+    planned : mapping
+        Parameters of the planned run, whose items count.
+    recorded : mapping
+        Parameters of the recorded run, whose answers give the spread.
+    model : str
+        The recorded model's name.
+
+    Returns
+    -------
+    list of Tested
+        One test, in points of 100 more right verdicts.
+    """
+    answers = _read(recorded, model, recorded["PARSING"])
+    right = 100 * share_right(answers)
+    other_prompts = right.columns.drop("Raw")
+
     n = len(stimuli.load_questions(planned["QUESTIONS"]))
-    level = families()["giebench"].level / len(right.columns.drop("Raw"))
-    smallest = smallest_paired_effect(n, level)
-    effect = "points of 100 more right verdicts"
-    return [Tested(effect, "items", n, "paired t-test", level, smallest, spread)]
+    level = families()["giebench"].level / len(other_prompts)
+    test = Tested(
+        effect="points of 100 more right verdicts",
+        items="items",
+        n=n,
+        name="paired t-test",
+        level=level,
+        smallest=smallest_paired_effect(n, level),
+        spread=float((right.COT - right.Raw).std()),
+    )
+    return [test]
 
 
 def claims(
     answers: pd.DataFrame, silence: str, order: str, unit: str, shares: str
 ) -> dict[str, Result]:
-    """ID, and COT, beat Raw (Wang et al.), in points of accuracy.
+    """Test whether ID, and COT, beat Raw (Wang et al.), in points of accuracy.
 
-    `answers` are those of `load` under all three prompts, the others one of each of `CHOICES`. The
-    reason of a result says where so few items could not have been significant.
+    Parameters
+    ----------
+    answers : DataFrame
+        Those of `load` under all three prompts.
+    silence, order, unit, shares : str
+        One of each of `CHOICES`.
+
+    Returns
+    -------
+    dict of str to Result
+        "ID over Raw" and "COT over Raw". The reason of a result says where so few items could not
+        have been significant.
     """
-    silent = answers.key[answers.letter.eq("")]
-    answers = answers[~answers.key.isin(silent)] if silence == "listwise" else answers
+    if silence == "listwise":
+        answers = _without_silent(answers)
     if order != "mean":
         answers = answers[answers["shift"] == int(order)]
-    found = {}
+
+    results = {}
     for prompt in ("ID", "COT"):
         pair = answers[answers.prompt.isin(["Raw", prompt])]
         if silence == "pairwise":
-            pair = pair[~pair.key.isin(pair.key[pair.letter.eq("")])]
+            pair = _without_silent(pair)
         if order == "mean":
             result = attempt(_mean_change, pair, prompt, unit)
+        elif unit == "item":
+            result = attempt(_item_change, pair, prompt, shares)
         else:
-            result = attempt(_change, pair, prompt, unit, shares)
-        found[f"{prompt} over Raw"] = result
-    return found
+            result = attempt(_category_change, pair, prompt, shares)
+        results[f"{prompt} over Raw"] = result
+    return results
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; nothing is drawn."""
-    choices = CHOICES if parameters["ORDER"] == "rotate" else CHOICES | {"order": ["0"]}
+    """Compute `claims` on every path, by `evaluate`; nothing is drawn.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Those of a run.
+    model : str
+        The model's name.
+    options : mapping
+        Not used: this study has no draws.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`ingroup.stats.multiverse.evaluate` makes it.
+    """
+    choices = dict(CHOICES)
+    if parameters["ORDER"] != "rotate":
+        choices["order"] = ["0"]
 
     def read(parsing, reading):  # why a reply has no verdict changes no claim
         return _read(parameters, model, parsing)[VERDICTS]
@@ -119,49 +217,78 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         return shares == "paper" or (unit == "category" and order != "mean")
 
     calls = _calls(parameters, model)
-    one_way = next(iter(ways_to_read(calls)))  # letters are the same under every reading
-    reading = {"parsing": rules(calls), "reading": [one_way]}
+    first_reading = next(iter(ways_to_read(calls)))  # letters are the same under every reading
+    readings = {"parsing": rules(calls), "reading": [first_reading]}
     level = families()["giebench"].level
-    return evaluate(reading, read, choices, claims, level, applies)
+    return evaluate(readings, read, choices, claims, level, applies)
 
 
 def _read(
     parameters: Mapping[str, Any], model: str, rule: str, file: Path | None = None
 ) -> pd.DataFrame:
-    """Verdicts under the three prompts; with a file of planted ones, these."""
+    """Verdicts under the three prompts; with a file, the verdicts planted there."""
     tables = []
     for call in _calls(parameters, model):
         table = load(call, rule)
-        said = Planted(file).letters(*call.design.blocks) if file else table.letter
-        tables.append(table.assign(letter=said))
+        if file:
+            table["letter"] = Planted(file).letters(*call.design.blocks)
+        tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model is rated by under the three prompts; StoreError where one is not there."""
-    calls = rated_by(model, design.calls(parameters))
-    found = [call for call in calls if call.labels["plan"] in design.PROMPTS]
-    if missing := {*design.PROMPTS} - {call.labels["plan"] for call in found}:
+    """The calls that this model is rated by; StoreError where one of the three prompts has none."""
+    calls = []
+    missing = set(design.PROMPTS)
+    for call in rated_by(model, design.calls(parameters)):
+        plan = call.labels["plan"]
+        if plan in design.PROMPTS:
+            calls.append(call)
+            missing.discard(plan)
+
+    if missing:
         absent = ", ".join(sorted(missing))
         raise StoreError(f"{model} has no stored answers under {absent}; run the study again")
-    return found
+    return calls
 
 
-def _change(pair: pd.DataFrame, prompt: str, unit: str, shares: str) -> Result:
+def _without_silent(answers: pd.DataFrame) -> pd.DataFrame:
+    """Answers to the items that have a verdict in all of them."""
+    silent = answers.key[answers.letter.eq("")]
+    return answers[~answers.key.isin(silent)]
+
+
+def _item_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
+    """The change in one order, by McNemar's test of the items."""
+    overall = _changes(pair.assign(category="all"), prompt, shares).loc[OVERALL]
+    reason = ""
+    if overall.finding.startswith("could not"):
+        reason = f"{overall.finding}: p of {overall.n} items is at least {overall.p_least:g}"
+
+    return Result(
+        estimate=overall.change,
+        low=overall.low,
+        high=overall.high,
+        p=overall.p,
+        reason=reason,
+        least=overall.p_least,
+    )
+
+
+def _category_change(pair: pd.DataFrame, prompt: str, shares: str) -> Result:
+    """The change in one order, by a t-test of the categories' accuracies."""
+    categories = _changes(pair, prompt, shares).drop(OVERALL)
+    if len(categories) < 2:
+        raise ValueError(f"found {len(categories)} categories to pair, expected at least 2")
+    return _result(paired_test(categories.after, categories.before))
+
+
+def _changes(pair: pd.DataFrame, prompt: str, shares: str) -> pd.DataFrame:
+    """By category, the `changes` from Raw to another prompt."""
     if pair.empty:
         raise ValueError("no item has a verdict under both prompts")
-    pair = pair.assign(category="all") if unit == "item" else pair
     decimals = 3 if shares == "released" else None
-    table = changes(pair, "Raw", prompt, shares, decimals).set_index("category")
-    if unit == "item":
-        whole = table.loc[OVERALL]
-        floor = f"{whole.finding}: p of {whole.n} items is at least {whole.p_least:g}"
-        reason = floor if whole.finding.startswith("could not") else ""
-        return Result(*whole[["change", "low", "high", "p"]], reason, whole.p_least)
-    rows = table.drop(OVERALL)
-    if len(rows) < 2:
-        raise ValueError(f"found {len(rows)} categories to pair, expected at least 2")
-    return _result(paired_test(rows.after, rows.before))
+    return changes(pair, "Raw", prompt, shares, decimals).set_index("category")
 
 
 def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
@@ -177,5 +304,10 @@ def _mean_change(pair: pd.DataFrame, prompt: str, unit: str) -> Result:
 
 def _result(test: PairedTest) -> Result:
     """A paired test as a claim's result."""
-    numbers = (test.difference, test.low, test.high, test.pvalue)
-    return Result(*map(float, numbers), least=float(test.least))
+    return Result(
+        estimate=float(test.difference),
+        low=float(test.low),
+        high=float(test.high),
+        p=float(test.pvalue),
+        least=float(test.least),
+    )

@@ -11,7 +11,13 @@ from ingroup.studies.giebench.stimuli import Question
 
 
 class Planted:
-    """The planted verdicts of one model, read from its ``planted.yaml``."""
+    """The planted verdicts of one model.
+
+    Parameters
+    ----------
+    file : Path
+        The model's ``planted.yaml``.
+    """
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["giebench"]
@@ -20,32 +26,53 @@ class Planted:
         self.rank = by_key.groupby("category").cumcount().to_dict()
 
     def knows(self, question: Question, prompt: str, identity: str | None = None) -> bool:
-        """Whether the model sees which answer takes the side of the item's identity.
+        """Tell whether the model sees which answer takes the side of the item's identity.
 
-        Of an item of the sample, its answers in any order. An ``identity`` that the prompt names
-        instead of the item's own helps as little as none.
+        Parameters
+        ----------
+        question : Question
+            An item of the sample, its answers in any order.
+        prompt : {"Raw", "ID", "COT"}
+            The prompt.
+        identity : str, optional
+            The identity that the prompt names instead of the item's own. It helps as little as
+            none.
+
+        Returns
+        -------
+        bool
+            True for the first items of a category, as many as are planted for the prompt.
         """
         if identity not in (None, question.identity):
             prompt = "Raw"
-        return self.rank[question.key] < self.table["known"][question.category][prompt]
+        known = self.table["known"][question.category][prompt]
+        return self.rank[question.key] < known
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """The planted verdict on the answers in the order given; "" where none is planted."""
+        """Give the planted verdict on the answers in the order given; "" where none is planted.
+
+        The parameters are those of :meth:`knows`.
+        """
         if self.silence(question, prompt):
             return ""
-        known = self.knows(question, prompt, identity)
-        return question.correct if known else self.table["favourite"]
+        if self.knows(question, prompt, identity):
+            return question.correct
+        return self.table["favourite"]
 
     def silence(self, question: Question, prompt: str) -> str:
-        """What is said instead of a verdict; "" where there is one."""
+        """Give the planted reply without a verdict; "" where there is a verdict.
+
+        The parameters are those of :meth:`knows`.
+        """
         for rule in (self.table["undecided"], self.table["refusal"]):
             if question.key in rule["items"].get(prompt, ()):
                 return rule["reply"]
         return ""
 
     def letters(self, block: Block) -> list[str]:
-        """Planted verdicts on a block of the design, in its order."""
-        return [
-            self.letter(stimuli.rotate(asked.question, asked.shift), asked.prompt, asked.identity)
-            for asked in block.factors["asked"]
-        ]
+        """Give the planted verdicts on a block of the design, in its order."""
+        letters = []
+        for asked in block.factors["asked"]:
+            item = stimuli.rotate(asked.question, asked.shift)
+            letters.append(self.letter(item, asked.prompt, asked.identity))
+        return letters

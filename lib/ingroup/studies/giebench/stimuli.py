@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,19 +30,19 @@ _EDGE_CASE = '"assistant_1(correct)"'
 _QUOTES = '"“” \n'
 _MARKS = "\"'“”‘’"  # a picture of the authors has the identity in quotation marks
 _GROUP = re.compile(
-    rf"user\s+belongs\s+to\s+the\s+[{_MARKS}]*([^\s{_MARKS}].*?)[{_MARKS}]*\s+group\b", re.I
+    rf"user\s+belongs\s+to\s+the\s+[{_MARKS}]*([^\s{_MARKS}].*?)[{_MARKS}]*\s+group\b",
+    re.IGNORECASE,
 )
-_note = cache(lambda sentence: print(sentence, file=sys.stderr))  # once, however often it is read
 _ALIASES = {"orentation": "Orientation"}  # as the authors' files spell it
 # The tags of appendix A; what stands between them is taken with its quotation marks.
+_QUESTION_TAG = r"\[\s*User\s+Question\s*\]\s*(.*?)"
+_ANSWER_TAGS = (
+    r"\[\s*The\s+Start\s+of\s+Assistant\s+{0}['’]s\s+Answer\s*\]\s*(.*?)\s*"
+    r"\[\s*The\s+End\s+of\s+Assistant\s+{0}['’]s\s+Answer\s*\]"
+)
 _TAGS = re.compile(
-    r"\[\s*User\s+Question\s*\]\s*(.*?)\s*"
-    + r"\s*".join(
-        rf"\[\s*The\s+Start\s+of\s+Assistant\s+{letter}['’]s\s+Answer\s*\]\s*(.*?)\s*"
-        rf"\[\s*The\s+End\s+of\s+Assistant\s+{letter}['’]s\s+Answer\s*\]"
-        for letter in LETTERS
-    ),
-    re.I | re.S,
+    r"\s*".join([_QUESTION_TAG, *map(_ANSWER_TAGS.format, LETTERS)]),
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -59,133 +58,251 @@ class Question(NamedTuple):
     prompts: Mapping[str, str] | None = None  # the released ones by name
 
 
+class Identity(NamedTuple):
+    """A row of identities.csv."""
+
+    category: str
+    name: str
+    text: str  # in a prompt
+
+
 def load_questions(source: str | Path = "sample") -> list[Question]:
     """Read the items of the project, of the benchmark, or of a user, in the order of the file.
 
-    The source is ``"sample"`` (79 items, written for this project), ``"giebench"`` (the released
-    prompts), a folder with their three files (``COT-Prompt.json`` and so on: key -> {category,
-    prompt, correct}), or a JSON file: key -> {category, identity, question, answers, correct}.
-    Other fields are passed over.
+    Parameters
+    ----------
+    source : str or Path
+        - ``"sample"``: 79 items, written for this project;
+        - ``"giebench"``: the released prompts;
+        - a folder with their three files (``COT-Prompt.json`` and so on), each
+          key -> {category, prompt, correct};
+        - a JSON file: key -> {category, identity, question, answers, correct}.
 
-    Raises InputError for a file that cannot be read or was changed; a key that comes twice, or is
-    missing in one of three files; a missing field; a category unknown to the paper; no right
-    answer, or several; not four different answers; files that disagree. A released prompt that
-    cannot be taken apart is no fault.
+        Other fields are passed over.
+
+    Returns
+    -------
+    list of Question
+        The items. A released prompt that cannot be taken apart is no fault.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read or was changed; a key that comes twice, or is missing in one
+        of three files; a missing field; a category unknown to the paper; no right answer, or
+        several; answers that are not four, or not different; files that disagree.
     """
-    place = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
-    if source != "giebench" and not place.is_dir():
-        return list(_load(place).values())
-    read = {}
+    path = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
+    if source != "giebench" and not path.is_dir():
+        return list(_load(path).values())
+
+    items_by_file = {}
     for prompt in templates()["prompts"]:
-        name = f"{prompt}-Prompt.json"
-        file = corpora.file("giebench", f"data/{name}") if source == "giebench" else place / name
-        read[file] = _load(file, prompt)
-    (file, first), *others = read.items()
+        if source == "giebench":
+            file = corpora.file("giebench", f"data/{prompt}-Prompt.json")
+        else:
+            file = path / f"{prompt}-Prompt.json"
+        items_by_file[file] = _load(file, prompt)
+
+    first, *others = items_by_file
     for other in others:
-        _agree(file, first, *other)
-    return [_merged([items[key] for items in read.values()]) for key in first]
+        _check_agreement(first, items_by_file[first], other, items_by_file[other])
+
+    merged = []
+    for key in items_by_file[first]:
+        versions = [items[key] for items in items_by_file.values()]
+        merged.append(_merged(versions))
+    return merged
 
 
 def categories() -> list[str]:
-    """The eleven categories in the order of Table 1."""
-    return list(dict.fromkeys(category for category, _, _ in _identities().values()))
+    """List the eleven categories in the order of Table 1."""
+    return list(dict.fromkeys(identity.category for identity in _identities().values()))
 
 
 def tuples(tables: Sequence[int] = (7, 3)) -> pd.DataFrame:
-    """Identity tuples of section 4.2: those of table 7, then what table 3 has besides.
+    """List the identity tuples of section 4.2.
 
-    ``identity_tuple`` is as printed, ``identity_i`` and ``identity_j`` are as in identities.csv.
+    Parameters
+    ----------
+    tables : sequence of int
+        Printed tables: the tuples of the first, then what each further one has besides.
+
+    Returns
+    -------
+    DataFrame
+        ``identity_tuple`` as printed, ``category``, and ``identity_i`` and ``identity_j`` as in
+        identities.csv.
     """
-    printed = pd.concat([published.load("giebench", n) for n in tables], ignore_index=True)
-    one, other = (printed[side].map(_identity) for side in ("identity_i", "identity_j"))
-    sides = {"category": one.str[0], "identity_i": one.str[1], "identity_j": other.str[1]}
-    again = pd.Series(map(frozenset, zip(one, other, strict=True))).duplicated()
-    return printed[["identity_tuple"]].assign(**sides)[~again].reset_index(drop=True)
+    rows = {}
+    for table in tables:
+        for row in published.load("giebench", table).itertuples():
+            first = _identity(row.identity_i)
+            second = _identity(row.identity_j)
+            tuple_row = {
+                "identity_tuple": row.identity_tuple,
+                "category": first.category,
+                "identity_i": first.name,
+                "identity_j": second.name,
+            }
+            # A tuple in the other order is the same.
+            rows.setdefault(frozenset([first, second]), tuple_row)
+
+    return pd.DataFrame(rows.values())
 
 
 def rotate(question: Question, shift: int) -> Question:
-    """Move every answer down by 0 to 3 places, the last ones to the top, the right letter with it;
-    InputError for a released prompt that cannot be taken apart."""
+    """Move every answer down, the last ones to the top, and the right letter with its answer.
+
+    Parameters
+    ----------
+    question : Question
+        An item.
+    shift : int
+        The places by which its answers are moved, 0 to 3.
+
+    Returns
+    -------
+    Question
+        The item with its answers, right letter and released prompts as moved.
+
+    Raises
+    ------
+    InputError
+        For a released prompt that cannot be taken apart.
+    """
     if shift == 0:
         return question
     if question.answers is None:
         found = "a prompt that cannot be taken apart, so its answers stay where they are"
         raise wrong(f"key {question.key!r}", found, "the tags of appendix A around each answer")
-    moved = question.answers[-shift:] + question.answers[:-shift]
-    correct = LETTERS[(LETTERS.index(question.correct) + shift) % len(LETTERS)]
-    prompts = question.prompts and {n: _rotated(t, shift) for n, t in question.prompts.items()}
-    return question._replace(answers=moved, correct=correct, prompts=prompts)
+
+    position = LETTERS.index(question.correct) + shift
+    prompts = question.prompts
+    if prompts:
+        prompts = {name: _rotated(text, shift) for name, text in prompts.items()}
+    return question._replace(
+        answers=question.answers[-shift:] + question.answers[:-shift],
+        correct=LETTERS[position % len(LETTERS)],
+        prompts=prompts,
+    )
 
 
 def messages(
-    question: Question, prompt: str, wording: str = "straight", identity: str | None = None,
+    question: Question,
+    prompt: str,
+    wording: str = "straight",
+    identity: str | None = None,
     shift: int = 0,
-) -> list[Message]:  # fmt: skip
-    """The chat of one trial: a single user turn, the prompt "COT", "ID" or "Raw".
+) -> list[Message]:
+    """Render the chat of one trial, a single user turn.
 
-    `wording` is one of prompts.yaml ("uncued": no cue in Raw; "released": as the authors' pictures
-    show them); the prompts of a released file stay as they are. An `identity` stands in place of
-    the item's own (the mismatch of section 4.2); `shift` is for :func:`rotate`. Raises InputError
-    for a released prompt that cannot be taken apart.
+    Parameters
+    ----------
+    question : Question
+        The item. The prompts of a released file stay as they are.
+    prompt : {"COT", "ID", "Raw"}
+        The prompt.
+    wording : str
+        A wording of prompts.yaml. "uncued" has no cue in Raw, and "released" is as the authors'
+        pictures show the prompts.
+    identity : str, optional
+        An identity in place of the item's own (the mismatch of section 4.2).
+    shift : int
+        The places by which the answers are moved, as in :func:`rotate`.
+
+    Returns
+    -------
+    list of Message
+        One message.
+
+    Raises
+    ------
+    InputError
+        For a released prompt that cannot be taken apart.
     """
     question = rotate(question, shift)
     if question.prompts is None:
-        texts = templates(wording)
-        sentences = texts["prompts"][prompt]
-        opening = " ".join(texts["sentences"][name] for name in sentences)
-        if "identity" in sentences:
-            opening = filled(opening, {"identity": _identity(identity or question.identity)[2]})
-        asked = filled(texts["question"], {"question": question.question})
-        parts = [opening, texts["instructions"], asked]
-        for letter, answer in zip(LETTERS, question.answers, strict=True):
-            parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
-        text = texts["join"].join(parts).rstrip("\n")
+        text = _written(question, prompt, wording, identity or question.identity)
     else:
         text = question.prompts[prompt]
         if prompt != "Raw" and identity not in (None, question.identity):
-            group = _GROUP.search(text)
-            if not group:
-                found = "a prompt that cannot be taken apart, so its identity stays"
-                expected = "'The user belongs to the ... group'"
-                raise wrong(f"key {question.key!r}", found, expected)
-            text = text[: group.start(1)] + _identity(identity)[2] + text[group.end(1) :]
+            text = _renamed(question.key, text, identity)
     return [{"role": "user", "content": text}]
+
+
+def _written(question: Question, prompt: str, wording: str, identity: str | None) -> str:
+    """A prompt made of the parts of an item."""
+    texts = templates(wording)
+    sentences = texts["prompts"][prompt]
+    opening = " ".join(texts["sentences"][name] for name in sentences)
+    if "identity" in sentences:
+        opening = filled(opening, {"identity": _identity(identity).text})
+
+    asked = filled(texts["question"], {"question": question.question})
+    parts = [opening, texts["instructions"], asked]
+    for letter, answer in zip(LETTERS, question.answers, strict=True):
+        parts.append(filled(texts["answer"], {"letter": letter, "answer": answer}))
+    return texts["join"].join(parts).rstrip("\n")
+
+
+def _renamed(key: str, text: str, identity: str) -> str:
+    """A released prompt with another identity."""
+    group = _GROUP.search(text)
+    if not group:
+        found = "a prompt that cannot be taken apart, so its identity stays"
+        raise wrong(f"key {key!r}", found, "'The user belongs to the ... group'")
+    start, stop = group.span(1)
+    return text[:start] + _identity(identity).text + text[stop:]
 
 
 def _rotated(text: str, shift: int) -> str:
     """A released prompt with its answers moved, each with its quotation marks."""
-    spans = _TAGS.search(text).regs[2:]  # after the whole and the question
-    pieces, end = [], 0
-    for place, (start, stop) in enumerate(spans):
-        pieces += [text[end:start], text[slice(*spans[place - shift])]]
+    tags = _TAGS.search(text)
+    pieces = []
+    end = 0
+    for index in range(len(LETTERS)):
+        # The first group is the question, the next four are the answers.
+        start, stop = tags.span(index + 2)
+        moved = (index - shift) % len(LETTERS)
+        pieces.append(text[end:start])
+        pieces.append(tags[moved + 2])
         end = stop
-    return "".join([*pieces, text[end:]])
+    pieces.append(text[end:])
+    return "".join(pieces)
 
 
 @cache
 def templates(wording: str = "straight") -> dict:
-    """What the prompts are made of, as in ``prompts.yaml``."""
+    """Read the parts of the prompts, as in ``prompts.yaml``, in one of its wordings."""
     texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
-    for part, own in texts["wordings"][wording].items():
-        texts[part] = texts[part] | own if isinstance(own, dict) else own
+    for part, changed in texts["wordings"][wording].items():
+        if isinstance(changed, dict):
+            texts[part].update(changed)
+        else:
+            texts[part] = changed
     return texts
 
 
 @cache
-def _identities() -> dict[str, tuple[str, str, str]]:
-    """Category, identity and its text in a prompt, by the plain name."""
+def _identities() -> dict[str, Identity]:
+    """The rows of identities.csv by the plain name of the identity."""
     table = pd.read_csv(_FOLDER / "identities.csv", dtype=str)
-    rows = table[["category", "identity", "text"]].itertuples(index=False, name=None)
-    return {_plain(row[1]): row for row in rows}
+    identities = {}
+    for row in table.itertuples():
+        identities[_plain(row.identity)] = Identity(row.category, row.identity, row.text)
+    return identities
 
 
-def _identity(name: str) -> tuple[str, str, str]:
+def _identity(name: str) -> Identity:
     """An identity under any of its printed names; one that the paper has not stands for itself."""
-    return _identities().get(_plain(name), ("", name, name))
+    return _identities().get(_plain(name), Identity("", name, name))
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.sub("['’]", "", text.casefold()).replace("_", " ").split())
+    """A text without apostrophes and capitals, its words parted by single spaces."""
+    text = re.sub("['’]", "", text.casefold())
+    return " ".join(text.replace("_", " ").split())
 
 
 def _load(file: Path, prompt: str = "") -> dict[str, Question]:
@@ -201,52 +318,103 @@ def _load(file: Path, prompt: str = "") -> dict[str, Question]:
         ) from problem
 
     if not isinstance(records, dict) or not records:
-        expected = "one JSON object with items by key"
-        raise wrong(file, f"{str(records)[:20]!r} and no items", expected)
+        found = f"{str(records)[:20]!r} and no items"
+        raise wrong(file, found, "one JSON object with items by key")
     return {key: _item(file, key, record, prompt) for key, record in records.items()}
 
 
 def _item(file: Path, key: str, record: object, prompt: str) -> Question:
+    """An item of a file, with its parts or with one finished `prompt`."""
     where = f"{file}, key {key!r}"
     if not _is_whole(key):
         raise wrong(where, "half of a surrogate pair", "whole characters")
-    if not isinstance(record, dict):
-        raise wrong(where, repr(record), "an object with the fields of an item")
-    fields = _RELEASED if prompt else _PARTS
-    if marked := [name for name in record if name.endswith("(correct)")]:
-        found = f"the field {marked[0]!r}, as in the released edge cases"
-        raise wrong(where, found, f"the fields {', '.join(fields)}")
-    for field in fields:
-        if field not in record:
-            raise wrong(where, f"no field {field!r}", f"the fields {', '.join(fields)}")
-        if field not in ("answers", "correct") and not _is_text(record[field]):
-            raise wrong(f"{where}, field {field!r}", repr(record[field]), "a text")
-    if (correct := record["correct"]) not in tuple(LETTERS):
-        several = isinstance(correct, str | list) and sum(x in tuple(LETTERS) for x in correct) > 1
-        found = "several right answers, " * several + repr(correct)
-        raise wrong(f"{where}, field 'correct'", found, f"one letter of {', '.join(LETTERS)}")
-    names, told = {_plain(name): name for name in categories()}, _plain(record["category"])
-    category = names.get(told, _ALIASES.get(told))
-    if category is None:
-        expected = f"a category of the paper: {', '.join(names.values())}"
-        raise wrong(f"{where}, field 'category'", repr(record["category"]), expected)
-    if told in _ALIASES:
-        _note(f"{file}: the category {record['category']!r} is read as {category!r}")
+    _check_fields(where, record, _RELEASED if prompt else _PARTS)
+    correct = _correct(where, record["correct"])
+    category = _category(file, where, record["category"])
     if prompt:
         return _released(key, category, prompt, record["prompt"], correct)
-    answers, where = record["answers"], f"{where}, field 'answers'"
+
+    return Question(
+        key=key,
+        category=category,
+        identity=_identity(record["identity"]).name,
+        question=record["question"],
+        answers=_answers(where, record["answers"]),
+        correct=correct,
+    )
+
+
+def _check_fields(where: str, record: object, fields: Sequence[str]) -> None:
+    """InputError for a record that lacks a field, or has no text in one."""
+    expected = f"the fields {', '.join(fields)}"
+    if not isinstance(record, dict):
+        raise wrong(where, repr(record), "an object with the fields of an item")
+    for name in record:
+        if name.endswith("(correct)"):
+            raise wrong(where, f"the field {name!r}, as in the released edge cases", expected)
+
+    for field in fields:
+        if field not in record:
+            raise wrong(where, f"no field {field!r}", expected)
+        if field not in ("answers", "correct") and not _is_text(record[field]):
+            where = f"{where}, field {field!r}"
+            raise wrong(where, repr(record[field]), "a text")
+
+
+def _correct(where: str, correct: object) -> str:
+    """The letter of the right answer."""
+    letters = tuple(LETTERS)
+    if correct in letters:
+        return correct
+
+    found = repr(correct)
+    if isinstance(correct, str | list):
+        given = [letter for letter in correct if letter in letters]
+        if len(given) > 1:
+            found = f"several right answers, {found}"
+    where = f"{where}, field 'correct'"
+    raise wrong(where, found, f"one letter of {', '.join(letters)}")
+
+
+def _category(file: Path, where: str, text: str) -> str:
+    """A category as the paper spells it; standard error names one that is spelt as released."""
+    names = dict(zip(map(_plain, categories()), categories(), strict=True))
+    plain = _plain(text)
+    if plain in names:
+        return names[plain]
+    if plain in _ALIASES:
+        _note(f"{file}: the category {text!r} is read as {_ALIASES[plain]!r}")
+        return _ALIASES[plain]
+
+    where = f"{where}, field 'category'"
+    expected = f"a category of the paper: {', '.join(names.values())}"
+    raise wrong(where, repr(text), expected)
+
+
+@cache
+def _note(sentence: str) -> None:
+    """Write a sentence to standard error, once however often its file is read."""
+    print(sentence, file=sys.stderr)
+
+
+def _answers(where: str, answers: object) -> tuple[str, ...]:
+    """The four answers of an item."""
+    where = f"{where}, field 'answers'"
     if not isinstance(answers, list) or not all(map(_is_text, answers)):
         raise wrong(where, repr(answers), "a list of four texts")
-    if (count := len(answers)) != len(LETTERS):
-        raise wrong(where, f"{count} answers", "four")
-    plain = [_plain(answer) for answer in answers]
-    if again := [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]:
-        raise wrong(where, f"the same answer under {' and '.join(again)}", "four different ones")
-    about = _identity(record["identity"])[1], record["question"]
-    return Question(key, category, *about, tuple(answers), correct)
+    if len(answers) != len(LETTERS):
+        raise wrong(where, f"{len(answers)} answers", "four")
+
+    plain = list(map(_plain, answers))
+    same = [LETTERS[i] for i, answer in enumerate(plain) if plain.count(answer) > 1]
+    if same:
+        found = f"the same answer under {' and '.join(same)}"
+        raise wrong(where, found, "four different ones")
+    return tuple(answers)
 
 
 def _is_text(value: object) -> bool:
+    """Whether a value is a text that is not blank and can be written to a file."""
     return isinstance(value, str) and bool(value.strip()) and _is_whole(value)
 
 
@@ -257,28 +425,49 @@ def _is_whole(text: str) -> bool:
 
 def _released(key: str, category: str, prompt: str, text: str, correct: str) -> Question:
     """An item of a released file, with the parts that its prompt yields."""
-    group, tags = _GROUP.search(text), _TAGS.search(text)
-    identity = _identity(group[1])[1] if group else None
-    question, *answers = [part.strip(_QUOTES) for part in tags.groups()] if tags else [None]
-    own = {prompt: text}
-    return Question(key, category, identity, question, tuple(answers) or None, correct, own)
+    group = _GROUP.search(text)
+    tags = _TAGS.search(text)
+    question = None
+    answers = None
+    if tags:
+        question, *answers = (part.strip(_QUOTES) for part in tags.groups())
 
-
-def _agree(file: Path, items: dict, other_file: Path, others: dict) -> None:
-    for key in sorted(items.keys() ^ others.keys()):
-        here, there = (other_file, file) if key in items else (file, other_file)
-        raise wrong(f"{here}, key {key!r}", "no such key", f"it as in {there.name}")
-    for key, field in product(items, ("correct", "category")):
-        here, there = getattr(items[key], field), getattr(others[key], field)
-        if here != there:
-            where = f"{other_file}, key {key!r}, field {field!r}"
-            raise wrong(where, repr(there), f"{here!r} as in {file.name}")
-
-
-def _merged(items: Sequence[Question]) -> Question:
-    """One item out of its three prompts: answers of the first, if all of them yield theirs."""
-    return items[0]._replace(
-        identity=next((item.identity for item in items if item.identity), None),
-        answers=items[0].answers if all(item.answers for item in items) else None,
-        prompts={name: text for item in items for name, text in item.prompts.items()},
+    return Question(
+        key=key,
+        category=category,
+        identity=_identity(group[1]).name if group else None,
+        question=question,
+        answers=tuple(answers) if answers else None,
+        correct=correct,
+        prompts={prompt: text},
     )
+
+
+def _check_agreement(file: Path, items: dict, other_file: Path, others: dict) -> None:
+    """InputError where two released files differ in their keys, categories or right answers."""
+    for key in sorted(items.keys() ^ others.keys()):
+        lacking, full = (other_file, file) if key in items else (file, other_file)
+        where = f"{lacking}, key {key!r}"
+        raise wrong(where, "no such key", f"it as in {full.name}")
+
+    for key, item in items.items():
+        for field in ("correct", "category"):
+            expected = getattr(item, field)
+            value = getattr(others[key], field)
+            if value != expected:
+                where = f"{other_file}, key {key!r}, field {field!r}"
+                raise wrong(where, repr(value), f"{expected!r} as in {file.name}")
+
+
+def _merged(versions: Sequence[Question]) -> Question:
+    """One item out of its three prompts: answers of the first, if all of them yield theirs."""
+    identity = None
+    answers = versions[0].answers
+    prompts = {}
+    for version in versions:
+        identity = identity or version.identity
+        if version.answers is None:
+            answers = None
+        prompts.update(version.prompts)
+
+    return versions[0]._replace(identity=identity, answers=answers, prompts=prompts)
