@@ -270,16 +270,18 @@ _CLOSED = re.compile(
     r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)"
 )
 _RATING = r"(?:overall|rat(?:ing|e|ed)s?|scored?)"  # what a rating without a word is called
+# What a line may begin with: marks, and the number of a list item.
 _DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
+# Between a label and its number, directly or behind a colon.
 _DIRECT = re.compile(
     r"(?i)\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}"
 )
 _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
+_COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")  # behind one that waits
+# Between a number and the label that it stands before: "4 for friendly".
 _BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
-_COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
-
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 _MINUS = re.compile(r"[:=|]\s?-\Z")
 
@@ -462,7 +464,7 @@ def _claims(numbers: Sequence[_Number]) -> list[_Number]:
     return [number for number in numbers if number.rating not in (OUTSIDE, OTHER_SCALE)]
 
 
-def _labels_with_numbers(line: _Line) -> list[tuple[_Label, _Number]]:
+def _labels_with_numbers(line: _Line) -> list[tuple]:
     """Labels of a line with the number that stands directly behind them, or behind a colon."""
     pairs = []
     for label, number in _neighbours(line.labels, line.numbers):
