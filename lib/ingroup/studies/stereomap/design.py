@@ -217,7 +217,7 @@ def _scored_calls(
     sampling: Sampling,
     make_call: Callable[..., Call],
 ) -> list[Call]:
-    """The calls over choices of a section, one for all prompts in a row that rate the same words."""
+    """The calls over choices of a section, one for all prompts in a row with the same words."""
     section_name = _part_name(section, parameters)
     calls = []
     for words, same in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
