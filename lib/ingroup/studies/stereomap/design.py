@@ -69,7 +69,7 @@ class Parameters(shared.Parameters):
 
 
 class Inquiry(NamedTuple):
-    """One prompt about one group; ``part`` is what is asked of it, "" for all in one turn."""
+    """One prompt about one group; ``part`` is the part of it that is asked, "" for all parts."""
 
     group: str
     prompt: str
@@ -139,7 +139,7 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
     source = f"{len(groups)}-groups" if groups else "groups"
     sections = _sections(parameters)
 
-    found = []
+    every_call = []
     for model in models.asked(parameters):
         make_call = partial(
             Call,
@@ -153,11 +153,11 @@ def calls(parameters: Mapping[str, Any]) -> list[Call]:
         sampling = _sampling(parameters, model.name)
         for number, section in enumerate(sections):
             if model.over_choices and section.rounds:
-                found += _scored_calls(section, parameters, sampling, make_call)
+                every_call += _scored_calls(section, parameters, sampling, make_call)
             # Sections have seeds of their own.
             seeded = replace(sampling, seed=parameters["SEED"] + number)
-            found += _text_calls(section, parameters, seeded, make_call)
-    return found
+            every_call += _text_calls(section, parameters, seeded, make_call)
+    return every_call
 
 
 class _Section(NamedTuple):

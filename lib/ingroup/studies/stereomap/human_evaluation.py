@@ -296,8 +296,8 @@ def _read(file: Path) -> pd.DataFrame:
     table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])
 
-    asked = table.coherence.str.lower() != BELOW
-    table["coherence"] = table.coherence.where(asked, "")
+    is_judged_here = table.coherence.str.lower() != BELOW
+    table["coherence"] = table.coherence.where(is_judged_here, "")
     for criterion in CRITERIA:
         cells = table[criterion]
         for line, cell in cells.items():
@@ -306,18 +306,18 @@ def _read(file: Path) -> pd.DataFrame:
                 raise wrong(at(file, line), repr(cell), expected, criterion)
         table[criterion] = cells.replace("", "nan").astype(float)
 
-    for group, asked_in_group in asked.groupby(table.group):
-        _check_asked_once(file, group, asked_in_group)
+    for group, in_group in is_judged_here.groupby(table.group):
+        _check_one_coherence(file, group, in_group)
     return table
 
 
-def _check_asked_once(file: Path, group: str, asked: pd.Series) -> None:
-    """InputError unless the coherence of a group is asked in one of its rows."""
-    times = asked.sum()
-    if times == 1:
+def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> None:
+    """InputError unless one row of a group, and no more, is the place of its coherence."""
+    count = is_judged_here.sum()
+    if count == 1:
         return
 
     # The last of several cells, or the group's last row where there is none.
-    lines = asked.index[asked] if times else asked.index
-    found = f"{times} cells of {group!r} that are not {BELOW!r}"
+    lines = is_judged_here.index[is_judged_here] if count else is_judged_here.index
+    found = f"{count} cells of {group!r} that are not {BELOW!r}"
     raise wrong(at(file, lines[-1]), found, "one", "coherence")

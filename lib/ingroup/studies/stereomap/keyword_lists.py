@@ -41,13 +41,14 @@ def parse_keywords(text: str | None, n: int) -> Keywords:
 
     Notes
     -----
-    1. A list is: numbered or bulleted items, words in bold or alone on their lines, the rows of a
-       table, "Keyword: reason", or words with commas or semicolons between them. An item is a
-       keyword of one to three words up to a colon, dash, bracket or the end, and its reason follows
-       or stands in the next line.
-    2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
-       ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are no items; a
-       word such as "sure" or "emotion" is one where it is no heading ("2. Sure", "Emotion: x").
+    1. A list consists of numbered or bulleted items, words in bold or alone on their lines, the
+       rows of a table, "Keyword: reason", or words with commas or semicolons between them. An item
+       is a keyword of one to three words up to a colon, dash, bracket or the end. Its reason
+       follows or stands in the next line.
+    2. The first list that has `n` different keywords is taken, else the first list. Ratings
+       ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are not items. A
+       word such as "sure" or "emotion" is an item where it is not a heading ("2. Sure", "Emotion:
+       x").
     3. A keyword without a reason in its list has the one that another list gives for the same word,
        or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
@@ -259,12 +260,12 @@ def _begins_list(line: _Line, current: _List) -> bool:
     return line.indent < current.indent or line.count == "1"
 
 
-def _is_list(found: _List) -> bool:
+def _is_list(candidate: _List) -> bool:
     """Whether items are a list, not a single word alone on its line or nothing but headings."""
-    least = 1 if found.marker else 2
-    if len(found.items) < least:
+    least = 1 if candidate.marker else 2
+    if len(candidate.items) < least:
         return False
-    return not all(_EITHER.fullmatch(item.keyword) for item in found.items)
+    return not all(_EITHER.fullmatch(item.keyword) for item in candidate.items)
 
 
 def _choose(lists: Sequence[list[_Item]], n: int) -> list[_Item]:
@@ -369,7 +370,7 @@ def _inline(text: str) -> list[_Item]:
 
 
 def _between_commas(text: str) -> list[str]:
-    """Parts between commas, of which those in brackets are none."""
+    """Parts between commas; commas in brackets do not count."""
     parts = [""]
     for number, piece in enumerate(_BRACKET.split(text)):
         is_bracket = number % 2 == 1

@@ -327,10 +327,10 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     """
     words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    ways = ways_to_read(_calls(parameters, model))
+    readings = ways_to_read(_calls(parameters, model))
     scores = {}
-    for name, way in ways.items():
-        ratings = _ratings(parameters, model, way)
+    for name, reading in readings.items():
+        ratings = _ratings(parameters, model, reading)
         for rule in ("drop", "mean"):
             scores[name, rule] = statistics.round_scores(ratings, words, rule)
 
@@ -352,15 +352,15 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
         exchanged_rounds = paired_rounds = ["the only one"]
         paired_tests = [OVER_GROUPS]
 
-    reading = {
-        "reading": list(ways),
+    choices = {
+        "reading": list(readings),
         "incomplete": ["drop", "mean"],
         "rounds": exchanged_rounds,
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
     exchanged = evaluate(
-        reading,
+        choices,
         read,
         {"test": [EXCHANGED]},
         tested,
@@ -369,8 +369,8 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     )
     exchanged["correction"] = "all clusters together"
 
-    reading["rounds"] = paired_rounds
-    paired = evaluate(reading, read, {"test": paired_tests}, tested, parameters["ALPHA"])
+    choices["rounds"] = paired_rounds
+    paired = evaluate(choices, read, {"test": paired_tests}, tested, parameters["ALPHA"])
     paired["result"] += exchanged.result.max() + 1  # no path shares a result with the other table
 
     table = pd.concat([exchanged, paired], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Replies that rate words: a number for each, or why none; as in `ingroup.parsing` none raises."""
+"""Replies that rate words: a number for each, or a reason why there is none; no reply raises."""
 
 import math
 import re
@@ -31,7 +31,11 @@ class Ratings(NamedTuple):
     missing: dict[str, str]
 
 
-def parse_ratings(text: str | None, words: Sequence[str], rule: Rule = "sound") -> Ratings:
+def parse_ratings(
+    text: str | None,
+    words: Sequence[str],
+    rule: Rule = "sound",
+) -> Ratings:
     r"""Read a rating for each of several words.
 
     Parameters
@@ -51,21 +55,24 @@ def parse_ratings(text: str | None, words: Sequence[str], rule: Rule = "sound") 
 
     Notes
     -----
-    1. A word is found whatever its case, with a hyphen or a space ("High status"). A rating without
+    1. A word is recognised in any case, with a hyphen or a space ("High status"). A rating without
        a word reads, for example, "Overall: 4" or "I would rate nurses as a 4".
-    2. Set aside are mentions of the scale ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
-       numbers of list items, amounts ($75), and what counts something ("3 million nurses").
-    3. A label has its number behind it: "Friendly: 4", "**Friendly**\n4/5", "Fight with nurses: 2",
-       or below it in a table. A word without has that of a sentence, in either order: "4 for
-       friendly and 3 for sociable", "seen as friendly (4 out of 5)".
-    4. For a single word without, "4 out of 5" and a line with nothing but a number are read.
-    5. Of a reply that opens with a refusal only labels are read.
-    6. A range, two different numbers, one outside the scale or out of anything but 5 are none.
+    2. Mentions of the scale are set aside ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
+       and so are numbers of list items, amounts ($75) and counts ("3 million nurses").
+    3. A label has its number behind it, or below it in a table: "Friendly: 4",
+       "**Friendly**\n4/5", "Fight with nurses: 2". A word without a label has the number of its
+       sentence, in either order: "4 for friendly and 3 for sociable", "seen as friendly (4 out of
+       5)".
+    4. A single word that has neither takes "4 out of 5", or a line with nothing but a number.
+    5. In a reply that opens with a refusal only labels are read.
+    6. A range or two different numbers are not a rating, nor is a number outside the scale or out
+       of anything but 5.
 
-    Rule "released" is that of the authors' code: of the lines from the first word to an overall
-    rating "word: 4", whatever is before it (their reader of gpt-3.5-turbo; each model has one); a
-    rating alone from the first line with a number, by a list of patterns. "3-4" is 3, "4 = often"
-    4, "Overall: 4/5" 5, "3 or 4 out of 5" none, 85 stays; without any a reply is "refused".
+    Rule "released" is that of the authors' code (their reader of gpt-3.5-turbo; each model has
+    one). It reads "word: 4" in the lines from the first word to an overall rating, whatever stands
+    before the word. It reads a rating alone from the first line with a number, by a list of
+    patterns. "3-4" is read as 3, "4 = often" as 4 and "Overall: 4/5" as 5. "3 or 4 out of 5" is no
+    rating, and 85 stays. A reply without any rating is "refused".
 
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
@@ -96,7 +103,7 @@ def parse_ratings(text: str | None, words: Sequence[str], rule: Rule = "sound") 
 
 
 def _decide(word: str, tiers: Sequence[int], ratings: Mapping) -> float | str:
-    """The rating of the first tier that has any of a word, or why there is none."""
+    """The rating of a word in the first tier that has one, or why there is none."""
     for tier in tiers:
         different = ratings[word, tier]
         if len(different) > 1:
@@ -198,7 +205,7 @@ class _Label(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A number in a line: a rating, or why it is none."""
+    """A number in a line: a rating, or the reason why it is not one."""
 
     start: int
     end: int
@@ -214,18 +221,18 @@ class _Line(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """A rating (or why it is none) that a reply gives to a word."""
+    """A rating that a reply gives to a word, or the reason why it is not one."""
 
     word: str
     tier: int
     rating: float | str
 
 
-# Tiers of readings: the first one that says something of a word decides.
+# Tiers of readings: the first tier that has a reading of a word decides.
 _LABEL = 0
 _SENTENCE = 1
 _ALONE = 2
-_NUMBER_FIRST = -1  # in a sentence before its word: becomes _SENTENCE, unless it numbers a list
+_NUMBER_FIRST = -1  # before its word in a sentence: becomes _SENTENCE unless it numbers a list
 
 
 class _Waiting(NamedTuple):
@@ -319,7 +326,7 @@ def _read_line(decorated: str, words: tuple[str, ...]) -> _Line:
 
 
 def _number_a_list(readings: Sequence[_Reading]) -> bool:
-    """Whether numbers before words are those of a list: "1 - Friendly, 2 - Sociable"."""
+    """Whether numbers before words number a list: "1 - Friendly, 2 - Sociable"."""
     for number, reading in enumerate(readings, start=1):
         if reading.rating != number:
             return False
@@ -330,13 +337,17 @@ def _wait(line: _Line) -> _Waiting:
     """The labels of a line without a number that lines below may rate."""
     header = line.labels if "|" in line.text else ()
     first = line.labels[0]
-    rest = line.text[first.end :]
-    if first.start == 0 and _COLON_END.fullmatch(rest):
+    behind = line.text[first.end :]
+    if first.start == 0 and _COLON_END.fullmatch(behind):
         return _Waiting(header, first)
     return _Waiting(header)
 
 
-def _without_label(line: _Line, waiting: _Waiting, words: Sequence[str]) -> list[_Reading]:
+def _without_label(
+    line: _Line,
+    waiting: _Waiting,
+    words: Sequence[str],
+) -> list[_Reading]:
     """Readings of a line with numbers and no label."""
     readings = []
     if len(waiting.header) == len(line.numbers):
@@ -389,7 +400,7 @@ def _spelling(word: str) -> str:
 
 
 def _labels(line: str, words: tuple[str, ...]) -> list[_Label]:
-    """The words of a line; beside others "Rating" is none."""
+    """The words that a line names; "Rating" counts only where it is the only one."""
     labels = []
     for match in _label_pattern(words).finditer(line):
         index = int(match.lastgroup.removeprefix("w"))
@@ -406,7 +417,7 @@ def _count_words(labels: Sequence[_Label]) -> int:
 
 
 def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
-    """The numbers of a line that may be ratings, those that count something left out."""
+    """The numbers of a line that may be ratings, without counts of something."""
     label_starts = {label.start for label in labels}
     numbers = []
     for match in _NUMBER.finditer(line):
@@ -422,7 +433,7 @@ def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
 
 
 def _rating(match: re.Match[str]) -> float | str:
-    """A number as a rating, or why it is none."""
+    """A number as a rating, or the reason why it is not one."""
     value = match["value"]
     if match["range"]:
         return RANGE
@@ -460,7 +471,7 @@ def _labelled(line: _Line) -> list[_Reading]:
 
 
 def _claims(numbers: Sequence[_Number]) -> list[_Number]:
-    """Numbers that say something of the scale; others tell of something else."""
+    """Numbers on the scale; others in the same line are about something else."""
     return [number for number in numbers if number.rating not in (OUTSIDE, OTHER_SCALE)]
 
 

@@ -306,16 +306,16 @@ def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
     return orders
 
 
-def _distances(one: NDArray, others: NDArray) -> NDArray:
+def _distances(points: NDArray, others: NDArray) -> NDArray:
     """Procrustes distance of a map (group, axis) from others (map, group, axis); NaN of a point."""
-    for points in (one, others):
-        extent = np.ptp(points, axis=-2)
+    for maps in (points, others):
+        extent = np.ptp(maps, axis=-2)
         if extent.max() < TINY:
             return np.full(len(others), np.nan)
 
     # Over all rotations and reflections, the best fit of two shapes is the sum of the singular
     # values of their product.
-    products = np.einsum("gi,pgj->pij", _shape(one), _shape(others))
+    products = np.einsum("gi,pgj->pij", _shape(points), _shape(others))
     singular_values = np.linalg.svd(products, compute_uv=False)
     fit = singular_values.sum(axis=1)
     return 1 - fit**2
@@ -416,11 +416,12 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
         correct = [0] * order
         total = [0] * order
         for ngram, count in ngrams.items():
+            # The text with the largest count sees the second largest in the others.
             second, first = largest[ngram]
             most_elsewhere = second if count == first else first
-            place = len(ngram) - 1
-            correct[place] += min(count, most_elsewhere)
-            total[place] += count
+            index = len(ngram) - 1
+            correct[index] += min(count, most_elsewhere)
+            total[index] += count
 
         reference = _closest_length(length, lengths)
         bleu = BLEU.compute_bleu(
@@ -438,10 +439,7 @@ def self_bleu(texts: Sequence[str], order: int = 4) -> float:
 
 
 def _two_largest_counts(counts: Iterable[Counter[tuple]]) -> dict[tuple, list[int]]:
-    """The second largest and the largest count that any text has of each n-gram.
-
-    Without its own count, the text with the largest one sees the second.
-    """
+    """The second largest and the largest count that any text has of each n-gram."""
     largest: dict[tuple, list[int]] = {}
     for ngrams in counts:
         for ngram, count in ngrams.items():

@@ -99,11 +99,11 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
     InputError
         The group is unknown; the message names similar ones.
     """
-    known = _groups()
-    row = known.get(group)
+    rows = _groups()
+    row = rows.get(group)
     if row is None:
-        similar = difflib.get_close_matches(group, known, n=3, cutoff=0.4)
-        examples = ", ".join(similar or list(known)[:3])
+        similar = difflib.get_close_matches(group, rows, n=3, cutoff=0.4)
+        examples = ", ".join(similar or list(rows)[:3])
         raise InputError(f"{group!r} is no name in groups.csv; there are {examples} ...")
 
     if form == "grammatical":
