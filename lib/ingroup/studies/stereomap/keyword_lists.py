@@ -97,6 +97,7 @@ _SPELLINGS = str.maketrans(
 )
 # A number that may count on from one before it in the same line: "1. Caring 2. Kind".
 _COUNT = re.compile(r"(?<![^\s,;:])\(?(?P<count>\d{1,3})[.)]\s")
+# What a line may begin with: indent, bullet, bold, "Keyword 1:" or another number, bold.
 _MARK = re.compile(
     r"(?i)(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
     r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?(?P<count>\d{1,3})"
@@ -104,11 +105,13 @@ _MARK = re.compile(
     r"(?P<inner>\*{2,}|__)?"
 )
 _EMPHASIS = re.compile(r"[*_#]+")
+# A head of at most 60 characters and the sign that ends it.
 _HEAD = re.compile(
     r"(?i)(?P<head>[^:;|.,!?()=\n]{1,60}?)\s*(?P<sign>\s[-–—]+(?=\s|\Z)|[–—]|-\s|[:|(=.]|\Z"
     r"|(?P<why>,?\s(?=(?:because|due to|since|as they)\b)))"
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
+# Headings and other openings: "The three keywords are", "Reasons for", "Here".
 _NO_KEYWORD = re.compile(
     r"(?i)(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
     r"|thank|and|note|please|lastly|finally|now|in)\s?)*(?:keywords?|reasons?|reasoning|ratings?|scores?"
@@ -120,12 +123,14 @@ _NO_KEYWORD = re.compile(
 _EITHER = re.compile(
     r"(?i)sure|certainly|feelings?|emotions?|traits?|characteristics?|behaviou?rs?|reply|response"
 )
+# What a reason begins with.
 _WHY = re.compile(
     r"(?i)(?:because|due to|since|as (?:they|the|an?)|for (?:their|the)|they|this|these|there"
     r"|people (?:are|do|have|like|say|see|think))\b"
 )
 _BECAUSE = re.compile(r"(?i)(?:reasons?|explanation|description|why)\s?:\s*(.+)")
 _RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
+# "Keywords:", "The three words that describe them are": a list in the same line follows.
 _INTRODUCED = re.compile(
     r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons"
     r"|reply|response)\b[^:]{0,150}?"
@@ -133,6 +138,7 @@ _INTRODUCED = re.compile(
 )
 _AND = re.compile(r"\A\W*(?:and|or|&)\s")
 _BRACKET = re.compile(r"(\([^()]*\))")
+# A comma, or the "and" before the last word.
 _COMMA = re.compile(r",|\sand\s(?=\S+\Z)")
 
 
