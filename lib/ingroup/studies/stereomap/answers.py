@@ -1,113 +1,198 @@
-"""Answers of StereoMap: responses to ratings, keywords and reasons, one row a reply."""
+"""Answers of StereoMap: responses to ratings, keywords and reasons, one row per reply."""
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ingroup.inference import Call, stored
-from ingroup.inference.choices import probabilities
+from ingroup.inference.choices import numbers_of, probabilities
 from ingroup.inference.engine import FILTERED, LENGTH
 from ingroup.inference.reading import Reading, numbers
 from ingroup.parsing import OK, UNPARSABLE, Rule, final_status
 from ingroup.studies.stereomap import stimuli
-from ingroup.studies.stereomap.design import FIRST
+from ingroup.studies.stereomap.design import FIRST, Inquiry
 from ingroup.studies.stereomap.keyword_lists import Keywords, parse_keywords
 from ingroup.studies.stereomap.rating_lists import Ratings, parse_ratings
 
+_NO_KEYWORDS = Keywords((), (), "")
+
 
 def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> pd.DataFrame:
-    """The replies to one call of `design.calls`, and what each holds, in the design's order.
+    """Read the replies to one call of `design.calls`, in the design's order.
 
-    Scored answers are read as the `reading` says, else as the call does, and have no keywords;
-    `rule` is as of `parse_ratings`.
+    Parameters
+    ----------
+    call : Call
+        Its answers must be stored.
+    rule : {"sound", "released"}
+        How free text is read, see `parse_ratings`.
+    reading : Reading, optional
+        How scored answers are read, by default as the call says. They have no keywords.
 
-    ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
-    ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples), and
-    ``list``, the keywords' status ("" where none are asked). StoreError without stored answers.
+    Returns
+    -------
+    DataFrame
+        ``model``, the call's labels, ``group``, ``prompt`` (without version), ``part``, ``reply``,
+        ``status``, ``values`` (word to rating, NaN without), ``keywords`` and ``reasons`` (tuples),
+        and ``list``, the keywords' status ("" where none are asked).
+
+    Raises
+    ------
+    StoreError
+        There are no stored answers.
     """
     (block,) = call.design.blocks
+    inquiries = block.factors["inquiry"]
     store = stored(call)
     table = store.read()
-    rows = []
-    scores = [None] * len(table)
-    if call.over_choices:
-        scores = numbers(table, store, call.sampling, reading or call.reading).to_numpy()
-    filtered = table.finish_reason == FILTERED
-    at_limit = table.finish_reason == LENGTH
-    texts = table.text.astype(object).mask(filtered, "")  # half a reply is no answer
-    # The last word of a cut reply may be half a number or half a keyword.
-    whole_words = texts.copy()
-    whole_words[at_limit] = texts[at_limit].str.replace(r"\S+\Z", "", regex=True)
-    told = block.factors["inquiry"], texts, whole_words, scores
-    for asked, reply, text, score in zip(*told, strict=True):
-        about = stimuli.expected(asked.prompt, asked.part, call.labels["ablation"])
-        words, n = about.words, about.n_keywords
-        rated, listed = Ratings({}, "", {}), Keywords((), (), "")
-        if score is not None:
-            n = 0
-            # A server may tell no admissible answer among its most probable tokens.
-            scored = UNPARSABLE if np.isnan(score).any() else OK
-            rated = Ratings(dict(zip(words, score.tolist(), strict=True)), scored, {})
-        elif words:
-            rated = parse_ratings(text, words, rule)
-        if n:
-            listed = parse_keywords(text, n)
-        status = rated.status or listed.status
-        told = asked.group, asked.prompt.split("/")[1], asked.part, reply, status, rated.values
-        rows.append((call.model, *call.labels.values(), *told, *listed))
-    columns = "group prompt part reply status values keywords reasons list"
-    replies = pd.DataFrame(rows, columns=["model", *call.labels, *columns.split()])
+    is_filtered = table.finish_reason == FILTERED
+    texts = table.text.astype(object).mask(is_filtered, "")  # half a reply is no answer
 
-    has_list = replies["list"] != ""
-    replies["status"] = final_status(table, replies["status"])
-    replies["list"] = np.where(has_list, final_status(table, replies["list"]), "")
+    ablation = call.labels["ablation"]
+    if call.over_choices:
+        scores = numbers(table, store, call.sampling, reading or call.reading)
+        parsed = _read_scores(scores.to_numpy(), inquiries, ablation)
+    else:
+        whole_words = _without_cut_word(texts, table.finish_reason == LENGTH)
+        parsed = _read_texts(whole_words, inquiries, ablation, rule)
+
+    rows = []
+    for inquiry, text, (ratings, keywords) in zip(inquiries, texts, parsed, strict=True):
+        row = {
+            "model": call.model,
+            **call.labels,
+            "group": inquiry.group,
+            "prompt": inquiry.prompt.split("/")[1],
+            "part": inquiry.part,
+            "reply": text,
+            "status": ratings.status or keywords.status,
+            "values": ratings.values,
+            "keywords": keywords.words,
+            "reasons": keywords.reasons,
+            "list": keywords.status,
+        }
+        rows.append(row)
+    replies = pd.DataFrame(rows)
+
+    has_list = replies.list != ""
+    replies["status"] = final_status(table, replies.status)
+    replies["list"] = np.where(has_list, final_status(table, replies.list), "")
     return replies
 
 
-def weighed(call: Call) -> pd.DataFrame:
-    """How probable each admissible rating is, a row a word that a call over choices asks for.
+def _without_cut_word(texts: pd.Series, at_limit: pd.Series) -> pd.Series:
+    """Texts without the last word of a cut one: it may be half a number or half a keyword."""
+    whole_words = texts.copy()
+    whole_words[at_limit] = texts[at_limit].str.replace(r"\S+\Z", "", regex=True)
+    return whole_words
 
-    Index ``group``, ``prompt`` (without version), ``word``; a column a number of the scale, which
-    sum to 1, ``chosen``, the most probable of them, and ``mass``, what the unconstrained model
-    gives to first tokens of admissible answers. NaN where the call failed.
+
+def _read_scores(
+    scores: NDArray, inquiries: Sequence[Inquiry], ablation: str
+) -> list[tuple[Ratings, Keywords]]:
+    """Scored answers (reply, word) as ratings, without keywords."""
+    parsed = []
+    for inquiry, score in zip(inquiries, scores, strict=True):
+        words = stimuli.expected(inquiry.prompt, inquiry.part, ablation).words
+        values = dict(zip(words, score.tolist(), strict=True))
+        # A server may tell no admissible answer among its most probable tokens.
+        status = UNPARSABLE if np.isnan(score).any() else OK
+        parsed.append((Ratings(values, status, {}), _NO_KEYWORDS))
+    return parsed
+
+
+def _read_texts(
+    texts: pd.Series, inquiries: Sequence[Inquiry], ablation: str, rule: Rule
+) -> list[tuple[Ratings, Keywords]]:
+    """Texts as the ratings and keywords that they were asked for."""
+    parsed = []
+    for inquiry, text in zip(inquiries, texts, strict=True):
+        expected = stimuli.expected(inquiry.prompt, inquiry.part, ablation)
+        ratings = Ratings({}, "", {})
+        keywords = _NO_KEYWORDS
+        if expected.words:
+            ratings = parse_ratings(text, expected.words, rule)
+        if expected.n_keywords:
+            keywords = parse_keywords(text, expected.n_keywords)
+        parsed.append((ratings, keywords))
+    return parsed
+
+
+def weighed(call: Call) -> pd.DataFrame:
+    """Return how probable each admissible rating is, for a call over choices.
+
+    Parameters
+    ----------
+    call : Call
+        Its answers must be stored.
+
+    Returns
+    -------
+    DataFrame
+        One row per word that is asked for. Index ``group``, ``prompt`` (without version), ``word``;
+        a column for each number of the scale, which sum to 1; ``chosen``, the most probable of
+        them; and ``mass``, the probability that the unconstrained model gives to first tokens of
+        admissible answers. NaN where the call failed.
     """
-    (block,), table, choices = call.design.blocks, stored(call).read(), call.sampling.choices
-    found = probabilities(table, choices, len(call.sampling.leads))
-    index = [
-        (asked.group, asked.prompt.split("/")[1], word)
-        for asked in block.factors["inquiry"]
-        for word in stimuli.expected(asked.prompt, "", call.labels["ablation"]).words
-    ]
-    index = pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"])
-    wide = pd.DataFrame(found.reshape(len(index), -1), index, [float(one) for one in choices])
-    chosen = wide.fillna(0).idxmax(axis=1).where(wide.notna().all(axis=1))
-    none = [np.nan] * found.shape[1]  # of a failed call
-    mass = [one for own in table.mass for one in (none if len(own) == 0 else own)]
-    return wide.assign(chosen=chosen, mass=np.array(mass, float))
+    (block,) = call.design.blocks
+    index = []
+    for inquiry in block.factors["inquiry"]:
+        prompt = inquiry.prompt.split("/")[1]
+        expected = stimuli.expected(inquiry.prompt, "", call.labels["ablation"])
+        for word in expected.words:
+            index.append((inquiry.group, prompt, word))
+
+    table = stored(call).read()
+    choices = call.sampling.choices
+    n_words = len(call.sampling.leads)
+    by_reply = probabilities(table, choices, n_words)
+    wide = pd.DataFrame(
+        by_reply.reshape(len(index), -1),
+        index=pd.MultiIndex.from_tuples(index, names=["group", "prompt", "word"]),
+        columns=[float(choice) for choice in choices],
+    )
+
+    answered = wide.notna().all(axis=1)
+    most_probable = wide.fillna(0).idxmax(axis=1)
+    return wide.assign(
+        chosen=most_probable.where(answered),
+        mass=numbers_of(table.mass, n_words).ravel(),
+    )
 
 
 def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
-    """Ratings of replies of one model and version: ``group``, ``round``, a column a word.
+    """Return the ratings of one model and version: ``group``, ``round``, a column for each word.
 
     NaN where there is no rating; "Overall" is the rating of the first prompt that has no word.
     """
     cells: dict[tuple[str, int], dict[str, float]] = {}
-    for row in replies.itertuples():
-        name = "Overall" if row.prompt == "Warmth-Competence" else row.prompt
-        own = {name if word == "Rating" else word: v for word, v in row.values.items()}
-        cells.setdefault((row.group, row.round), {}).update(own)
+    for reply in replies.itertuples():
+        ratings = cells.setdefault((reply.group, reply.round), {})
+        for word, rating in reply.values.items():
+            column = word
+            if word == "Rating":
+                column = "Overall" if reply.prompt == "Warmth-Competence" else reply.prompt
+            ratings[column] = rating
+
     table = pd.DataFrame.from_dict(cells, orient="index")
     return table.rename_axis(["group", "round"]).reset_index()
 
 
 def spoken(replies: pd.DataFrame) -> pd.DataFrame:
-    """What replies to the first prompt say besides its ratings: ``group``, ``round``, ``text``.
+    """Return what replies to the first prompt say besides their ratings.
 
-    Parts are joined; texts that have no word are left out.
+    ``group``, ``round`` and ``text``, in which parts are joined. Texts that have no word are left
+    out.
     """
-    words = "|".join(map(re.escape, stimuli.prompts("EXTENDED")[FIRST].words))
-    rated = re.compile(rf"(?im)^[ \-*|]*(?:{words})(?:[ *|]*:.*|[ \-*|]*)$")
-    told = replies.assign(text=replies.reply.str.replace(rated, "", regex=True))
-    told = told.groupby(["group", "round"], sort=False).text.agg("\n".join).reset_index()
-    return told[told.text.str.contains(r"\w")]
+    words = stimuli.prompts("EXTENDED")[FIRST].words
+    any_word = "|".join(map(re.escape, words))
+    rated_line = re.compile(rf"(?im)^[ \-*|]*(?:{any_word})(?:[ *|]*:.*|[ \-*|]*)$")
+
+    texts = replies.reply.str.replace(rated_line, "", regex=True)
+    by_round = replies.assign(text=texts).groupby(["group", "round"], sort=False)
+    joined = by_round.text.agg("\n".join).reset_index()
+    has_word = joined.text.str.contains(r"\w")
+    return joined[has_word]

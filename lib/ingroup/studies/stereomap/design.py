@@ -1,7 +1,8 @@
 """The design of Jeoung et al.: prompt x group, for one round; its parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -21,9 +22,10 @@ FIRST = "EXTENDED/Warmth-Competence"  # the prompt that the ablations reduce
 NO_SYSTEM_TURN = {"system": "fold"}
 
 
-def _judged(files: list[str]) -> None:
-    """Filled sheets can be read; what reads them takes a second to import, so only then."""
+def _check_sheets(files: list[str]) -> None:
+    """InputError unless filled sheets can be read."""
     if files:
+        # This module takes a second to import, which only runs with sheets wait for.
         from ingroup.studies.stereomap.human_evaluation import score
 
         score(files)
@@ -32,7 +34,7 @@ def _judged(files: list[str]) -> None:
 class Parameters(shared.Parameters):
     """Types, ranges and choices; that groups are known, and dictionary and sheets can be read."""
 
-    GROUPS: Annotated[Texts, readable(lambda groups: [*map(stimuli.text, groups)])]
+    GROUPS: Annotated[Texts, readable(lambda groups: list(map(stimuli.text, groups)))]
     ORIGINAL_GROUPS: Literal["paper", "released"]
     ROUNDS: Count
     ABLATION_ROUNDS: CountOrNone
@@ -52,22 +54,22 @@ class Parameters(shared.Parameters):
     DOCUMENTS: Literal["sound", "released"]
     LOOKUP: Literal["sound", "paper"]
     LEMMAS: Literal["sound", "paper"]
-    SHEETS: Annotated[Texts, readable(_judged)]
+    SHEETS: Annotated[Texts, readable(_check_sheets)]
 
     @model_validator(mode="after")
     def _groups_make_clusters(self) -> Self:
         extended = set(stimuli.names("EXTENDED"))
-        chosen = len(extended.intersection(self.GROUPS or extended))
-        if chosen < (self.CLUSTERS or 0):
+        chosen = extended.intersection(self.GROUPS or extended)
+        if len(chosen) < (self.CLUSTERS or 0):
             raise InputError(
-                f"GROUPS has {chosen} of the groups that the EXTENDED prompts are asked for, "
+                f"GROUPS has {len(chosen)} of the groups that the EXTENDED prompts are asked for, "
                 f"expected at least as many as CLUSTERS, {self.CLUSTERS}"
             )
         return self
 
 
 class Inquiry(NamedTuple):
-    """One prompt about one group; ``part`` is what is asked of it, "" for all in one turn."""
+    """One prompt about one group; ``part`` is the part of it that is asked, "" for all parts."""
 
     group: str
     prompt: str
@@ -75,80 +77,214 @@ class Inquiry(NamedTuple):
 
 
 def trials(
-    groups: Sequence[str], prompts: Sequence[str], ablation: str = "Prompt (paper)",
-    form: str = "released", calls: str = "together", wording: str = "paper",
-) -> Design:  # fmt: skip
-    """The design of Jeoung et al. (section 3): prompt x group, for one round.
+    groups: Sequence[str],
+    prompts: Sequence[str],
+    ablation: str = "Prompt (paper)",
+    form: str = "released",
+    calls: str = "together",
+    wording: str = "paper",
+) -> Design:
+    """Make the design of Jeoung et al. (section 3): prompt x group, for one round.
 
-    Arguments as of :func:`~.stimuli.chats`. One block with the factor ``inquiry`` (an `Inquiry`
-    each), groups fastest, so that neighbours share the text up to the group. A round is this design
-    under another seed.
+    Parameters
+    ----------
+    groups, prompts : sequence of str
+        Names of groups and prompts.
+    ablation, form, calls, wording : str
+        As in :func:`~.stimuli.chats`.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``inquiry`` (an `Inquiry` each), groups fastest, so that
+        neighbours share the text up to the group. A round is this design under another seed.
     """
-    how = ablation, form, wording, calls
-    asked: dict[Inquiry, list[Message]] = {}
+    messages: dict[Inquiry, list[Message]] = {}
     for prompt in prompts:
-        told = {group: stimuli.chats(group, prompt, *how) for group in groups}
-        for part in told[groups[0]]:
-            asked |= {Inquiry(group, prompt, part): told[group][part] for group in groups}
-    labels = {"ablation": ablation, "form": form, "calls": calls}
-    texts = "\0".join(asked[one][0]["content"] for one in asked)
-    block = Block(labels, {"inquiry": tuple(asked)}, lambda c: asked[c["inquiry"]], texts)
+        chats = {}
+        for group in groups:
+            chats[group] = stimuli.chats(group, prompt, ablation, form, wording, calls)
+
+        for part in chats[groups[0]]:
+            for group in groups:
+                inquiry = Inquiry(group, prompt, part)
+                messages[inquiry] = chats[group][part]
+
+    texts = [chat[0]["content"] for chat in messages.values()]
+    block = Block(
+        labels={"ablation": ablation, "form": form, "calls": calls},
+        factors={"inquiry": tuple(messages)},
+        render=lambda condition: messages[condition["inquiry"]],
+        templates="\0".join(texts),
+    )
     return Design([block])
 
 
 @excerpts_of(GROUPS=[])
 def calls(parameters: Mapping[str, Any]) -> list[Call]:
-    """What a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
+    """Return what a run asks of each of ``MODELS``: both versions, the ablations, in rounds.
 
-    `parameters` are the notebook's. The labels of a call are its version ("EXTENDED", "ORIGINAL"),
-    ablation and round; each round has a seed of its own. Ratings over choices have one round, and a
-    call for the prompts that rate the same words.
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's.
+
+    Returns
+    -------
+    list of Call
+        The labels of a call are its version ("EXTENDED", "ORIGINAL"), ablation and round. Each
+        round has a seed of its own. Ratings over choices have one round, and one call for all
+        prompts that rate the same words.
     """
-    p, (paper, *reduced) = parameters, stimuli.ablations()
-    how, asked = (p["FORM"], p["CALLS"], p["WORDING"]), {}
-    named = how[:2] if p["WORDING"] == "paper" else [*how[:2], "as", "sent"]
-    chosen = set(p["GROUPS"] or stimuli.groups().group)
-    for version, which in ("EXTENDED", "EXTENDED"), ("ORIGINAL", p["ORIGINAL_GROUPS"]):
-        if groups := [group for group in stimuli.names(which) if group in chosen]:
-            asked[version, paper] = groups, [*stimuli.prompts(version)]
-    groups = [group for group in stimuli.names() if group in chosen]
-    asked |= {("EXTENDED", name): (groups, [FIRST]) for name in reduced}
-    source = f"{len(p['GROUPS'])}-groups" if p["GROUPS"] else "groups"
-    found = []
-    for model in models.asked(p):
-        drawn = {}
-        if p["TEMPERATURE"] == -1:  # appendix A
-            drawn["temperature"] = published.sampling("stereomap", model.name)["temperature"]
-        free = free_sampling(p, model.name, **drawn)
-        at = "stereomap", source, model.name, model.engine
-        more = {"options": NO_SYSTEM_TURN, "reading": Reading(model.reading, model.ending)}
-        for number, ((version, ablation), (groups, prompts)) in enumerate(asked.items()):
-            name = "-".join([version, *ablation.replace("/", "").split(), *named])
-            rounds = p["ROUNDS" if ablation == paper else "ABLATION_ROUNDS"]
-            labels = {"version": version, "ablation": ablation}
-            if model.over_choices and rounds:
-                for words, same in groupby(prompts, lambda name: stimuli.expected(name).words):
-                    same = [*same]
-                    part = f"{name}-{'-'.join(same[0].split('/')[1].lower().split())}"
-                    design = trials(groups, same, ablation, how[0], "together", how[2])
-                    sampling = over_choices(words, free)
-                    found.append(Call(*at, part, design, sampling, labels | {"round": 1}, **more))
-            design = trials(groups, prompts, ablation, *how)
-            for turn in range(1, rounds + 1):
-                seed = p["SEED"] + 1000 * turn + number
-                sampling = replace(free, seed=seed)
-                part = f"{name}-round{turn}"
-                found.append(Call(*at, part, design, sampling, labels | {"round": turn}, **more))
-    return found
+    groups = parameters["GROUPS"]
+    source = f"{len(groups)}-groups" if groups else "groups"
+    sections = _sections(parameters)
+
+    every_call = []
+    for model in models.asked(parameters):
+        make_call = partial(
+            Call,
+            study="stereomap",
+            source=source,
+            model=model.name,
+            engine=model.engine,
+            options=NO_SYSTEM_TURN,
+            reading=Reading(model.reading, model.ending),
+        )
+        sampling = _sampling(parameters, model.name)
+        for number, section in enumerate(sections):
+            if model.over_choices and section.rounds:
+                every_call += _scored_calls(section, parameters, sampling, make_call)
+            # Sections have seeds of their own.
+            seeded = replace(sampling, seed=parameters["SEED"] + number)
+            every_call += _text_calls(section, parameters, seeded, make_call)
+    return every_call
+
+
+class _Section(NamedTuple):
+    """The groups and prompts that are asked in one version and ablation."""
+
+    version: str
+    ablation: str
+    groups: list[str]
+    prompts: list[str]
+    rounds: int
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the calls."""
+        return {"version": self.version, "ablation": self.ablation}
+
+
+def _sections(parameters: Mapping[str, Any]) -> list[_Section]:
+    """Both versions in the paper's form, then the ablations of the first prompt."""
+    chosen = set(parameters["GROUPS"] or stimuli.groups().group)
+    extended = [group for group in stimuli.names("EXTENDED") if group in chosen]
+    original = [group for group in stimuli.names(parameters["ORIGINAL_GROUPS"]) if group in chosen]
+
+    paper, *reduced = stimuli.ablations()
+    sections = []
+    for version, groups in (("EXTENDED", extended), ("ORIGINAL", original)):
+        if groups:
+            prompts = list(stimuli.prompts(version))
+            sections.append(_Section(version, paper, groups, prompts, parameters["ROUNDS"]))
+
+    rounds = parameters["ABLATION_ROUNDS"]
+    for ablation in reduced:
+        sections.append(_Section("EXTENDED", ablation, extended, [FIRST], rounds))
+    return sections
+
+
+def _sampling(parameters: Mapping[str, Any], model: str) -> Sampling:
+    """Sampling of free text; a TEMPERATURE of -1 stands for the paper's (appendix A)."""
+    if parameters["TEMPERATURE"] != -1:
+        return free_sampling(parameters, model)
+    printed = published.sampling("stereomap", model)
+    return free_sampling(parameters, model, temperature=printed["temperature"])
+
+
+def _part_name(section: _Section, parameters: Mapping[str, Any]) -> str:
+    """The name of the stores of a section, but for their round or prompt."""
+    ablation = section.ablation.replace("/", "").split()
+    name = [section.version, *ablation, parameters["FORM"], parameters["CALLS"]]
+    if parameters["WORDING"] != "paper":
+        name += ["as", "sent"]
+    return "-".join(name)
+
+
+def _scored_calls(
+    section: _Section,
+    parameters: Mapping[str, Any],
+    sampling: Sampling,
+    make_call: Callable[..., Call],
+) -> list[Call]:
+    """The calls over choices of a section, one for all prompts in a row with the same words."""
+    section_name = _part_name(section, parameters)
+    calls = []
+    for words, same in groupby(section.prompts, lambda prompt: stimuli.expected(prompt).words):
+        prompts = list(same)
+        first_name = prompts[0].split("/")[1]
+        prompt_name = "-".join(first_name.lower().split())
+
+        design = trials(
+            section.groups,
+            prompts,
+            section.ablation,
+            form=parameters["FORM"],
+            wording=parameters["WORDING"],
+        )
+        call = make_call(
+            part=f"{section_name}-{prompt_name}",
+            design=design,
+            sampling=over_choices(words, sampling),
+            labels=section.labels | {"round": 1},
+        )
+        calls.append(call)
+    return calls
+
+
+def _text_calls(
+    section: _Section,
+    parameters: Mapping[str, Any],
+    sampling: Sampling,
+    make_call: Callable[..., Call],
+) -> list[Call]:
+    """The calls for free text of a section, one for each round."""
+    section_name = _part_name(section, parameters)
+    design = trials(
+        section.groups,
+        section.prompts,
+        section.ablation,
+        form=parameters["FORM"],
+        calls=parameters["CALLS"],
+        wording=parameters["WORDING"],
+    )
+
+    calls = []
+    for number in range(1, section.rounds + 1):
+        call = make_call(
+            part=f"{section_name}-round{number}",
+            design=design,
+            sampling=replace(sampling, seed=sampling.seed + 1000 * number),
+            labels=section.labels | {"round": number},
+        )
+        calls.append(call)
+    return calls
 
 
 def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
-    """Each word's rating in turn, as the lines of a list, given those before it.
+    """Score each word's rating in turn, as the lines of a list, given those before it.
 
-    The keywords and reasons that the prompts ask for first are not there then, and with them the
-    paper's chain of thought.
+    The keywords and reasons that the prompts ask for first are not part of these answers, nor is,
+    with them, the paper's chain of thought.
     """
-    numbers = tuple(f" {number}" for number in range(stimuli.LOW, stimuli.HIGH + 1))
-    lines = [f"{word}:" if word == "Rating" else f"- {word}:" for word in words]
-    leads = (lines[0], *(f"\n{line}" for line in lines[1:]))
-    return replace(free, choices=numbers, leads=leads)
+    numbers = range(stimuli.LOW, stimuli.HIGH + 1)
+    leads = []
+    for word in words:
+        line = f"{word}:" if word == "Rating" else f"- {word}:"
+        leads.append(f"\n{line}" if leads else line)
+    return replace(
+        free,
+        choices=tuple(f" {number}" for number in numbers),
+        leads=tuple(leads),
+    )

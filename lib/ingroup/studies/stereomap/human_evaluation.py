@@ -7,8 +7,9 @@ keywords? Coherence, "across multiple instances", is asked once a group, in its 
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import krippendorff
 import numpy as np
@@ -31,125 +32,292 @@ _MARK = re.compile(r"([0-9]*\.?[0-9]+)?")
 
 
 def harmless(text: str) -> str:
-    """One line that no spreadsheet takes for a formula, with ' before = + - @, and fits a cell."""
-    return _FORMULA.sub(r"\1\2'", one_line(text))[:CELL]
+    """Make a text one line that no spreadsheet takes for a formula, and that fits a cell.
 
-
-def sheet(replies: pd.DataFrame, rng: np.random.Generator, per_group: int = 5) -> pd.DataFrame:
-    """Some replies of each group, with blank columns for the criteria, all text.
-
-    A group's replies are of one prompt (coherence is about iterations), drawn among those with at
-    least `per_group` usable replies; where none has as many, the largest are put together. Groups
-    come in random order. `replies` has `SHOWN` and ``status``; those "refused", "cut" or "failed"
-    are not drawn. Returns ``id`` (a hash of the row, so that sheets of two draws are not mixed up),
-    `SHOWN`, made `harmless`, and `CRITERIA`, blank, but "below" for the coherence in all rows of a
-    group but its last. ValueError where there is no reply to draw.
+    Puts ' before = + - @ where a cell may begin, and cuts the text after `CELL` characters.
     """
-    usable = replies[~replies["status"].isin([REFUSED, CUT, FAILED])].reset_index(drop=True)
+    line = _FORMULA.sub(r"\1\2'", one_line(text))
+    return line[:CELL]
+
+
+def sheet(
+    replies: pd.DataFrame,
+    rng: np.random.Generator,
+    per_group: int = 5,
+) -> pd.DataFrame:
+    """Draw some replies of each group for people to judge.
+
+    A group's replies are of one prompt, as coherence is about iterations. The prompt is drawn among
+    those with at least `per_group` usable replies. Where none has as many, those with the most are
+    put together.
+
+    Parameters
+    ----------
+    replies : DataFrame
+        `SHOWN` and ``status``. Replies that are "refused", "cut" or "failed" are not drawn.
+    rng : numpy.random.Generator
+        Draws prompts, replies and the order of the groups.
+    per_group : int
+        Number of replies of each group, at most.
+
+    Returns
+    -------
+    DataFrame
+        ``id`` (a hash of the row, so that sheets of two draws are not mixed up), `SHOWN`, made
+        `harmless`, and `CRITERIA`, all text. Criteria are blank, except that the coherence is
+        "below" in all rows of a group but its last.
+
+    Raises
+    ------
+    ValueError
+        There is no reply to draw; the message counts the replies.
+    """
+    has_no_answer = replies.status.isin([REFUSED, CUT, FAILED])
+    usable = replies[~has_no_answer].reset_index(drop=True)
     if usable.empty:
         raise ValueError(f"all of {len(replies)} replies are refused or failed, expected others")
-    key = ["group", "prompt", "round"]
-    drawn = [_drawn(part, rng, per_group) for _, part in usable.sort_values(key).groupby("group")]
-    table = pd.concat([drawn[place] for place in rng.permutation(len(drawn))], ignore_index=True)
-    table = table[list(SHOWN)].astype(object).fillna("").astype(str).map(harmless)
-    hashes = [hashlib.sha256("\n".join(row).encode()).hexdigest() for row in table.to_numpy()]
-    table.insert(0, "id", [f"r{text[:12]}" for text in hashes])  # 12e45678 would be a number
-    last = ~table["group"].duplicated(keep="last")
-    return table.assign(relevance="", soundness="", coherence=np.where(last, "", BELOW))
+
+    drawn = []
+    ordered = usable.sort_values(["group", "prompt", "round"])
+    for _, group_replies in ordered.groupby("group"):
+        drawn.append(_draw(group_replies, rng, per_group))
+    random_order = rng.permutation(len(drawn))
+    table = pd.concat([drawn[index] for index in random_order], ignore_index=True)
+    table = table[list(SHOWN)].astype(object).fillna("").astype(str)
+    table = table.map(harmless)
+
+    table.insert(0, "id", [_row_id(row) for row in table.to_numpy()])
+    is_last = ~table.group.duplicated(keep="last")
+    return table.assign(
+        relevance="",
+        soundness="",
+        coherence=np.where(is_last, "", BELOW),
+    )
 
 
-def _drawn(part: pd.DataFrame, rng: np.random.Generator, n: int) -> pd.DataFrame:
+def _draw(
+    replies: pd.DataFrame,
+    rng: np.random.Generator,
+    n: int,
+) -> pd.DataFrame:
     """Up to `n` replies of one group, those of a prompt with `n` or the most first."""
-    part = part.iloc[rng.permutation(len(part))]
-    have = part["prompt"].value_counts().sort_index().clip(upper=n)
-    order = have.iloc[rng.permutation(len(have))].sort_values(ascending=False, kind="stable")
-    place = part["prompt"].map({prompt: place for place, prompt in enumerate(order.index)})
-    return part.loc[place.sort_values(kind="stable").index[:n]]
+    shuffled = replies.iloc[rng.permutation(len(replies))]
+    counts = shuffled.prompt.value_counts().sort_index()
+    counts = counts.clip(upper=n)
+
+    # Prompts with as many replies stay in random order.
+    prompts = counts.iloc[rng.permutation(len(counts))]
+    prompts = prompts.sort_values(ascending=False, kind="stable")
+    rank = pd.Series(range(len(prompts)), prompts.index)
+    order = shuffled.prompt.map(rank)
+    order = order.sort_values(kind="stable")
+    return shuffled.loc[order.index[:n]]
+
+
+def _row_id(cells: Iterable[str]) -> str:
+    """A hash of a row; the r keeps a spreadsheet from reading 12e45678 as a number."""
+    text = "\n".join(cells)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"r{digest[:12]}"
 
 
 def write(table: pd.DataFrame, file: Path) -> None:
-    """A sheet as CSV (UTF-8 with its mark); InputError over judgements or another file."""
-    if file.exists() and _read(file)[list(CRITERIA)].notna().any(axis=None):
-        raise InputError(f"{file} holds judgements already, expected none; move it")
+    """Write a sheet as CSV (UTF-8 with its mark).
+
+    Raises
+    ------
+    InputError
+        The file holds judgements, or is no sheet.
+    """
+    if file.exists():
+        judgements = _read(file)[list(CRITERIA)]
+        if judgements.notna().any(axis=None):
+            raise InputError(f"{file} holds judgements already, expected none; move it")
     file.write_text(table.to_csv(index=False), "utf-8-sig")
 
 
+class _Summary(NamedTuple):
+    """A row of `score`."""
+
+    criterion: str
+    raters: str
+    units: int
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+    alpha: float
+    agreement: float
+
+
 def score(files: Iterable[Path]) -> pd.DataFrame:
-    """Mean, standard deviation and agreement of the judgements, by criterion: Table 12.
+    """Compute mean, standard deviation and agreement of the judgements, by criterion: Table 12.
 
-    `files` are copies of one sheet, rows in any order, each filled by the person that it is named
-    after: a number from 0 to 1, or blank for no judgement. Returns, NaN where not defined:
+    Parameters
+    ----------
+    files : iterable of Path
+        Copies of one sheet, rows in any order, each filled by the person that it is named after: a
+        number from 0 to 1, or blank for no judgement.
 
-    - ``criterion``, ``raters`` (who judged by it), ``units`` (replies, of coherence groups, with a
-      judgement), ``n`` (judgements), ``mean`` and ``sd`` (n - 1) of all of them.
-    - ``low`` to ``high`` (95 %), the mean of other replies to the same people: `clustered_share`, a
-      unit a cluster. Simulated, 3 people, 30 to 490 units: 0.92 to 0.98 of the intervals hold the
-      mean, of those that take all judgements for independent 0.74 to 0.96.
-    - ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
+    Returns
+    -------
+    DataFrame
+        A row for each criterion, NaN where not defined.
 
-    InputError naming file, line and column for what is no such sheet, number from 0 to 1 or same
-    rows, and for two files of one name.
+        ``criterion``, ``raters`` (who judged by it), ``units`` (replies with a judgement; groups
+        for coherence), ``n`` (judgements), ``mean`` and ``sd`` (n - 1) of all of them.
+
+        ``low`` to ``high`` (95 %), the mean of other replies to the same people: `clustered_share`,
+        each unit a cluster.
+
+        ``alpha`` (may be low where nearly all are 1) and ``agreement`` in percent: see `agreement`.
+
+    Raises
+    ------
+    InputError
+        A file is no such sheet, holds something other than a number from 0 to 1, or has other rows
+        than the first. The message names file, line and column. Or two files have one name.
+
+    Notes
+    -----
+    Simulated with 3 people and 30 to 490 units, 0.92 to 0.98 of the intervals hold the mean. Of
+    intervals that take all judgements for independent, 0.74 to 0.96 do.
     """
-    files, sheets = list(map(Path, files)), {}
+    sheets = _read_sheets(list(map(Path, files)))
+    rows = [_summary(criterion, sheets) for criterion in CRITERIA]
+    return pd.DataFrame(rows, columns=_Summary._fields)
+
+
+def _read_sheets(files: list[Path]) -> dict[str, pd.DataFrame]:
+    """Filled copies of one sheet by the name of the person; InputError as in `score`."""
+    sheets = {}
     for file in files:
         if file.stem in sheets:
             raise InputError(f"{file} is the second file of {file.stem!r}, expected one")
-        sheets[file.stem] = table = _read(file)
-        first = sheets[files[0].stem]
-        missing = dict(zip(first["id"], first["group"], strict=True))
-        for line, name, group in table[["id", "group"]].itertuples():
-            if missing.pop(name, None) != group:
-                raise wrong(at(file, line), f"{name!r} of {group!r}", f"a row of {files[0]}")
-        if missing:
-            raise wrong(at(file, line), "the end", f"also {next(iter(missing))!r} of {files[0]}")
-    rows = []
-    for criterion in CRITERIA:
-        unit = "group" if criterion == "coherence" else "id"
-        columns = {name: table.groupby(unit)[criterion].max() for name, table in sheets.items()}
-        marks = pd.DataFrame(columns).dropna(how="all")
-        raters = ", ".join(marks.columns[marks.notna().any()])
-        given = marks.stack().dropna()
-        mean, low, high = clustered_share(given, given.index.get_level_values(0))
-        about = mean, given.std(), low, high, *agreement(marks)
-        rows.append((criterion, raters, len(marks), len(given), *about))
-    columns = "criterion raters units n mean sd low high alpha agreement"
-    return pd.DataFrame(rows, columns=columns.split())
+
+        table = _read(file)
+        sheets[file.stem] = table
+        _check_rows(file, table, files[0], sheets[files[0].stem])
+    return sheets
+
+
+def _check_rows(
+    file: Path,
+    table: pd.DataFrame,
+    first_file: Path,
+    first: pd.DataFrame,
+) -> None:
+    """InputError unless a sheet has the rows of the first one, in any order."""
+    missing = dict(zip(first.id, first.group, strict=True))
+    for row in table.itertuples():
+        if missing.pop(row.id, None) != row.group:
+            found = f"{row.id!r} of {row.group!r}"
+            expected = f"a row of {first_file}"
+            raise wrong(at(file, row.Index), found, expected)
+
+    for row_id in missing:
+        last_line = table.index[-1]
+        expected = f"also {row_id!r} of {first_file}"
+        raise wrong(at(file, last_line), "the end", expected)
+
+
+def _summary(criterion: str, sheets: Mapping[str, pd.DataFrame]) -> _Summary:
+    """What several people judge by one criterion."""
+    unit = "group" if criterion == "coherence" else "id"
+    columns = {}
+    for person, table in sheets.items():
+        columns[person] = table.groupby(unit)[criterion].max()
+    marks = pd.DataFrame(columns).dropna(how="all")
+
+    judgements = marks.stack().dropna()
+    units = judgements.index.get_level_values(0)
+    mean, low, high = clustered_share(judgements, units)
+    alpha, percentage = agreement(marks)
+    has_judged = marks.notna().any()
+    return _Summary(
+        criterion=criterion,
+        raters=", ".join(marks.columns[has_judged]),
+        units=len(marks),
+        n=len(judgements),
+        mean=mean,
+        sd=judgements.std(),
+        low=low,
+        high=high,
+        alpha=alpha,
+        agreement=percentage,
+    )
 
 
 def agreement(marks: ArrayLike) -> tuple[float, float]:
-    """Krippendorff's alpha (of intervals), and the percentage of equal pairs of marks in one unit.
+    """Compute Krippendorff's alpha and the percentage of equal pairs of marks in one unit.
 
-    `marks`, of shape (units, raters), are NaN where a rater did not judge. Alpha (of the package
-    krippendorff) is 1 for full agreement, 0 for that of chance, NaN where all marks are the same. A
-    unit's weight is its number of marks; both are NaN where no two marks share a unit. Checked with
-    the examples of Krippendorff (2011) and pair by pair.
+    Parameters
+    ----------
+    marks : array_like, shape (units, raters)
+        NaN where a rater did not judge.
+
+    Returns
+    -------
+    alpha : float
+        Krippendorff's alpha of intervals, by the package krippendorff: 1 for full agreement, 0 for
+        agreement by chance, NaN where all marks are the same.
+    percentage : float
+        0 to 100. A unit's weight is its number of marks.
+
+    Notes
+    -----
+    Both are NaN where no two marks share a unit. Checked with the examples of Krippendorff (2011)
+    and pair by pair.
     """
-    marks = np.asarray(marks, dtype=float)
-    marks = marks[np.isfinite(marks).sum(axis=1) > 1]
-    if not len(marks):
+    values = np.asarray(marks, dtype=float)
+    counts = np.isfinite(values).sum(axis=1)
+    has_pairs = counts > 1
+    values = values[has_pairs]
+    counts = counts[has_pairs]
+    if not len(values):
         return np.nan, np.nan
-    number = np.isfinite(marks).sum(axis=1)
-    equal = (marks[:, :, None] == marks[:, None, :]).sum(axis=(1, 2)) - number
-    percentage = float(100 * np.average(equal / (number * (number - 1)), weights=number))
-    if np.nanmin(marks) == np.nanmax(marks):
+
+    # Every mark equals itself (NaN does not), which is no pair.
+    equal = values[:, :, None] == values[:, None, :]
+    equal_pairs = equal.sum(axis=(1, 2)) - counts
+    shares = equal_pairs / (counts * (counts - 1))
+    percentage = float(100 * np.average(shares, weights=counts))
+
+    if np.nanmin(values) == np.nanmax(values):
         return np.nan, percentage
-    return float(krippendorff.alpha(marks.T, level_of_measurement="interval")), percentage
+    alpha = krippendorff.alpha(values.T, level_of_measurement="interval")
+    return float(alpha), percentage
 
 
 def _read(file: Path) -> pd.DataFrame:
     """A filled sheet by line: ``id``, ``group``, and the criteria as floats."""
-    table = read_table(file, ["id", "group", *CRITERIA]).apply(lambda cells: cells.str.strip())
+    table = read_table(file, ["id", "group", *CRITERIA])
+    table = table.apply(lambda cells: cells.str.strip())
     once(file, table[["id"]])
-    asked = table["coherence"].str.lower() != BELOW
-    table["coherence"] = table["coherence"].where(asked, "")
-    for name in CRITERIA:
-        for line, cell in table[name].items():
+
+    is_judged_here = table.coherence.str.lower() != BELOW
+    table["coherence"] = table.coherence.where(is_judged_here, "")
+    for criterion in CRITERIA:
+        cells = table[criterion]
+        for line, cell in cells.items():
             if not _MARK.fullmatch(cell) or float(cell or 0) > 1:
-                raise wrong(at(file, line), repr(cell), "a number from 0 to 1 or blank", name)
-        table[name] = table[name].replace("", "nan").astype(float)
-    for group, here in asked.groupby(table["group"]):
-        if (times := here.sum()) != 1:
-            line = here.index[here == here.any()][-1]
-            found = f"{times} cells of {group!r} that are not {BELOW!r}"
-            raise wrong(at(file, line), found, "one", "coherence")
+                expected = "a number from 0 to 1 or blank"
+                raise wrong(at(file, line), repr(cell), expected, criterion)
+        table[criterion] = cells.replace("", "nan").astype(float)
+
+    for group, in_group in is_judged_here.groupby(table.group):
+        _check_one_coherence(file, group, in_group)
     return table
+
+
+def _check_one_coherence(file: Path, group: str, is_judged_here: pd.Series) -> None:
+    """InputError unless one row of a group, and no more, is the place of its coherence."""
+    count = is_judged_here.sum()
+    if count == 1:
+        return
+
+    # The last of several cells, or the group's last row where there is none.
+    lines = is_judged_here.index[is_judged_here] if count else is_judged_here.index
+    found = f"{count} cells of {group!r} that are not {BELOW!r}"
+    raise wrong(at(file, lines[-1]), found, "one", "coherence")

@@ -1,13 +1,17 @@
 """Replies that list keywords, each with its reason; as in `ingroup.parsing` no reply raises."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import lru_cache
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from ingroup.parsing import APOSTROPHES, OK, REFUSAL, REFUSED, UNPARSABLE
 
-TOO_FEW, TOO_MANY = "too few", "too many"
+TOO_FEW = "too few"
+TOO_MANY = "too many"
 
 
 class Keywords(NamedTuple):
@@ -22,42 +26,78 @@ class Keywords(NamedTuple):
 def parse_keywords(text: str | None, n: int) -> Keywords:
     """Read the list of keywords that a reply gives, with the reason of each.
 
-    1. A list is: numbered or bulleted items, words in bold or alone on their lines, the rows of a
-       table, "Keyword: reason", or words with commas or semicolons between them. An item is a
-       keyword of one to three words up to a colon, dash, bracket or the end, and its reason follows
-       or stands in the next line.
-    2. Of several lists the first that has `n` different keywords is taken, else the first. Ratings
-       ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are no items; a
-       word such as "sure" or "emotion" is one where it is no heading ("2. Sure", "Emotion: x").
+    Parameters
+    ----------
+    text : str or None
+        The reply.
+    n : int
+        How many keywords were asked for.
+
+    Returns
+    -------
+    Keywords
+        All different keywords of the list, each once. The status is "ok", "too few" or "too many".
+        Without a list it is "refused" if the reply has the words of a refusal, else "unparsable".
+
+    Notes
+    -----
+    1. A list consists of numbered or bulleted items, words in bold or alone on their lines, the
+       rows of a table, "Keyword: reason", or words with commas or semicolons between them. An item
+       is a keyword of one to three words up to a colon, dash, bracket or the end. Its reason
+       follows or stands in the next line.
+    2. The first list that has `n` different keywords is taken, else the first list. Ratings
+       ("Friendly: 4"), headings ("Reasons:") and reasons ("because of history") are not items. A
+       word such as "sure" or "emotion" is an item where it is not a heading ("2. Sure", "Emotion:
+       x").
     3. A keyword without a reason in its list has the one that another list gives for the same word,
        or the first sentence that begins with it ("Wealth refers to ..."). Where a list gives no
        reason at all, as many numbered sentences ("1. They are seen as ...") are the reasons.
 
-    `n` keywords were asked for; all different ones of the list are given, each once. The status is
-    "ok", "too few" or "too many"; without a list "refused" if the reply has the words of a refusal,
-    else "unparsable". Checked with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and
-    random text.
+    Checked with a table of replies, Tables 1 and 11 of Jeoung et al. (2023), and random text.
     """
-    text = text.translate(_QUOTES) if isinstance(text, str) else ""
-    lists = _lists(text)
+    reply = text.translate(_SPELLINGS) if isinstance(text, str) else ""
+    lines = _lines(reply)
+    lists = _lists(lines)
     if not lists:
-        return Keywords((), (), REFUSED if REFUSAL.search(text) else UNPARSABLE)
-    distinct = [dict.fromkeys(word for word, _ in items) for items in lists]
-    chosen = next((i for i, words in enumerate(distinct) if len(words) == n), 0)
-    given: dict[str, str] = {}
-    for word, reason in lists[chosen] + [item for items in lists for item in items]:
-        given[word] = given.get(word) or reason
-    words = tuple(distinct[chosen])
-    if not any(given[word] for word in words):
-        given.update(zip(words, _numbered(text, len(words)), strict=False))
-    spoken = _spoken(text) if not all(given[word] for word in words) else {}
-    status = TOO_FEW if len(words) < n else TOO_MANY if len(words) > n else OK
-    return Keywords(words, tuple(given[word] or spoken.get(word, "") for word in words), status)
+        refused = REFUSAL.search(reply)
+        return Keywords((), (), REFUSED if refused else UNPARSABLE)
+
+    chosen = _choose(lists, n)
+    keywords = [item.keyword for item in chosen]
+    reasons = dict.fromkeys(keywords, "")
+    for item in chain(chosen, *lists):
+        if item.keyword in reasons:
+            reasons[item.keyword] = reasons[item.keyword] or item.reason
+
+    if not any(reasons.values()):
+        sentences = _numbered(lines, len(reasons))
+        reasons.update(zip(reasons, sentences, strict=False))
+    if not all(reasons.values()):
+        sentences_by_start = _sentences_by_start(reply)
+        for word, reason in reasons.items():
+            reasons[word] = reason or sentences_by_start.get(word, "")
+
+    status = OK
+    if len(reasons) < n:
+        status = TOO_FEW
+    elif len(reasons) > n:
+        status = TOO_MANY
+    return Keywords(tuple(reasons), tuple(reasons.values()), status)
 
 
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
-_QUOTES = dict.fromkeys(map(ord, APOSTROPHES), "'") | dict.fromkeys(map(ord, '"“”«»`'), None)
-_QUOTES |= dict.fromkeys(map(ord, "‐‑"), "-") | {ord("："): ": ", ord("│"): "|"}
+_SPELLINGS = str.maketrans(
+    {
+        **dict.fromkeys(APOSTROPHES, "'"),
+        **dict.fromkeys('"“”«»`', None),
+        **dict.fromkeys("‐‑", "-"),
+        "：": ": ",
+        "│": "|",
+    }
+)
+# A number that may count on from one before it in the same line: "1. Caring 2. Kind".
+_COUNT = re.compile(r"(?<![^\s,;:])\(?(?P<count>\d{1,3})[.)]\s")
+# What a line may begin with: indent, bullet, bold, "Keyword 1:" or another number, bold.
 _MARK = re.compile(
     r"(?i)(?P<indent>\s*)(?P<bullet>[-•·‣◦+–—▪●|]\s*|\*\s+)?(?P<bold>\*{2,}|__)?"
     r"(?P<number>(?:(?:keyword|verb|reason|word)\s?#?)?\(?(?P<count>\d{1,3})"
@@ -65,11 +105,13 @@ _MARK = re.compile(
     r"(?P<inner>\*{2,}|__)?"
 )
 _EMPHASIS = re.compile(r"[*_#]+")
+# A head of at most 60 characters and the sign that ends it.
 _HEAD = re.compile(
     r"(?i)(?P<head>[^:;|.,!?()=\n]{1,60}?)\s*(?P<sign>\s[-–—]+(?=\s|\Z)|[–—]|-\s|[:|(=.]|\Z"
     r"|(?P<why>,?\s(?=(?:because|due to|since|as they)\b)))"
 )
 _NAME = re.compile(r"[^\W\d_](?:[\w'/&-]|\.(?=\w)|\s(?=[\w&])){0,50}")
+# Headings and other openings: "The three keywords are", "Reasons for", "Here".
 _NO_KEYWORD = re.compile(
     r"(?i)(?:(?:the|my|these|those|three|five|[35]|overall|some|other|for|here|sure|certainly|okay|ok|yes"
     r"|thank|and|note|please|lastly|finally|now|in)\s?)*(?:keywords?|reasons?|reasoning|ratings?|scores?"
@@ -81,131 +123,296 @@ _NO_KEYWORD = re.compile(
 _EITHER = re.compile(
     r"(?i)sure|certainly|feelings?|emotions?|traits?|characteristics?|behaviou?rs?|reply|response"
 )
+# What a reason begins with.
 _WHY = re.compile(
     r"(?i)(?:because|due to|since|as (?:they|the|an?)|for (?:their|the)|they|this|these|there"
     r"|people (?:are|do|have|like|say|see|think))\b"
 )
 _BECAUSE = re.compile(r"(?i)(?:reasons?|explanation|description|why)\s?:\s*(.+)")
 _RATED = re.compile(r"\W*\d(?:[.,]\d+)?(?:\s*/\s*\d+|\s+out\s+of\s+\d+)?\W*(?:\Z|[^\w\s%])")
+# "Keywords:", "The three words that describe them are": a list in the same line follows.
 _INTRODUCED = re.compile(
     r"(?i)[^:]{0,150}?\b(?:keywords?|verbs?|words|feelings|emotions|traits|characteristics|reasons"
     r"|reply|response)\b[^:]{0,150}?"
     r"(?::|\b(?:are|is|include)\b:?)\s*"
 )
+_AND = re.compile(r"\A\W*(?:and|or|&)\s")
+_BRACKET = re.compile(r"(\([^()]*\))")
+# A comma, or the "and" before the last word.
+_COMMA = re.compile(r",|\sand\s(?=\S+\Z)")
 
 
-def _lists(text: str) -> list[list[tuple[str, str]]]:
-    """Every list of a text: its keywords, each with a reason or ""."""
-    found: list[tuple[str, list[tuple[str, str]]]] = []
-    items: list[tuple[str, str]] = []
-    kind, indent = "", 0  # of the list: "number", "bullet" or "", and where its lines begin
-    for mark, rest in _lines(text):
-        if not rest:
-            continue
-        marked = "number" if mark["number"] else "bullet" if mark["bullet"] else ""
-        loose, depth = not (marked or mark["bold"] or mark["inner"]), len(mark["indent"])
-        whole = _HEAD.match(rest)
-        if loose and kind == "bullet" and whole and _RATED.match(rest[whole.end() :]):
-            items, kind = [], ""  # a rating: what is bulleted next is another list
-            continue
-        because = _BECAUSE.fullmatch(rest)
-        inline = [] if because and items else _inline(rest)
-        head, sign, reason = _item(rest)
-        heading = rest.endswith(":") if loose and kind else not head and sign
-        begins = head and (not loose or sign not in (".", "|"))
-        below = marked and kind not in ("", marked) and (depth > indent or not head)
-        told = because or below or (loose and not heading and (kind or not begins))
-        if items and told and not inline:
-            word, known = items[-1]
-            items[-1] = (word, known or (because[1] if because else rest))
-        elif inline or not begins:
-            if inline or heading or marked != kind:
-                items = []
-                found.append(("inline", inline))
-        else:
-            if not items or kind != marked or depth < indent or mark["count"] == "1":
-                items, kind, indent = [], marked, depth
-                found.append((kind, items))
-            items.append((head, reason))
-    # A single word on a line is a list only behind a number or a bullet; headings alone are none.
-    listed = [items for kind, items in found if len(items) > (0 if kind else 1)]
-    return [items for items in listed if not all(_EITHER.fullmatch(word) for word, _ in items)]
+class _Item(NamedTuple):
+    """A keyword, "" where there is none, the sign behind it, and the reason that follows."""
+
+    keyword: str
+    sign: str
+    reason: str
 
 
-def _lines(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Marks of lines and what follows; a line is also broken before numbers that count on."""
-    for line in text.splitlines():
-        start, expected, parts = 0, 1, []
-        for match in re.finditer(r"(?<![^\s,;:])\(?(\d{1,3})[.)]\s", line):
-            if int(match[1]) == expected:
-                if match.start() > start:
-                    parts.append(line[start : match.start()].rstrip(" ,;"))
-                start, expected = match.start(), expected + 1
-            elif match.start() < 20 and not line[: match.start()].strip():
-                expected = int(match[1]) + 1
-        for part in (*parts, line[start:]):
-            mark = _MARK.match(part)
-            yield mark, _EMPHASIS.sub("", part[mark.end() :]).strip()
+_NO_ITEM = _Item("", "", "")
 
 
-def _item(line: str) -> tuple[str, str, str]:
-    """Keyword, sign and reason of an item; "" for the keyword where there is none."""
-    match = _HEAD.match(line)
+class _Line(NamedTuple):
+    """A line of a reply and all that can be read from it alone."""
+
+    marker: str  # "number", "bullet" or ""
+    count: str  # digits of the number, "" without
+    indent: int
+    bold: bool
+    text: str  # behind the marks, without emphasis
+    item: _Item
+    inline: list[_Item]  # keywords with commas or semicolons between them
+    labelled_reason: str  # behind "Reason:"
+
+    @property
+    def loose(self) -> bool:
+        """Whether no mark shows that the line is an item."""
+        return not self.marker and not self.bold
+
+
+@dataclass
+class _List:
+    """A list of keywords; lines without a mark have the marker ""."""
+
+    marker: str = ""  # "number", "bullet", "inline" or ""
+    indent: int = 0
+    items: list[_Item] = field(default_factory=list)
+
+
+class _Kind(Enum):
+    """What a line is to the list before it."""
+
+    ITEM = auto()
+    REASON = auto()  # of the last item
+    HEADING = auto()  # what follows is another list
+    INLINE = auto()  # a whole list
+    RATING = auto()
+    OTHER = auto()
+
+
+def _lists(lines: Sequence[_Line]) -> list[list[_Item]]:
+    """The items of every list in some lines."""
+    lists: list[_List] = []
+    current = _List()
+    for line in lines:
+        match _classify(line, current):
+            case _Kind.ITEM:
+                if _begins_list(line, current):
+                    current = _List(line.marker, line.indent)
+                    lists.append(current)
+                current.items.append(line.item)
+            case _Kind.REASON:
+                last = current.items[-1]
+                reason = last.reason or line.labelled_reason or line.text
+                current.items[-1] = last._replace(reason=reason)
+            case _Kind.HEADING:
+                current = _List(current.marker)
+            case _Kind.INLINE:
+                lists.append(_List("inline", items=line.inline))
+                current = _List(current.marker)
+            case _Kind.RATING:
+                current = _List()
+
+    return [each.items for each in lists if _is_list(each)]
+
+
+def _classify(line: _Line, current: _List) -> _Kind:
+    """What a line is, given the list that was read up to it."""
+    if not line.text:
+        return _Kind.OTHER
+    # What is bulleted behind a rating is another list.
+    if line.loose and current.marker == "bullet" and _is_rating(line.text):
+        return _Kind.RATING
+
+    inline = line.inline and not (line.labelled_reason and current.items)
+    if inline:
+        return _Kind.INLINE
+
+    # A loose sentence or table cell is no item, whatever it begins with.
+    begins_item = line.item.keyword and not (line.loose and line.item.sign in (".", "|"))
+    if line.loose and current.marker:
+        is_heading = line.text.endswith(":")
+    else:
+        is_heading = line.item.sign and not line.item.keyword
+
+    continues = line.loose and not is_heading and (current.marker or not begins_item)
+    if current.items and (line.labelled_reason or _is_below(line, current) or continues):
+        return _Kind.REASON
+    if begins_item:
+        return _Kind.ITEM
+    if is_heading or line.marker != current.marker:
+        return _Kind.HEADING
+    return _Kind.OTHER
+
+
+def _is_below(line: _Line, current: _List) -> bool:
+    """Whether a marked line stands below an item with another mark: a bullet below a number."""
+    if not line.marker or current.marker in ("", line.marker):
+        return False
+    return line.indent > current.indent or not line.item.keyword
+
+
+def _is_rating(text: str) -> bool:
+    """Whether a line is a rating ("Friendly: 4")."""
+    head = _HEAD.match(text)
+    return bool(head and _RATED.match(text[head.end() :]))
+
+
+def _begins_list(line: _Line, current: _List) -> bool:
+    """Whether an item is the first of another list."""
+    if not current.items or line.marker != current.marker:
+        return True
+    return line.indent < current.indent or line.count == "1"
+
+
+def _is_list(candidate: _List) -> bool:
+    """Whether items are a list, not a single word alone on its line or nothing but headings."""
+    least = 1 if candidate.marker else 2
+    if len(candidate.items) < least:
+        return False
+    return not all(_EITHER.fullmatch(item.keyword) for item in candidate.items)
+
+
+def _choose(lists: Sequence[list[_Item]], n: int) -> list[_Item]:
+    """The first list with n different keywords, else the first."""
+    for items in lists:
+        if len({item.keyword for item in items}) == n:
+            return items
+    return lists[0]
+
+
+def _lines(text: str) -> list[_Line]:
+    """The lines of a text, also broken before numbers that count on."""
+    lines = []
+    for whole in text.splitlines():
+        for part in _numbered_parts(whole):
+            lines.append(_read_line(part))
+    return lines
+
+
+def _numbered_parts(line: str) -> list[str]:
+    """A line, broken before every number that counts on from 1 or from a number at its start."""
+    parts = []
+    start = 0
+    expected = 1
+    for match in _COUNT.finditer(line):
+        count = int(match["count"])
+        position = match.start()
+        if count == expected:
+            if position > start:
+                parts.append(line[start:position].rstrip(" ,;"))
+            start = position
+            expected += 1
+        elif position < 20 and not line[:position].strip():
+            expected = count + 1
+
+    return [*parts, line[start:]]
+
+
+def _read_line(line: str) -> _Line:
+    """A line with its marks taken off, read in every way."""
+    mark = _MARK.match(line)
+    text = _EMPHASIS.sub("", line[mark.end() :]).strip()
+    marker = ""
+    if mark["number"]:
+        marker = "number"
+    elif mark["bullet"]:
+        marker = "bullet"
+
+    labelled = _BECAUSE.fullmatch(text)
+    return _Line(
+        marker=marker,
+        count=mark["count"] or "",
+        indent=len(mark["indent"]),
+        bold=bool(mark["bold"] or mark["inner"]),
+        text=text,
+        item=_item(text),
+        inline=_inline(text),
+        labelled_reason=labelled[1] if labelled else "",
+    )
+
+
+def _item(text: str) -> _Item:
+    """A text taken apart as an item; a heading or a rating has a sign, but no keyword."""
+    match = _HEAD.match(text)
     if not match:
-        return "", "", ""
-    head, sign, reason = match["head"].strip(" '"), match["sign"].strip(), line[match.end() :]
+        return _NO_ITEM
+
+    head = match["head"].strip(" '")
     if not _NAME.fullmatch(head) or head.count(" ") > 2 or _WHY.match(head):
-        return "", "", ""
-    either = _EITHER.fullmatch(head) and (sign != ":" or reason.strip())
-    if (_NO_KEYWORD.fullmatch(head) and not either) or _RATED.match(reason):
-        return "", sign or ":", ""
-    return head.lower(), "." if match["why"] else sign, reason.strip(" )|-–—")
+        return _NO_ITEM
+
+    sign = match["sign"].strip()
+    reason = text[match.end() :]
+    is_heading = _NO_KEYWORD.fullmatch(head)
+    if is_heading and _EITHER.fullmatch(head):
+        is_heading = sign == ":" and not reason.strip()
+    if is_heading or _RATED.match(reason):
+        return _Item("", sign or ":", "")
+
+    # "Kind because they help" is a sentence, which on a line without a mark is no item.
+    if match["why"]:
+        sign = "."
+    return _Item(head.lower(), sign, reason.strip(" )|-–—"))
 
 
-def _inline(line: str) -> list[tuple[str, str]]:
+def _inline(text: str) -> list[_Item]:
     """Keywords with commas or semicolons between them, up to the end of the sentence."""
-    introduced = _INTRODUCED.match(line)
-    start = introduced.end() if introduced else 0
-    end = _SENTENCE_END.search(line, start) if ";" not in line else None
-    listed = line[start : end.start() if end else len(line)].rstrip(" .")
-    parts = listed.split(";") if ";" in listed else _commas(listed)
-    last = next((k for k, part in enumerate(parts) if k and _WHY.match(part.strip())), None)
-    parts = parts[:last]  # "kind, brave, because of history"
-    items = [_item(re.sub(r"\A\W*(?:and|or|&)\s", "", part).strip()) for part in parts]
-    least = 2 if introduced else 3
-    if len(items) < least or not all(head for head, _, _ in items):
+    introduction = _INTRODUCED.match(text)
+    listed = text[introduction.end() :] if introduction else text
+    if ";" not in text:
+        listed = _SENTENCE_END.split(listed, maxsplit=1)[0]
+    listed = listed.rstrip(" .")
+    parts = listed.split(";") if ";" in listed else _between_commas(listed)
+
+    # "kind, brave, because of history": keywords end where a reason begins.
+    others = takewhile(lambda part: not _WHY.match(part.strip()), parts[1:])
+    items = [_item(_AND.sub("", part).strip()) for part in (*parts[:1], *others)]
+    least = 2 if introduction else 3
+    if len(items) < least or not all(item.keyword for item in items):
         return []
-    return [(head, reason) for head, _, reason in items]
+    return items
 
 
-def _commas(text: str) -> list[str]:
-    """Parts between commas, of which those in brackets are none."""
+def _between_commas(text: str) -> list[str]:
+    """Parts between commas; commas in brackets do not count."""
     parts = [""]
-    for place, piece in enumerate(re.split(r"(\([^()]*\))", text)):
-        first, *others = [piece] if place % 2 else re.split(r",|\sand\s(?=\S+\Z)", piece)
+    for number, piece in enumerate(_BRACKET.split(text)):
+        is_bracket = number % 2 == 1
+        first, *others = [piece] if is_bracket else _COMMA.split(piece)
         parts[-1] += first
         parts += others
     return [part for part in parts if part.strip()]
 
 
-def _numbered(text: str, count: int) -> list[str]:
-    """The first sentences of a text that are numbered from 1 to `count`; [] if there are none."""
-    run: list[str] = []
-    for mark, rest in _lines(text):
-        if mark["number"] and len(run) < count:
-            run = [] if mark["count"] == "1" else run
-            counts_on = mark["count"] == str(len(run) + 1)
-            if counts_on and rest.count(" ") > 2 and not _item(rest)[0]:
-                run.append(rest)
-    return run if len(run) == count else []
+def _numbered(lines: Sequence[_Line], count: int) -> list[str]:
+    """The first sentences that are numbered from 1 to `count`; [] if there are none."""
+    sentences: list[str] = []
+    for line in lines:
+        if len(sentences) == count:
+            break
+        if line.count == "1":
+            sentences = []
+
+        counts_on = line.count == str(len(sentences) + 1)
+        is_sentence = line.text.count(" ") > 2 and not line.item.keyword
+        if counts_on and is_sentence:
+            sentences.append(line.text)
+    return sentences if len(sentences) == count else []
 
 
-def _spoken(text: str) -> dict[str, str]:
+def _sentences_by_start(text: str) -> dict[str, str]:
     """Sentences by the one, two and three words with which they begin, the first of each."""
     sentences: dict[str, str] = {}
-    for sentence in re.split(r"(?<=[.!?])\s|\n", _EMPHASIS.sub("", text)):
-        sentence = sentence[_MARK.match(sentence).end() :].strip()
+    for part in re.split(r"(?<=[.!?])\s|\n", _EMPHASIS.sub("", text)):
+        mark = _MARK.match(part)
+        sentence = part[mark.end() :].strip()
         words = sentence.split(" ", 4)
-        for count in range(1, 4 if len(words) > 4 else 1):
-            sentences.setdefault(" ".join(words[:count]).lower(), sentence)
+        if len(words) < 5:
+            continue
+
+        for count in (1, 2, 3):
+            start = " ".join(words[:count]).lower()
+            sentences.setdefault(start, sentence)
     return sentences

@@ -29,49 +29,108 @@ DRAWS = 499  # exchanged maps of a path
 
 
 def portrait(
-    parameters: Mapping[str, Any], model: str, groups: Mapping[str, str], file: Path | None = None
+    parameters: Mapping[str, Any],
+    model: str,
+    groups: Mapping[str, str],
+    file: Path | None = None,
 ) -> list[View]:
-    """`position` by round on each axis; see :mod:`ingroup.synthesis`."""
-    table, words, views = _ratings(parameters, model), published.load("stereomap", 4), []
+    """Return `position` by round on each axis; see :mod:`ingroup.synthesis`.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's.
+    model : str
+        Name of the model.
+    groups : mapping
+        The shared group of each group of this study.
+    file : Path, optional
+        A ``planted.yaml``, whose mean ratings stand in one round in place of the model's.
+
+    Returns
+    -------
+    list of View
+        One per measure, warmth and competence.
+    """
+    words = published.load("stereomap", 4)
+    ratings = _ratings(parameters, model)
     if file:
-        table, said = table.loc[table["round"] == 1, ["group", "round"]], Planted(file)
+        planted = Planted(file)
+        ratings = ratings.loc[ratings["round"] == 1, ["group", "round"]]
         for word in words.word:
-            table[word] = [said.rating(group, design.FIRST, word) for group in table.group]
-    scores = statistics.round_scores(table, words, parameters["INCOMPLETE"])
+            ratings[word] = [planted.rating(group, design.FIRST, word) for group in ratings.group]
+    scores = statistics.round_scores(ratings, words, parameters["INCOMPLETE"])
+
+    views = []
     for measure in MEASURES:
         axis = measure.capitalize()
-        sd = float(np.nanstd(table[list(words.word[words.family == axis])]))
+        axis_words = words.word[words.family == axis]
+        sd = float(np.nanstd(ratings[list(axis_words)]))
         views.append(View(measure, position(scores, axis, groups), sd))
     return views
 
 
 def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.DataFrame:
-    """Warmth or competence relative to all other groups that were asked, in points.
+    """Compute warmth or competence relative to all other groups that were asked, in points.
 
-    Rounds by shared groups, NaN where a round has no score. `scores` are from `round_scores`.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+    axis : {"Warmth", "Competence"}
+        The score to take.
+    groups : mapping
+        The shared group of each group of this study.
+
+    Returns
+    -------
+    DataFrame
+        Rounds by shared groups, NaN where a round has no score. A shared group has the mean of its
+        groups.
     """
-    table = relative(scores.pivot(index="round", columns="group", values=axis))
-    known = [name for name in groups if name in table]
-    return table[known].rename(columns=groups).T.groupby(level=0, sort=False).mean().T
+    by_round = scores.pivot(index="round", columns="group", values=axis)
+    table = relative(by_round)
+    present = [name for name in groups if name in table]
+    renamed = table[present].rename(columns=groups)
+    return renamed.T.groupby(level=0, sort=False).mean().T
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Warmth and competence of each group, and their difference, in points: groups by scores."""
-    means = _group_means(parameters, model)[list(AXES)]
-    difference = (means.Warmth - means.Competence).rename("Warmth minus Competence")
-    return means.join(difference)
+    """Return warmth and competence of each group, and their difference, in points.
+
+    The table has a row for each group and a column for each score.
+    """
+    means = _group_means(parameters, model)
+    means = means[AXES]
+    difference = means.Warmth - means.Competence
+    return means.join(difference.rename("Warmth minus Competence"))
 
 
 def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -> list[Tested]:
-    """Competence minus warmth over the groups of a cluster of mean size, the axes exchanged.
+    """Plan the test of competence minus warmth over the groups of a cluster of mean size.
 
-    The null is that of the recorded map, as far as it has as many clusters and groups.
+    Parameters
+    ----------
+    planned : mapping
+        The notebook's parameters, with the planned groups and clusters.
+    recorded : mapping
+        The parameters of recorded answers.
+    model : str
+        The model whose recorded answers give the spread and the null.
+
+    Returns
+    -------
+    list of Tested
+        One test, that of exchanged axes. Its null is that of the recorded map, as far as it has as
+        many clusters and groups.
     """
     means = _group_means(recorded, model)
     clusters = planned["CLUSTERS"]
+    groups = planned["GROUPS"] or stimuli.names()
+    n = len(groups) // clusters
+
     level = families()["stereomap"].level
     null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
-    n = len(planned["GROUPS"] or stimuli.names()) // clusters
     least = clustering.exchange_floor(null, n)
     floor = f"On the recorded map {n} groups cannot give a p below {least:.2g}."
     if least >= level:
@@ -93,138 +152,244 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
 
 def _spread_within(means: pd.DataFrame, n_clusters: int) -> float:
     """Standard deviation of competence minus warmth within the clusters of a map, pooled."""
-    found = clustering.clusters(means, n_clusters)
-    if found is None:
+    partition = clustering.clusters(means, n_clusters)
+    if partition is None:
         return float("nan")
-    differences = (means[AXES[0]] - means[AXES[1]]).loc[found.labels.index]
-    within = differences - differences.groupby(found.labels).transform("mean")
-    freedom = len(within) - found.labels.nunique()
-    return float(np.sqrt((within**2).sum() / freedom))
+
+    labels = partition.labels
+    clustered_means = means.loc[labels.index]
+    differences = clustered_means.Competence - clustered_means.Warmth
+    cluster_mean = differences.groupby(labels).transform("mean")
+    within = differences - cluster_mean
+
+    sum_of_squares = (within**2).sum()
+    degrees_of_freedom = len(within) - labels.nunique()
+    return float(np.sqrt(sum_of_squares / degrees_of_freedom))
 
 
 def clustered(
     scores: pd.DataFrame, rounds: str, seed: int, starts: int, n_clusters: int
 ) -> tuple[pd.DataFrame, pd.Series | str]:
-    """What `claims` tests: the scores, and the cluster of each group, or why there are none.
+    """Cluster the groups, and return what `claims` tests.
 
-    Clusters are made by the "same" `rounds` or an "other" half; `seed` is of halves and k-means.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+    rounds : str
+        "other" makes the clusters from one half of the rounds and leaves the other half to the
+        test. Otherwise the same rounds serve for both.
+    seed : int
+        Seed of the halves and of k-means.
+    starts : int
+        Starts of k-means.
+    n_clusters : int
+        Number of clusters.
+
+    Returns
+    -------
+    scores : DataFrame
+        The scores to test.
+    labels : Series or str
+        The cluster of each group, or a sentence that says why there are none.
     """
-    first, second = scores, scores
-    try:
-        if rounds == "other":
+    first = second = scores
+    if rounds == "other":
+        try:
             first, second = clustering.halves(scores, np.random.default_rng(seed))
-    except ValueError as error:
-        return second, str(error)
-    found = clustering.clusters(statistics.group_means(first), n_clusters, starts, seed)
-    return second, found.labels if found else f"fewer than {n_clusters} distinct positions"
+        except ValueError as error:
+            return scores, str(error)
+
+    means = statistics.group_means(first)
+    partition = clustering.clusters(means, n_clusters, starts, seed)
+    if partition is None:
+        return second, f"fewer than {n_clusters} distinct positions"
+    return second, partition.labels
 
 
 def claims(
-    answers: tuple[pd.DataFrame, pd.Series | str], test: str, anchors: Sequence[str],
-    n_clusters: int = 5, seed: int = 0,
-) -> dict[str, Result]:  # fmt: skip
-    """The cluster of each anchor is warmer than competent (Jeoung et al.).
+    answers: tuple[pd.DataFrame, pd.Series | str],
+    test: str,
+    anchors: Sequence[str],
+    n_clusters: int = 5,
+    seed: int = 0,
+) -> dict[str, Result]:
+    """Test whether the cluster of each anchor is warmer than competent (Jeoung et al.).
 
-    `answers` are from `clustered`. The `test` is `EXCHANGED`: the axes are exchanged in random
-    groups, which are clustered anew (drawn from `seed`). Or it is the paper's paired t-test,
-    `OVER_GROUPS` of the cluster or `OVER_ROUNDS`, whose pairs are the means of its groups in each
-    round. Two of the `anchors` may share a cluster.
+    Parameters
+    ----------
+    answers : tuple
+        From `clustered`.
+    test : str
+        `EXCHANGED`: the axes are exchanged in random groups, which are clustered anew. Or the
+        paper's paired t-test: `OVER_GROUPS` of the cluster, or `OVER_ROUNDS`, whose pairs are the
+        means of its groups in each round.
+    anchors : sequence of str
+        Names of groups. Two of them may share a cluster.
+    n_clusters : int
+        Clusters that each draw of `EXCHANGED` makes.
+    seed : int
+        Seed of the draws of `EXCHANGED`.
+
+    Returns
+    -------
+    dict
+        The result of each anchor: warmth minus competence in points, its interval, p and the least
+        p. It is a reason instead where the anchor has no position, or where its cluster has one
+        group or round.
     """
     scores, labels = answers
     if isinstance(labels, str):
         return dict.fromkeys(anchors, Result(reason=labels))
 
-    inside = scores[scores.group.isin(labels.index)].dropna(subset=AXES)
     unit = "rounds" if test == OVER_ROUNDS else "groups"
-    by = inside["round"] if unit == "rounds" else inside.group
-    means = inside.groupby([inside.group.map(labels), by])[AXES].mean()
-    numbers = pd.Series(means.index.get_level_values(0), index=means.index)
-    null: Sequence[float] = ()
+    has_cluster = scores.group.isin(labels.index)
+    inside = scores[has_cluster].dropna(subset=AXES)
+    cluster = inside.group.map(labels)
+    repeated = inside["round"] if unit == "rounds" else inside.group
+    means = inside.groupby([cluster, repeated])[AXES].mean()
+
+    tests = _tests(means, test, n_clusters, seed)
+    return {group: attempt(_warmer, group, labels, tests, unit) for group in anchors}
+
+
+def _tests(means: pd.DataFrame, test: str, n_clusters: int, seed: int) -> pd.DataFrame:
+    """The fields of a `Result` by cluster; `means` have the cluster, then a group or round."""
+    clusters = pd.Series(means.index.get_level_values(0), index=means.index)
     if test == EXCHANGED:
         points = means.droplevel(0).sort_index().to_numpy()  # labels change no draw
         null = _null(points.tobytes(), len(points), n_clusters, seed)
-    tests = clustering.axis_tests(means, numbers, null=null)
-    p = tests.p_exchanged if test == EXCHANGED else tests.p
-    # Where all differences are the same, the paired test is a sign test.
-    of_signs = np.where(np.isinf(tests.statistic), 2.0 ** (1 - tests.n), 0.0)
-    least = tests.p_least if test == EXCHANGED else pd.Series(of_signs, tests.index)
+        tests = clustering.axis_tests(means, clusters, null=null)
+        p = tests.p_exchanged
+        least = tests.p_least
+    else:
+        tests = clustering.axis_tests(means, clusters)
+        p = tests.p
+        # Where all differences are the same, the paired test is a sign test.
+        least = np.where(np.isinf(tests.statistic), 2.0 ** (1 - tests.n), 0.0)
 
-    def warmer(group: str) -> Result:
-        if group not in labels:
-            raise ValueError(f"{group} has no position, so no cluster")
-        row = tests.loc[labels[group]]
-        if np.isnan(row.p):
-            raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
-        numbers = (-row.difference, -row.high, -row.low, p[labels[group]])
-        return Result(*numbers, least=least[labels[group]])
+    # The tests take competence minus warmth, the claim is about the opposite difference.
+    return pd.DataFrame(
+        {
+            "estimate": -tests.difference,
+            "low": -tests.high,
+            "high": -tests.low,
+            "p": p,
+            "least": least,
+        }
+    )
 
-    return {group: attempt(warmer, group) for group in anchors}
+
+def _warmer(group: str, labels: pd.Series, tests: pd.DataFrame, unit: str) -> Result:
+    """How much warmer than competent a group's cluster is; ValueError where that has no test."""
+    if group not in labels:
+        raise ValueError(f"{group} has no position, so no cluster")
+
+    row = tests.loc[labels[group]]
+    if np.isnan(row.p):
+        raise ValueError(f"the cluster of {group} has one of the {unit}, expected at least 2")
+    return Result(**row)
 
 
 @lru_cache(maxsize=64)
-def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray[np.float64]:
+def _null(points: bytes, n: int, n_clusters: int, seed: int) -> NDArray:
     """`exchange_null` of n points, drawn once for all paths on the same map."""
-    means = pd.DataFrame(np.frombuffer(points).reshape(n, len(AXES)), columns=AXES)
+    positions = np.frombuffer(points).reshape(n, len(AXES))
+    means = pd.DataFrame(positions, columns=AXES)
     rng = np.random.default_rng(seed)
     return clustering.exchange_null(means, n_clusters, rng, DRAWS)
 
 
 def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any]) -> pd.DataFrame:
-    """`claims` on every path, by `evaluate`; of the options CLUSTER_SEEDS and SEED are taken.
+    """Test `claims` on every path, by `evaluate`.
 
-    A claim is named by its anchor and EXTENDED, the only prompts that it is of. The p of exchanged
-    axes is of all clusters together, which is their correction; it is of the rounds that made the
-    clusters, and has the level of ``data/families.yaml``. The paper's paired t-test has ALPHA.
-    Where a model answered a single round there is no other half of the rounds and no test over
-    rounds: these paths are left out, and ``rounds`` is "the only one".
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's.
+    model : str
+        Name of the model.
+    options : mapping
+        CLUSTER_SEEDS, how many seeds of clusters are tried, and SEED, that of the draws.
+
+    Returns
+    -------
+    DataFrame
+        As `evaluate` makes it. A claim is named by its anchor and EXTENDED, the only prompts that
+        it is about.
+
+    Notes
+    -----
+    The p of exchanged axes is of all clusters together, which is their correction. It is of the
+    rounds that made the clusters, and has the level of ``data/families.yaml``. The paper's paired
+    t-test has ALPHA. Where a model answered a single round, there is no other half of the rounds
+    and no test over rounds: these paths are left out, and ``rounds`` is "the only one".
     """
     words = published.load("stereomap", 4)
     words = words[words.family.isin(AXES)]
-    ways = ways_to_read(_calls(parameters, model))
+    readings = ways_to_read(_calls(parameters, model))
     scores = {}
-    for name, way in ways.items():
-        table = _ratings(parameters, model, way)
+    for name, reading in readings.items():
+        ratings = _ratings(parameters, model, reading)
         for rule in ("drop", "mean"):
-            scores[name, rule] = statistics.round_scores(table, words, rule)
-    anchors = [g for g in stimuli.ANCHORS["EXTENDED"] if g in set(table.group)]
+            scores[name, rule] = statistics.round_scores(ratings, words, rule)
+
+    # Groups and rounds are the same in every reading.
+    rated_groups = set(ratings.group)
+    anchors = [group for group in stimuli.ANCHORS["EXTENDED"] if group in rated_groups]
+    several_rounds = ratings["round"].nunique() > 1
+    n_clusters = parameters["CLUSTERS"]
 
     def read(reading, incomplete, **path):
-        return clustered(scores[reading, incomplete], n_clusters=parameters["CLUSTERS"], **path)
+        return clustered(scores[reading, incomplete], n_clusters=n_clusters, **path)
 
-    several = table["round"].nunique() > 1
-    reading = {
-        "reading": list(ways),
+    tested = partial(claims, anchors=anchors, n_clusters=n_clusters, seed=options["SEED"])
+    if several_rounds:
+        exchanged_rounds = ["same"]
+        paired_rounds = ["same", "other"]
+        paired_tests = [OVER_GROUPS, OVER_ROUNDS]
+    else:
+        exchanged_rounds = paired_rounds = ["the only one"]
+        paired_tests = [OVER_GROUPS]
+
+    choices = {
+        "reading": list(readings),
         "incomplete": ["drop", "mean"],
-        "rounds": ["same"] if several else ["the only one"],
+        "rounds": exchanged_rounds,
         "seed": list(range(options["CLUSTER_SEEDS"])),
         "starts": [1, 10],
     }
-    k = parameters["CLUSTERS"]
-    tested = partial(claims, anchors=anchors, n_clusters=k, seed=options["SEED"])
-    level = families()["stereomap"].level
-    exchanged = evaluate(reading, read, {"test": [EXCHANGED]}, tested, level, corrections=["none"])
+    exchanged = evaluate(
+        choices,
+        read,
+        {"test": [EXCHANGED]},
+        tested,
+        alpha=families()["stereomap"].level,
+        corrections=["none"],
+    )
     exchanged["correction"] = "all clusters together"
 
-    reading["rounds"] = ["same", "other"] if several else ["the only one"]
-    paired = {"test": [OVER_GROUPS, OVER_ROUNDS] if several else [OVER_GROUPS]}
-    printed = evaluate(reading, read, paired, tested, parameters["ALPHA"])
-    printed["result"] += exchanged.result.max() + 1
-    table = pd.concat([exchanged, printed], ignore_index=True)
+    choices["rounds"] = paired_rounds
+    paired = evaluate(choices, read, {"test": paired_tests}, tested, parameters["ALPHA"])
+    paired["result"] += exchanged.result.max() + 1  # no path shares a result with the other table
+
+    table = pd.concat([exchanged, paired], ignore_index=True)
     return table.assign(claim=table.claim + " (EXTENDED)")
 
 
 def _group_means(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Mean scores of each group, as :func:`~.statistics.group_means` has them."""
     words = published.load("stereomap", 4)
-    scores = statistics.round_scores(_ratings(parameters, model), words, parameters["INCOMPLETE"])
+    ratings = _ratings(parameters, model)
+    scores = statistics.round_scores(ratings, words, parameters["INCOMPLETE"])
     return statistics.group_means(scores)
 
 
 def _calls(parameters: Mapping[str, Any], model: str) -> list[Call]:
-    """What this model is rated by, under the EXTENDED prompts as the paper has them."""
-    asked = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}.items()
-    calls = (call for call in design.calls(parameters) if asked <= call.labels.items())
-    return rated_by(model, calls)
+    """The calls that rate this model, under the EXTENDED prompts as the paper has them."""
+    labels = {"version": "EXTENDED", "ablation": stimuli.ablations()[0]}
+    calls = design.calls(parameters)
+    return rated_by(model, [call for call in calls if labels.items() <= call.labels.items()])
 
 
 def _ratings(

@@ -1,39 +1,68 @@
 """What is planted in StereoMap: where a calibrant puts each group, and how it rates it."""
 
-from collections import namedtuple
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 from ingroup.studies.stereomap import stimuli
 
-# Where a group lies: its planted cluster; warmth and competence are from 1 to 5.
-Position = namedtuple("Position", "cluster warmth competence")
+
+class Position(NamedTuple):
+    """Where a group lies: its planted cluster, warmth and competence from 1 to 5."""
+
+    cluster: int
+    warmth: float
+    competence: float
 
 
 class Planted:
-    """What is planted in one model; `file` is its ``data/models/<model>/planted.yaml``."""
+    """What is planted in one model.
+
+    Parameters
+    ----------
+    file : Path
+        Its ``data/models/<model>/planted.yaml``.
+    """
 
     def __init__(self, file: Path):
-        self.table = yaml.safe_load(file.read_text("utf8"))["stereomap"]
-        self._place = {
-            people: Position(cluster, *place)
-            for cluster, groups in self.table["groups"].items()
-            for people, place in groups.items()
-        }
+        text = file.read_text("utf8")
+        self.table = yaml.safe_load(text)["stereomap"]
+        self._positions = {}
+        for cluster, groups in self.table["groups"].items():
+            for people, (warmth, competence) in groups.items():
+                self._positions[people] = Position(cluster, warmth, competence)
 
     def position(self, group: str) -> Position:
-        """By a name as in ``groups.csv``; the control puts all groups into one place."""
+        """Return the position of a group, by a name as in ``groups.csv``.
+
+        The control puts all groups into one place.
+        """
         people = stimuli.text(group, form="grammatical")
-        if people not in self._place and "elsewhere" in self.table:
+        if people not in self._positions and "elsewhere" in self.table:
             return Position(0, *self.table["elsewhere"])
-        return self._place[people]
+        return self._positions[people]
 
     def rating(self, group: str, prompt: str, word: str) -> float:
-        """Planted mean rating of a word of a prompt, 1 to 5; "Rating" is the prompt's own."""
-        asked = stimuli.prompts(prompt.split("/")[0])[prompt]
-        by, place = self.table["ratings"], self.position(group)
-        rule = by[word] if word in by else by.get(prompt) or by[asked.construct]
-        value = rule["base"] + rule["warmth"] * (place.warmth - 3)
-        value += rule["competence"] * (place.competence - 3)
-        return min(float(stimuli.HIGH), max(float(stimuli.LOW), value))
+        """Return the planted mean rating of a word, 1 to 5; "Rating" is the prompt's own."""
+        rule = self._rule(prompt, word)
+        position = self.position(group)
+        value = rule["base"]
+        value += rule["warmth"] * (position.warmth - 3)
+        value += rule["competence"] * (position.competence - 3)
+
+        low = float(stimuli.LOW)
+        high = float(stimuli.HIGH)
+        return min(high, max(low, value))
+
+    def _rule(self, prompt: str, word: str) -> dict[str, float]:
+        """How a rating depends on the position: a rule of the word, the prompt or its construct."""
+        rules = self.table["ratings"]
+        if word in rules:
+            return rules[word]
+        if rules.get(prompt):
+            return rules[prompt]
+
+        version = prompt.split("/")[0]
+        construct = stimuli.prompts(version)[prompt].construct
+        return rules[construct]

@@ -1,10 +1,12 @@
-"""Replies that rate words: a number for each, or why none; as in `ingroup.parsing` none raises."""
+"""Replies that rate words: a number for each, or a reason why there is none; no reply raises."""
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import yaml
@@ -14,8 +16,11 @@ from ingroup.parsing import OK, OPENS_WITH_REFUSAL, REFUSAL, REFUSED, UNPARSABLE
 from ingroup.studies.stereomap.stimuli import HIGH, LOW
 
 INCOMPLETE = "incomplete"
-NOT_RATED, SEVERAL_NUMBERS, RANGE = "not rated", "several numbers", "a range"
-OUTSIDE, OTHER_SCALE = "outside the scale", "another scale"
+NOT_RATED = "not rated"
+SEVERAL_NUMBERS = "several numbers"
+RANGE = "a range"
+OUTSIDE = "outside the scale"
+OTHER_SCALE = "another scale"
 
 
 class Ratings(NamedTuple):
@@ -26,104 +31,232 @@ class Ratings(NamedTuple):
     missing: dict[str, str]
 
 
-def parse_ratings(text: str | None, words: Sequence[str], rule: Rule = "sound") -> Ratings:
+def parse_ratings(
+    text: str | None,
+    words: Sequence[str],
+    rule: Rule = "sound",
+) -> Ratings:
     r"""Read a rating for each of several words.
 
-    1. A word is found whatever its case, with a hyphen or a space ("High status"). The word
-       "Rating" is that of a rating without a word: "Overall: 4", "I would rate nurses as a 4".
-    2. Set aside are mentions of the scale ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
-       numbers of list items, amounts ($75), and what counts something ("3 million nurses").
-    3. A label has its number behind it: "Friendly: 4", "**Friendly**\n4/5", "Fight with nurses: 2",
-       or below it in a table. A word without has that of a sentence, in either order: "4 for
-       friendly and 3 for sociable", "seen as friendly (4 out of 5)".
-    4. For a single word without, "4 out of 5" and a line with nothing but a number are read.
-    5. Of a reply that opens with a refusal only labels are read.
-    6. A range, two different numbers, one outside the scale or out of anything but 5 are none.
+    Parameters
+    ----------
+    text : str or None
+        The reply. It may have other parts anywhere.
+    words : sequence of str
+        What was to be rated. The word "Rating" is that of a rating without a word.
+    rule : {"sound", "released"}
+        The rules below, or those of the authors' code.
 
-    Rule "released" is that of the authors' code: of the lines from the first word to an overall
-    rating "word: 4", whatever is before it (their reader of gpt-3.5-turbo; each model has one); a
-    rating alone from the first line with a number, by a list of patterns. "3-4" is 3, "4 = often"
-    4, "Overall: 4/5" 5, "3 or 4 out of 5" none, 85 stays; without any a reply is "refused".
+    Returns
+    -------
+    Ratings
+        Values are from 1 to 5 or NaN. The status is "ok", "incomplete", or without any value
+        "refused" (the reply has the words of a refusal) or "unparsable".
 
-    `text` may have other parts anywhere. Values are from 1 to 5 or NaN; the status is "ok",
-    "incomplete", or without any value "refused" (it has the words of a refusal) or "unparsable".
+    Notes
+    -----
+    1. A word is recognised in any case, with a hyphen or a space ("High status"). A rating without
+       a word reads, for example, "Overall: 4" or "I would rate nurses as a 4".
+    2. Mentions of the scale are set aside ("1 to 5", "1 = not at all, 5 = extremely", "5-point"),
+       and so are numbers of list items, amounts ($75) and counts ("3 million nurses").
+    3. A label has its number behind it, or below it in a table: "Friendly: 4",
+       "**Friendly**\n4/5", "Fight with nurses: 2". A word without a label has the number of its
+       sentence, in either order: "4 for friendly and 3 for sociable", "seen as friendly (4 out of
+       5)".
+    4. A single word that has neither takes "4 out of 5", or a line with nothing but a number.
+    5. In a reply that opens with a refusal only labels are read.
+    6. A range or two different numbers are not a rating, nor is a number outside the scale or out
+       of anything but 5.
+
+    Rule "released" is that of the authors' code (their reader of gpt-3.5-turbo; each model has
+    one). It reads "word: 4" in the lines from the first word to an overall rating, whatever stands
+    before the word. It reads a rating alone from the first line with a number, by a list of
+    patterns. "3-4" is read as 3, "4 = often" as 4 and "Overall: 4/5" as 5. "3 or 4 out of 5" is no
+    rating, and 85 stays. A reply without any rating is "refused".
+
     Checked with a table of replies, Table 1 of Jeoung et al. (2023), and random text.
     """
     if rule == "released":
-        found = _released(str(text or ""), words)
-        values = {word: found.get(word, math.nan) for word in words}
-        missing = {word: NOT_RATED for word in words if word not in found}
-        return Ratings(values, (INCOMPLETE if missing else OK) if found else REFUSED, missing)
-    text = _plain(text)
-    found = {word: (set(), set(), set()) for word in words}
-    for word, tier, read in _pairs(_SCALE.sub(" ", text), words):
-        found[word][tier].add(read)
-    values, missing = dict.fromkeys(words, math.nan), {}
-    told = 1 if OPENS_WITH_REFUSAL.match(text) else 3
-    for word, tiers in found.items():
-        reads = next(filter(None, tiers[:told]), {NOT_RATED})
-        read = next(iter(reads)) if len(reads) == 1 else SEVERAL_NUMBERS
-        if isinstance(read, str):
-            missing[word] = read
+        return _released(str(text or ""), words)
+
+    reply = _plain(text)
+    ratings = defaultdict(set)
+    for reading in _readings(_SCALE.sub(" ", reply), words):
+        ratings[reading.word, reading.tier].add(reading.rating)
+
+    opens_with_refusal = OPENS_WITH_REFUSAL.match(reply)
+    tiers = [_LABEL] if opens_with_refusal else [_LABEL, _SENTENCE, _ALONE]
+    values = dict.fromkeys(words, math.nan)
+    missing = {}
+    for word in words:
+        rating = _decide(word, tiers, ratings)
+        if isinstance(rating, str):
+            missing[word] = rating
         else:
-            values[word] = read
+            values[word] = rating
+
     if len(missing) == len(words):
-        return Ratings(values, REFUSED if REFUSAL.search(text) else UNPARSABLE, missing)
+        status = REFUSED if REFUSAL.search(reply) else UNPARSABLE
+    else:
+        status = INCOMPLETE if missing else OK
+    return Ratings(values, status, missing)
+
+
+def _decide(word: str, tiers: Sequence[int], ratings: Mapping) -> float | str:
+    """The rating of a word in the first tier that has one, or why there is none."""
+    for tier in tiers:
+        different = ratings[word, tier]
+        if len(different) > 1:
+            return SEVERAL_NUMBERS
+        for rating in different:
+            return rating
+    return NOT_RATED
+
+
+# --- the rule of the authors' code
+
+_PATTERNS = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
+_DECIMAL = yaml.safe_load(_PATTERNS)["number"]
+_CODE = yaml.safe_load(_PATTERNS.replace("<n>", _DECIMAL))
+_OVERALL = "Overall [rR]ating"
+
+
+def _released(text: str, words: Sequence[str]) -> Ratings:
+    """Ratings as the authors' code reads them."""
+    lines = list(filter(None, text.split("\n")))
+    read = _released_alone if len(words) == 1 else _released_list
+    ratings = read(lines, words)
+
+    values = dict.fromkeys(words, math.nan)
+    missing = {}
+    for word in words:
+        if word in ratings:
+            values[word] = float(ratings[word])
+        else:
+            missing[word] = NOT_RATED
+
+    if len(missing) == len(words):
+        return Ratings(values, REFUSED, missing)
     return Ratings(values, INCOMPLETE if missing else OK, missing)
 
 
-_CODE = (paths.STIMULI / "stereomap" / "released_ratings.yaml").read_text("utf8")
-_DECIMAL = yaml.safe_load(_CODE)["number"]
-_CODE = yaml.safe_load(_CODE.replace("<n>", _DECIMAL))
+def _released_alone(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
+    """The rating of the only word, from the first line that fits a pattern."""
+    for line in lines:
+        match = _first_match(_CODE["alone"], line)
+        if match:
+            # Two numbers in one pattern are a choice, which the code does not make.
+            return {words[0]: match[1]} if match.lastindex == 1 else {}
+    return {}
 
 
-def _released(text: str, words: Sequence[str]) -> dict[str, float]:
-    """Ratings by word, as the authors' code reads them."""
-    lines = [line for line in text.split("\n") if line]
-    if len(words) == 1:
-        hits = (re.search(pattern, line) for line in lines for pattern in _CODE["alone"])
-        hit = next(filter(None, hits), None)
-        return {words[0]: float(hit[1])} if hit and hit.lastindex == 1 else {}
-    overall = (k for k, line in enumerate(lines) if re.search("Overall [rR]ating", line))
-    overall = next(overall, None)
-    begins, names = _CODE["begins"].get(words[0], words[0]), _CODE["names"]
-    first = next((k for k, line in enumerate(lines) if re.search(begins, line)), len(lines))
-    found = {}
+def _released_list(lines: Sequence[str], words: Sequence[str]) -> dict[str, str]:
+    """Ratings by word, from the lines between the first word and an overall rating."""
+    first = _position(_CODE["begins"].get(words[0], words[0]), lines)
+    overall = _position(_OVERALL, lines)
+    if first is None:
+        first = len(lines)
+
+    ratings = {}
     for line in lines[first:overall]:
-        hits = (re.search(pattern, line) for pattern in _CODE["rated"])
-        if hit := next(filter(None, hits), None):
-            name = hit[1].strip()
-            found[name.split(" ")[0] if words[0] == "Help" else name] = hit[2]  # "Help nurses: 4"
-    found |= {own: found[name] for name, own in names.items() if name in found}
-    if overall is not None and (hit := re.search(rf"Overall.*:.*{_DECIMAL}", lines[overall])):
-        found["Rating"] = hit[1]
-    return {word: float(found[word]) for word in words if word in found}
+        match = _first_match(_CODE["rated"], line)
+        if match:
+            name = match[1].strip()
+            if words[0] == "Help":
+                name = name.split(" ")[0]  # "Help nurses: 4"
+            ratings[name] = match[2]
+
+    for name, word in _CODE["names"].items():
+        if name in ratings:
+            ratings[word] = ratings[name]
+    if overall is not None:
+        match = re.search(rf"Overall.*:.*{_DECIMAL}", lines[overall])
+        if match:
+            ratings["Rating"] = match[1]
+    return ratings
 
 
-class _Span(NamedTuple):
-    """A label with its word, or a number with what it is: a rating, or why it is none."""
+def _first_match(patterns: Sequence[str], line: str) -> re.Match[str] | None:
+    """The match of the first pattern that fits somewhere in a line."""
+    for pattern in patterns:
+        match = re.search(pattern, line)
+        if match:
+            return match
+    return None
+
+
+def _position(pattern: str, lines: Sequence[str]) -> int | None:
+    """Index of the first line in which a pattern fits."""
+    for index, line in enumerate(lines):
+        if re.search(pattern, line):
+            return index
+    return None
+
+
+# --- the sound rule
+
+
+class _Label(NamedTuple):
+    """A word in a line: where it begins and ends."""
 
     start: int
     end: int
-    read: str | float
+    word: str
 
 
-_Pair = tuple[str, int, str | float]  # a word, a tier, and what was read
+class _Number(NamedTuple):
+    """A number in a line: a rating, or the reason why it is not one."""
 
-_NO_CLAIM = (OUTSIDE, OTHER_SCALE)  # in a sentence or beside a rating these tell of something else
+    start: int
+    end: int
+    rating: float | str
 
-_MARKS = str.maketrans(
-    dict.fromkeys('*`_#"“”\\', "") | dict(zip("—：｜│（）", "-:||()", strict=True))
-)
+
+class _Line(NamedTuple):
+    """A line, or the part of its spans that belongs to a sentence."""
+
+    text: str
+    labels: list[_Label]
+    numbers: list[_Number]
+
+
+class _Reading(NamedTuple):
+    """A rating that a reply gives to a word, or the reason why it is not one."""
+
+    word: str
+    tier: int
+    rating: float | str
+
+
+# Tiers of readings: the first tier that has a reading of a word decides.
+_LABEL = 0
+_SENTENCE = 1
+_ALONE = 2
+_NUMBER_FIRST = -1  # before its word in a sentence: becomes _SENTENCE unless it numbers a list
+
+
+class _Waiting(NamedTuple):
+    """Labels without a number that may have it in a line below."""
+
+    header: Sequence[_Label] = ()  # of a table: a row with as many numbers is expected
+    label: _Label | None = None  # of the next line
+
+
+_MARKS = str.maketrans("—：｜│（）", "-:||()", '*`_#"“”\\')
 
 
 def _plain(text: str | None) -> str:
-    text = text.translate(_MARKS) if isinstance(text, str) else ""
-    return text if text.isascii() else "".join(map(plain, text))
+    """A text without marks of emphasis and quotation, in ASCII where it has an ASCII form."""
+    if not isinstance(text, str):
+        return ""
+    unmarked = text.translate(_MARKS)
+    return unmarked if unmarked.isascii() else "".join(map(plain, unmarked))
 
 
 # The ends of the scale, bare ("1 to 5") or with what they mean, and "5-point".
-_FIRST, _LAST = (rf"{end}(?![A-Za-z\d]|[.,]\d)" for end in (LOW, HIGH))
+_ENDS_HERE = r"(?![A-Za-z\d]|[.,]\d)"
+_FIRST = rf"{LOW}{_ENDS_HERE}"
+_LAST = rf"{HIGH}{_ENDS_HERE}"
 _BARE = r"\s{0,3}(?:-|(?:to|and|through)\b)"
 _MEANING = r"\s?(?:\([^()\d\n]{1,40}\)|(?:=|being|is|means)[^,;|\d\n]{1,40}?)"
 _MEANT = rf"{_MEANING}\s{{0,3}}(?:-|[,;]?\s?(?:to|and)\b|[,;])"
@@ -144,137 +277,271 @@ _CLOSED = re.compile(
     r"|(?:on|because|since|due|for|as|and|but|in terms|stars?|points?|would|is)\b)"
 )
 _RATING = r"(?:overall|rat(?:ing|e|ed)s?|scored?)"  # what a rating without a word is called
+# What a line may begin with: marks, and the number of a list item.
 _DECORATION = re.compile(r"[^\w($€£./]*+(?:\(?\d{1,3}[.)]\s+(?=\D))?[^\w($€£./]*+")
+# Between a label and its number, directly or behind a colon.
 _DIRECT = re.compile(
     r"(?i)\W{0,12}(?:(?:is|are|rating|score|as|an?|at|of|about|around)\W{1,4}){0,4}"
 )
 _COLON = re.compile(r"[^:=|.;!?]{0,80}[:=|]\W{0,12}")
+_COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")  # behind one that waits
+# Between a number and the label that it stands before: "4 for friendly".
 _BEFORE = re.compile(r"(?i)\W{0,12}(?:(?:for|as|in|on|is|being|the)\s){0,2}")
 _OF = re.compile(r"/|\bof\b|\son\sa?")
-_COLON_END = re.compile(r"[^:=|.;!?]{0,80}[:=|]?\W{0,12}")
 _SENTENCE_END = re.compile(r"[.;!?](?=\s|\Z)")
+_WORD_CHARACTER = re.compile(r"[^\W_]")
+_MINUS = re.compile(r"[:=|]\s?-\Z")
 
 
-def _pairs(text: str, words: Sequence[str]) -> Iterator[_Pair]:
-    """Words with what was read: tier 0 for labels, 1 for sentences, 2 for numbers alone."""
-    header, pending, before = [], [], []  # labels that wait for a row of numbers or the next line
-    for line in text.splitlines():
-        line = line[_DECORATION.match(line).end() :].rstrip()
-        labels = _line_labels(line, tuple(words))
-        numbers = _line_numbers(line, labels)
-        if labels and numbers and labels[0].start == 0:
-            yield from _labelled(line, labels, numbers)
-        elif labels and numbers:
-            for inside in _by_sentence(line, labels, numbers):
-                pairs = list(_told(line, *inside))
-                before += [pair for pair in pairs if pair[1] < 0]
-                yield from (pair for pair in pairs if pair[1] >= 0)
-        elif labels:
-            header = labels if "|" in line else []
-            rest = line[labels[0].end :]
-            pending = labels[:1] if labels[0].start == 0 and _COLON_END.fullmatch(rest) else []
-        elif numbers and len(header) == len(numbers):
-            yield from ((x.read, 0, n.read) for x, n in zip(header, numbers, strict=True))
-        elif numbers and pending and numbers[0].start == 0:
-            yield pending[0].read, 0, numbers[0].read
-        elif numbers and len(words) == 1:
-            alone = not re.search(r"\w", line[: numbers[0].start] + line[numbers[-1].end :])
-            of = [n for n in numbers if _OF.search(line[n.start : n.end + 5])]
-            yield from ((words[0], 2, n.read) for n in (numbers if alone else of))
-        if numbers or (not labels and re.search(r"[^\W_]", line)):
-            header, pending = [], []
-    # "1 - Friendly, 2 - Sociable" is a numbered list, not a rating.
-    if len(before) < 2 or [read for *_, read in before] != list(range(1, len(before) + 1)):
-        yield from ((word, 1, read) for word, _, read in before)
+def _readings(text: str, words: Sequence[str]) -> list[_Reading]:
+    """All that a text says of the words, line by line."""
+    readings = []
+    waiting = _Waiting()
+    for decorated in text.splitlines():
+        line = _read_line(decorated, tuple(words))
+        if line.labels and line.numbers:
+            begins_with_label = line.labels[0].start == 0
+            readings += _labelled(line) if begins_with_label else _in_sentences(line)
+        elif line.numbers:
+            readings += _without_label(line, waiting, words)
+
+        if line.labels and not line.numbers:
+            waiting = _wait(line)
+        elif line.numbers or _WORD_CHARACTER.search(line.text):
+            waiting = _Waiting()
+
+    number_first = [reading for reading in readings if reading.tier == _NUMBER_FIRST]
+    if not _number_a_list(number_first):
+        for reading in number_first:
+            readings.append(reading._replace(tier=_SENTENCE))
+    return readings
 
 
-def _by_sentence(line: str, *kinds: list[_Span]) -> Iterator[list[list[_Span]]]:
-    ends = [match.end() for match in _SENTENCE_END.finditer(line)]
-    for start, end in pairwise([0, *ends, len(line)]):
-        yield [[span for span in spans if start <= span.start < end] for spans in kinds]
+def _read_line(decorated: str, words: tuple[str, ...]) -> _Line:
+    """A line without the marks and numbers of list items, its labels and its numbers."""
+    decoration = _DECORATION.match(decorated)
+    text = decorated[decoration.end() :].rstrip()
+    labels = _labels(text, words)
+    return _Line(text, labels, _numbers(text, labels))
+
+
+def _number_a_list(readings: Sequence[_Reading]) -> bool:
+    """Whether numbers before words number a list: "1 - Friendly, 2 - Sociable"."""
+    for number, reading in enumerate(readings, start=1):
+        if reading.rating != number:
+            return False
+    return len(readings) > 1
+
+
+def _wait(line: _Line) -> _Waiting:
+    """The labels of a line without a number that lines below may rate."""
+    header = line.labels if "|" in line.text else ()
+    first = line.labels[0]
+    behind = line.text[first.end :]
+    if first.start == 0 and _COLON_END.fullmatch(behind):
+        return _Waiting(header, first)
+    return _Waiting(header)
+
+
+def _without_label(
+    line: _Line,
+    waiting: _Waiting,
+    words: Sequence[str],
+) -> list[_Reading]:
+    """Readings of a line with numbers and no label."""
+    readings = []
+    if len(waiting.header) == len(line.numbers):
+        for label, number in zip(waiting.header, line.numbers, strict=True):
+            readings.append(_Reading(label.word, _LABEL, number.rating))
+        return readings
+
+    first = line.numbers[0]
+    if waiting.label and first.start == 0:
+        return [_Reading(waiting.label.word, _LABEL, first.rating)]
+    if len(words) > 1:
+        return []
+
+    last = line.numbers[-1]
+    around = line.text[: first.start] + line.text[last.end :]
+    has_words = re.search(r"\w", around)
+    for number in line.numbers:
+        # Behind the number stands "/5", "out of 5", or "on a" with the scale taken out.
+        behind = line.text[number.start : number.end + 5]
+        if not has_words or _OF.search(behind):
+            readings.append(_Reading(words[0], _ALONE, number.rating))
+    return readings
 
 
 @lru_cache(maxsize=64)
-def _labels(words: tuple[str, ...]) -> re.Pattern[str]:
+def _label_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern with the group w<k> for the k-th word."""
+    spellings = {}
+    for index, word in enumerate(words):
+        spellings[f"w{index}"] = _spelling(word)
+
     # The longer of two words that begin alike comes first, and "Rating" last.
-    parts = [map(re.escape, re.split(r"[\s-]+", _plain(word))) for word in words]
-    spelled = [r"[\s-]?".join(own) for own in parts]
-    spelled = [_RATING if own.casefold() == "rating" else own for own in spelled]
-    order = sorted(range(len(words)), key=lambda i: (spelled[i] == _RATING, -len(spelled[i])))
-    # "Overall rating": two names of one word are one label.
-    pattern = "|".join(rf"(?P<w{i}>{spelled[i]}(?:[^\w-]{spelled[i]})*)" for i in order)
-    return re.compile(rf"(?i)(?<![\w-])(?:{pattern})(?![\w-])")
+    longest_first = sorted(spellings, key=lambda name: len(spellings[name]), reverse=True)
+    order = sorted(longest_first, key=lambda name: spellings[name] == _RATING)
+    alternatives = []
+    for name in order:
+        spelling = spellings[name]
+        # "Overall rating": two names of one word are one label.
+        alternatives.append(rf"(?P<{name}>{spelling}(?:[^\w-]{spelling})*)")
+    return re.compile(rf"(?i)(?<![\w-])(?:{'|'.join(alternatives)})(?![\w-])")
 
 
-def _line_labels(line: str, words: tuple[str, ...]) -> list[_Span]:
-    found = [_Span(*m.span(), words[int(m.lastgroup[1:])]) for m in _labels(words).finditer(line)]
-    several = len({x.read for x in found}) > 1
-    return [x for x in found if not (several and x.read.casefold() == "rating")]
+def _spelling(word: str) -> str:
+    """A pattern of a word, with hyphens, spaces or nothing between its parts."""
+    unmarked = _plain(word)
+    if unmarked.casefold() == "rating":
+        return _RATING
+    parts = re.split(r"[\s-]+", unmarked)
+    return r"[\s-]?".join(map(re.escape, parts))
 
 
-def _line_numbers(line: str, labels: list[_Span]) -> list[_Span]:
-    numbers, starts = [], {label.start for label in labels}
+def _labels(line: str, words: tuple[str, ...]) -> list[_Label]:
+    """The words that a line names; "Rating" counts only where it is the only one."""
+    labels = []
+    for match in _label_pattern(words).finditer(line):
+        index = int(match.lastgroup.removeprefix("w"))
+        labels.append(_Label(*match.span(), words[index]))
+
+    if _count_words(labels) > 1:
+        return [label for label in labels if label.word.casefold() != "rating"]
+    return labels
+
+
+def _count_words(labels: Sequence[_Label]) -> int:
+    """How many different words some labels have."""
+    return len({label.word for label in labels})
+
+
+def _numbers(line: str, labels: Sequence[_Label]) -> list[_Number]:
+    """The numbers of a line that may be ratings, without counts of something."""
+    label_starts = {label.start for label in labels}
+    numbers = []
     for match in _NUMBER.finditer(line):
         if match["value"] is None or match["glue"]:
             continue
-        behind = match.end() + (line[match.end() : match.end() + 1] == " ")
-        if match["of"] or behind in starts or _CLOSED.match(line, match.end()):
-            numbers.append(_Span(*match.span(), _read(match)))
+
+        end = match.end()
+        following = end + 1 if line.startswith(" ", end) else end
+        is_before_label = following in label_starts
+        if match["of"] or is_before_label or _CLOSED.match(line, end):
+            numbers.append(_Number(*match.span(), _rating(match)))
     return numbers
 
 
-def _read(match: re.Match[str]) -> str | float:
+def _rating(match: re.Match[str]) -> float | str:
+    """A number as a rating, or the reason why it is not one."""
+    value = match["value"]
     if match["range"]:
         return RANGE
-    if "," in match["value"] or match["value"].count(".") > 1:
+    if "," in value or value.count(".") > 1:
         return SEVERAL_NUMBERS
-    if match["of"] and (match["top"] is None or match["top"] not in (f"{HIGH}", f"{HIGH}.0")):
+    if match["of"] and match["top"] not in (f"{HIGH}", f"{HIGH}.0"):
         return OTHER_SCALE
-    value = float(match["value"])
-    return value if LOW <= value <= HIGH else OUTSIDE
+    number = float(value)
+    return number if LOW <= number <= HIGH else OUTSIDE
 
 
-def _labelled(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:
-    """Pairs of a line that begins with a label."""
-    owned = []
-    for label, number in _neighbours(labels, numbers):
-        gap = line[label.end : number.start]
-        opens = label.start == 0 or line[label.start - 2 : label.start].strip() in (",", ";", "|")
-        if _DIRECT.fullmatch(gap) or (opens and _COLON.fullmatch(gap)):
-            minus = re.search(r"[:=|]\s?-\Z", gap)
-            owned.append((label, number._replace(read=OUTSIDE) if minus else number))
-    claims = [number for number in numbers if number.read not in _NO_CLAIM]
-    starts = [*(label.start for label, _ in owned), len(line)]
-    yield from ((labels[0].read, 1, claim.read) for claim in claims if claim.start < starts[0])
-    for (label, number), limit in zip(owned, starts[1:], strict=True):
-        end = _SENTENCE_END.search(line, number.end, limit)
-        limit = end.start() if end else limit
-        rivals = (claim for claim in claims if number.start < claim.start < limit)
-        yield label.read, 0, number.read
-        yield from ((label.read, 0, rival.read) for rival in rivals)
+def _labelled(line: _Line) -> list[_Reading]:
+    """Readings of a line that begins with a label."""
+    pairs = _labels_with_numbers(line)
+    claims = _claims(line.numbers)
+    starts = [label.start for label, _ in pairs]
+    starts.append(len(line.text))
+
+    # "Friendly: they seem kind, so I would rate them a 4" is read like a sentence.
+    readings = []
+    for claim in claims:
+        if claim.start < starts[0]:
+            readings.append(_Reading(line.labels[0].word, _SENTENCE, claim.rating))
+
+    for (label, number), next_start in zip(pairs, starts[1:], strict=True):
+        readings.append(_Reading(label.word, _LABEL, number.rating))
+
+        # Other numbers in the same sentence leave open which one is meant.
+        sentence_end = _SENTENCE_END.search(line.text, number.end, next_start)
+        end = sentence_end.start() if sentence_end else next_start
+        for rival in claims:
+            if number.start < rival.start < end:
+                readings.append(_Reading(label.word, _LABEL, rival.rating))
+    return readings
 
 
-def _told(line: str, labels: list[_Span], numbers: list[_Span]) -> Iterator[_Pair]:
-    """Pairs of a sentence; tier -1 where the number stands first."""
-    numbers = [n for n in numbers if n.read not in _NO_CLAIM]
-    if not labels or not numbers:
-        return
-    if numbers[0].start < labels[0].start and numbers[-1].start < labels[-1].start:
+def _claims(numbers: Sequence[_Number]) -> list[_Number]:
+    """Numbers on the scale; others in the same line are about something else."""
+    return [number for number in numbers if number.rating not in (OUTSIDE, OTHER_SCALE)]
+
+
+def _labels_with_numbers(line: _Line) -> list[tuple]:
+    """Labels of a line with the number that stands directly behind them, or behind a colon."""
+    pairs = []
+    for label, number in _neighbours(line.labels, line.numbers):
+        gap = line.text[label.end : number.start]
+        before = line.text[label.start - 2 : label.start].strip()
+        begins_part = label.start == 0 or before in (",", ";", "|")
+        behind_colon = begins_part and _COLON.fullmatch(gap)
+        if not behind_colon and not _DIRECT.fullmatch(gap):
+            continue
+
+        if _MINUS.search(gap):
+            number = number._replace(rating=OUTSIDE)
+        pairs.append((label, number))
+    return pairs
+
+
+def _in_sentences(line: _Line) -> list[_Reading]:
+    """Readings of a line that does not begin with a label, sentence by sentence."""
+    claims = _claims(line.numbers)
+    ends = [match.end() for match in _SENTENCE_END.finditer(line.text)]
+    readings = []
+    for start, end in pairwise([0, *ends, len(line.text)]):
+        sentence = _Line(
+            line.text,
+            labels=_within(line.labels, start, end),
+            numbers=_within(claims, start, end),
+        )
+        if sentence.labels and sentence.numbers:
+            readings += _in_sentence(sentence)
+    return readings
+
+
+def _within(spans: Sequence, start: int, end: int) -> list:
+    """Labels or numbers that begin within a sentence."""
+    return [span for span in spans if start <= span.start < end]
+
+
+def _in_sentence(sentence: _Line) -> list[_Reading]:
+    """Readings of one sentence of a line."""
+    text, labels, numbers = sentence
+    readings = []
+    begins_with_number = numbers[0].start < labels[0].start
+    ends_with_label = numbers[-1].start < labels[-1].start
+    if begins_with_number and ends_with_label:
         for number, label in _neighbours(numbers, labels):
-            if _BEFORE.fullmatch(line[number.end : label.start]):
-                yield label.read, -1, number.read
-        return
-    pairs = [
-        (label.read, 1, number.read)
-        for label, number in _neighbours(labels, numbers)
-        if _DIRECT.fullmatch(line[label.end : number.start])
-    ]
-    if not pairs and len({label.read for label in labels}) == 1:
-        pairs = [(labels[0].read, 1, number.read) for number in numbers]
-    yield from pairs
+            gap = text[number.end : label.start]
+            if _BEFORE.fullmatch(gap):
+                readings.append(_Reading(label.word, _NUMBER_FIRST, number.rating))
+        return readings
+
+    for label, number in _neighbours(labels, numbers):
+        gap = text[label.end : number.start]
+        if _DIRECT.fullmatch(gap):
+            readings.append(_Reading(label.word, _SENTENCE, number.rating))
+
+    # All numbers belong to the only word.
+    if not readings and _count_words(labels) == 1:
+        for number in numbers:
+            readings.append(_Reading(labels[0].word, _SENTENCE, number.rating))
+    return readings
 
 
-def _neighbours(left: list[_Span], right: list[_Span]) -> Iterator[tuple[_Span, _Span]]:
+def _neighbours(left: Sequence, right: Sequence) -> Iterator[tuple]:
     """Spans of `left` that are followed by one of `right` without another of `left` between."""
-    marked = sorted([(x.start, 0, x) for x in left] + [(x.start, 1, x) for x in right])
-    yield from ((one, two) for (_, a, one), (_, b, two) in pairwise(marked) if a < b)
+    kind = type(left[0])
+    spans = sorted([*left, *right], key=attrgetter("start"))
+    for span, following in pairwise(spans):
+        if isinstance(span, kind) and not isinstance(following, kind):
+            yield span, following

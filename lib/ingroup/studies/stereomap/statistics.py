@@ -9,9 +9,10 @@ split as sacrebleu does by default (13a) and lower-cased.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,212 +27,485 @@ from ingroup.stats.paired import TINY, adjust, nan_mean
 
 AXES = ["Competence", "Warmth"]
 SPLIT = BLEU().tokenizer
-_MARKED = ("refused", "cut", "failed")
-_OF_REFUSALS = ["group", "n", *_MARKED, "rate", "low", "high"]
 FLOOR = 0.1  # matches of an order that has none (Chen and Cherry 2014, method 1; NLTK's method1)
 
 
 def round_scores(
     ratings: pd.DataFrame, words: pd.DataFrame, incomplete: str = "drop"
 ) -> pd.DataFrame:
-    """Scores of every round: a dimension is the mean of its words, an axis of its dimensions.
+    """Score every round on each dimension and axis.
 
-    ``group``, ``round``, ``Competence``, ``Warmth`` and a column a dimension, in points. With
-    `incomplete` "drop" a round that lacks a word of either axis has none of their scores, as in the
-    released code; likewise for every other family (emotions, behaviours), which has a prompt of its
-    own. "mean" is the mean of what is there.
+    A dimension is the mean of its words, an axis the mean of its dimensions.
+
+    Parameters
+    ----------
+    ratings : DataFrame
+        ``group``, ``round`` and a column for each rated word, in points. A word without a column
+        counts as not rated.
+    words : DataFrame
+        ``family``, ``dimension`` and ``word``, as in Table 4.
+    incomplete : {"drop", "mean"}
+        With "drop", as in the released code, a round that lacks a word of either axis has no score
+        on both axes and their dimensions. The rule holds likewise for each other family (emotions,
+        behaviours), which has a prompt of its own. With "mean" a score is the mean of the words
+        that are rated.
+
+    Returns
+    -------
+    DataFrame
+        ``group``, ``round``, ``Competence``, ``Warmth`` and a column for each dimension, in points.
     """
-    prompts = words["family"].mask(words["family"].isin(AXES), AXES[0])
-    dimensions = {}
-    for _, asked in words.groupby(prompts, sort=False):
-        part = ratings.reindex(columns=asked["word"])  # a prompt may not have been asked
+    # One prompt asks for both axes; each other family has a prompt of its own.
+    of_axes = words.family.isin(AXES)
+    prompt = words.family.mask(of_axes, AXES[0])
+    columns = {}
+    for _, prompt_words in words.groupby(prompt, sort=False):
+        rated = ratings.reindex(columns=prompt_words["word"])  # a prompt may not have been asked
         if incomplete == "drop":
-            part = part.dropna().reindex(part.index)
-        for dimension, of_it in asked.groupby("dimension", sort=False)["word"]:
-            dimensions[dimension] = part[list(of_it)].mean(axis=1)
-    scores, dimensions = ratings[["group", "round"]].copy(), pd.DataFrame(dimensions)
+            rated = rated.dropna().reindex(ratings.index)
+        for dimension, names in prompt_words.groupby("dimension", sort=False)["word"]:
+            columns[dimension] = rated[list(names)].mean(axis=1)
+    dimensions = pd.DataFrame(columns)
+
+    scores = ratings[["group", "round"]].copy()
     for axis in AXES:
-        its = words.loc[words["family"] == axis, "dimension"].unique()
-        scores[axis] = dimensions[its].mean(axis=1)
+        axis_words = words[words.family == axis]
+        axis_dimensions = dimensions[axis_words.dimension.unique()]
+        scores[axis] = axis_dimensions.mean(axis=1)
     return scores.join(dimensions)
 
 
 def group_means(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean of every score over the rounds that have it.
+    """Average every score over the rounds that have it.
 
-    Index ``group``; ``rounds`` (asked), ``used`` (with both axes), then the scores: NaN where no
-    round has it, as of a group that a model always refused.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+
+    Returns
+    -------
+    DataFrame
+        Index ``group``; ``rounds`` (asked), ``used`` (rounds with both axes), then the scores. A
+        score is NaN where no round has it, for example for a group that a model always refused.
     """
-    by_group = scores.assign(used=scores[AXES].notna().all(axis=1)).groupby("group", sort=False)
-    means = by_group[list(scores.columns.drop(["group", "round"]))].mean()
-    means.insert(0, "rounds", by_group.size())
-    means.insert(1, "used", by_group["used"].sum())
-    return means
+    has_both_axes = scores[AXES].notna().all(axis=1)
+    by_group = scores.assign(used=has_both_axes).groupby("group", sort=False)
+    counts = by_group.used.agg(rounds="size", used="sum")
+
+    columns = scores.columns.drop(["group", "round"])
+    means = by_group[list(columns)].mean()
+    return counts.join(means)
+
+
+class _Correlation(NamedTuple):
+    """A row of `correlations`, before Holm's correction."""
+
+    predictor: str
+    outcome: str
+    n: int
+    rho: float
+    low: float
+    high: float
+    p: float
+    p_least: float
 
 
 def correlations(
-    means: pd.DataFrame, predictors: Sequence[str], outcomes: Sequence[str],
-    rng: np.random.Generator, n_permutations: int = 9999,
-) -> pd.DataFrame:  # fmt: skip
-    """Spearman's correlation, over groups, of each predictor with each outcome: Table 8.
+    means: pd.DataFrame,
+    predictors: Sequence[str],
+    outcomes: Sequence[str],
+    rng: np.random.Generator,
+    n_permutations: int = 9999,
+) -> pd.DataFrame:
+    """Correlate each predictor with each outcome over groups: Table 8.
 
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`. Groups must be unrelated, see the notes.
+    predictors, outcomes : sequence of str
+        Columns of `means`.
+    rng : numpy.random.Generator
+        Draws the random orders of the groups.
+    n_permutations : int
+        Number of random orders; where there are no more orders than that, all are taken.
+
+    Returns
+    -------
+    DataFrame
+        ``predictor``, ``outcome``, ``n`` (groups with both), Spearman's ``rho`` (-1 to 1), ``low``,
+        ``high``, ``p`` of `effects.spearman`, and ``p_least``, the smallest that p can be.
+        ``p_holm`` and ``p_holm_least`` take the table as one family. NaN where all groups share a
+        score, or with fewer than 4 groups. ``low`` and ``high`` are also NaN where rho is 1 or -1.
+
+    Notes
+    -----
     The interval is Fisher's, tanh(atanh(r) -+ z sqrt(v)), with v = (1 + r**2 / 2) / (n - 3) of
-    Bonett and Wright 2000, and none where r is 1 or -1; ``n`` groups have both. ``p`` is that of
-    `effects.spearman`, ``p_least`` the smallest that it can be, and ``p_holm``, ``p_holm_least``
-    take the table as one family. NaN for a score that all groups share, or with fewer than 4. The
-    groups must be unrelated: where ten families of groups share their scores, p is below 0.05 in
-    0.49 of the cases. Heavy tails and ties do no harm (``make calibration``).
+    Bonett and Wright 2000. Where ten families of groups share their scores, p is below 0.05 in 0.49
+    of the cases. Heavy tails and ties do no harm (``make calibration``).
     """
     rows = []
-    for one in predictors:
-        for other in outcomes:
-            both = means[[one, other]].dropna()
-            rho, p, least = spearman(both[one], both[other], rng, n_permutations)
-            spread = np.sqrt((1 + rho**2 / 2) / max(len(both) - 3, 1))
-            z = np.arctanh(rho) if abs(rho) < 1 - TINY else np.nan
-            ends = np.tanh(z + stats.norm.ppf([0.025, 0.975]) * spread)
-            rows.append((one, other, len(both), rho, *ends, p, least))
-    columns = ["predictor", "outcome", "n", "rho", "low", "high", "p", "p_least"]
-    table = pd.DataFrame(rows, columns=columns)
-    return table.assign(
-        p_holm=adjust(table["p"], "holm"), p_holm_least=adjust(table["p_least"], "holm")
-    )
+    for predictor in predictors:
+        for outcome in outcomes:
+            both = means[[predictor, outcome]].dropna()
+            n = len(both)
+            rho, p, least = spearman(both[predictor], both[outcome], rng, n_permutations)
+            low, high = _fisher_interval(rho, n)
+            rows.append(_Correlation(predictor, outcome, n, rho, low, high, p, least))
+
+    table = pd.DataFrame(rows, columns=_Correlation._fields)
+    table["p_holm"] = adjust(table["p"], "holm")
+    table["p_holm_least"] = adjust(table["p_least"], "holm")
+    return table
+
+
+def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
+    """Interval (95 %) of Spearman's correlation of n pairs; NaN where it is 1, -1 or NaN."""
+    if not abs(rho) < 1 - TINY:
+        return np.nan, np.nan
+
+    z = np.arctanh(rho)
+    variance = (1 + rho**2 / 2) / (n - 3)
+    quantiles = stats.norm.ppf([0.025, 0.975])
+    low, high = np.tanh(z + quantiles * np.sqrt(variance))
+    return low, high
 
 
 def extremes(ratings: pd.DataFrame, word: str, n: int = 10) -> pd.DataFrame:
-    """The `n` groups with the highest and the lowest mean rating of a word: Table 9.
+    """Find the `n` groups with the highest and the lowest mean rating of a word: Table 9.
 
-    ``end`` ("highest", "lowest"), ``rank``, ``group``, ``mean`` and ``variance`` (n - 1) over its
-    ``rounds`` with the word; ``tied`` groups have this mean, in the order of `ratings`.
+    Parameters
+    ----------
+    ratings : DataFrame
+        ``group``, ``round`` and a column for each rated word, in points.
+    word : str
+        One of these columns.
+    n : int
+        Number of groups at each end.
+
+    Returns
+    -------
+    DataFrame
+        ``end`` ("highest", "lowest"), ``rank``, ``group``, ``mean`` and ``variance`` (n - 1) over
+        its ``rounds`` with the word. ``tied`` groups have the same mean; they come in the order of
+        `ratings`.
     """
     by_group = ratings.dropna(subset=word).groupby("group", sort=False)[word]
-    table = by_group.agg(mean="mean", variance="var", rounds="size")
-    table["mean"] = table["mean"].round(9)
-    table["tied"] = table.groupby("mean")["mean"].transform("size").astype(int)
-    ends = {"highest": table.nlargest(n, "mean"), "lowest": table.nsmallest(n, "mean")}
+    groups = by_group.agg(mean="mean", variance="var", rounds="size")
+    groups["mean"] = groups["mean"].round(9)  # so that equal means are tied in spite of rounding
+    by_mean = groups.groupby("mean")
+    groups["tied"] = by_mean["mean"].transform("size").astype(int)
+
+    ends = {
+        "highest": groups.nlargest(n, "mean"),
+        "lowest": groups.nsmallest(n, "mean"),
+    }
     table = pd.concat(ends, names=["end"]).reset_index()
-    table["rank"] = table.groupby("end").cumcount() + 1
-    return table[["end", "rank", "group", "mean", "variance", "rounds", "tied"]]
+    table["rank"] = 1 + table.groupby("end").cumcount()
+    columns = [
+        "end",
+        "rank",
+        "group",
+        "mean",
+        "variance",
+        "rounds",
+        "tied",
+    ]
+    return table[columns]
 
 
 def agreement(
-    means: pd.DataFrame, human: pd.DataFrame, rng: np.random.Generator, n_permutations: int = 9999
+    means: pd.DataFrame,
+    human: pd.DataFrame,
+    rng: np.random.Generator,
+    n_permutations: int = 9999,
 ) -> dict[str, float]:
-    """A model's map of the groups against people's, over the ``groups`` that both have (3 or more).
+    """Compare a model's map of the groups with people's map.
 
-    `human` has the index ``group`` and both axes: Fiske et al. 2002, in Table 2, where the groups
-    of a cluster share its centroid. Spearman's ``rho`` of each axis therefore has neither interval
-    nor p. The ``Procrustes distance`` is the disparity of scipy.spatial.procrustes, 0 to 1 (of maps
-    with their axes exchanged it is 0: only the correlations see that), its ``p`` the share of
-    orders whose distance is no larger (Jackson 1995), the larger of two: of the groups in random
-    order (which alone finds agreement in 0.71 of unrelated maps that put people's clusters
-    together, ``make calibration``), and of the places. Up to `n_permutations` orders are all taken,
-    as of five places; ``p_least`` is the smallest that p can be. A map whose groups share one place
-    has no shape: its distance and p are NaN.
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`.
+    human : DataFrame
+        Index ``group``, with both axes: Fiske et al. 2002, in Table 2, where the groups of a
+        cluster share its centroid.
+    rng : numpy.random.Generator
+        Draws the random orders.
+    n_permutations : int
+        Number of random orders; where there are no more orders than that, all are taken.
+
+    Returns
+    -------
+    dict
+        ``rho of Competence`` and ``rho of Warmth``, Spearman's correlations. They have neither
+        interval nor p, since groups share centroids.
+
+        ``groups`` that both maps have (3 or more).
+
+        ``Procrustes distance``, the disparity of scipy.spatial.procrustes, 0 to 1. It is 0 for maps
+        with their axes exchanged, which only the correlations can tell.
+
+        ``p`` of the distance, and ``p_least``, the smallest that p can be. The distance and p are
+        NaN where all groups of a map share one place, as such a map has no shape.
+
+    Notes
+    -----
+    p is the share of orders whose distance is no larger (Jackson 1995). There are two such shares,
+    and p is the larger one. The first puts people's centroids in random order, so that groups of
+    one cluster move together. The second puts the groups in random order. Alone, the second finds
+    agreement in 0.71 of unrelated maps that put people's clusters together (``make calibration``).
+    All orders are taken where they are at most `n_permutations`, for example those of five
+    centroids.
     """
     both = pd.merge(
-        means[AXES], human[AXES], left_index=True, right_index=True, suffixes=("", " human")
+        means[AXES],
+        human[AXES],
+        left_index=True,
+        right_index=True,
+        suffixes=("", " human"),
     ).dropna()
-    mine, theirs = np.split(both.to_numpy(), 2, axis=1)
-    places, own = np.unique(theirs, axis=0, return_inverse=True)
-    nulls = []
-    for points, which in ((places, own.ravel()), (theirs, np.arange(len(both)))):
-        n = len(points)
-        if factorial(n) <= n_permutations:
-            orders = np.array([*permutations(range(n))])
-        else:
-            orders = np.argsort(rng.random((n_permutations + 1, n)), axis=1)
-            orders[0] = np.arange(n)
-        nulls.append(_distances(mine, points[orders][:, which]))
-    numbers = {
-        f"rho of {axis}": both[axis].corr(both[f"{axis} human"], "spearman") for axis in AXES
-    }
-    distance = float(np.maximum(nulls[0][0], 0.0))
-    numbers |= {"groups": len(both), "Procrustes distance": distance}
+    model_map, human_map = np.split(both.to_numpy(), 2, axis=1)
+
+    # Each group takes the position of the centroid that an order gives to its cluster.
+    centroids, cluster = np.unique(human_map, axis=0, return_inverse=True)
+    orders_of_centroids = _orders(len(centroids), n_permutations, rng)
+    permuted_centroids = centroids[orders_of_centroids]
+    orders_of_groups = _orders(len(both), n_permutations, rng)
+    nulls = [
+        _distances(model_map, permuted_centroids[:, cluster.ravel()]),
+        _distances(model_map, human_map[orders_of_groups]),
+    ]
+
+    # The first order of each null is the identity, so the first distance is the observed one.
+    observed = nulls[0][0]
     p = np.nan
-    if not np.isnan(distance):
+    if not np.isnan(observed):
         p = max(np.mean(null <= null[0] + TINY) for null in nulls)
-    return numbers | {"p": float(p), "p_least": 1 / min(map(len, nulls))}
+
+    numbers = {}
+    for axis in AXES:
+        numbers[f"rho of {axis}"] = both[axis].corr(both[f"{axis} human"], "spearman")
+    return numbers | {
+        "groups": len(both),
+        "Procrustes distance": float(np.maximum(observed, 0.0)),
+        "p": float(p),
+        "p_least": 1 / min(map(len, nulls)),
+    }
+
+
+def _orders(n: int, n_permutations: int, rng: np.random.Generator) -> NDArray:
+    """Orders of n things, (order, n): all or `n_permutations` random ones, the identity first."""
+    if factorial(n) <= n_permutations:
+        return np.array(list(permutations(range(n))))
+
+    # Sorting random numbers gives a random order.
+    numbers = rng.random((n_permutations + 1, n))
+    orders = np.argsort(numbers, axis=1)
+    orders[0] = np.arange(n)
+    return orders
+
+
+def _distances(points: NDArray, others: NDArray) -> NDArray:
+    """Procrustes distance of a map (group, axis) from others (map, group, axis); NaN of a point."""
+    for maps in (points, others):
+        extent = np.ptp(maps, axis=-2)
+        if extent.max() < TINY:
+            return np.full(len(others), np.nan)
+
+    # Over all rotations and reflections, the best fit of two shapes is the sum of the singular
+    # values of their product.
+    products = np.einsum("gi,pgj->pij", _shape(points), _shape(others))
+    singular_values = np.linalg.svd(products, compute_uv=False)
+    fit = singular_values.sum(axis=1)
+    return 1 - fit**2
+
+
+def _shape(points: NDArray) -> NDArray:
+    """Maps (..., group, axis) moved to the origin and scaled to size 1."""
+    centred = points - points.mean(axis=-2, keepdims=True)
+    size = np.linalg.norm(centred, axis=(-2, -1), keepdims=True)
+    return centred / size
 
 
 def variation(scores: pd.DataFrame, columns: Sequence[str], rounds: int) -> pd.DataFrame:
-    """Coefficients of variation of each group's scores over `rounds` rounds, the first: Table 13.
+    """Compute the coefficients of variation of each group's scores: Table 13.
 
-    Appendix L: ``cv = sd / mean``, of scores above 0; the sd is the sample's (the paper does not
-    say which, and of few rounds it is small: compare equal numbers). A row a ``score``: over the
-    ``groups`` with 2 rounds or more (others are ``left_out``) ``cv_mean`` and ``cv_max``, of which
-    ``group_max`` is the first. ValueError without such a group.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+    columns : sequence of str
+        The scores to take; they must be above 0.
+    rounds : int
+        Number of rounds to take, the first ones.
+
+    Returns
+    -------
+    DataFrame
+        A row for each ``score``; over the ``groups`` with 2 rounds or more (others are
+        ``left_out``) ``cv_mean`` and ``cv_max``, and ``group_max``, the first group that has
+        cv_max.
+
+    Raises
+    ------
+    ValueError
+        No group has 2 rounds with one of the scores, which the message names.
+
+    Notes
+    -----
+    Appendix L: ``cv = sd / mean``. The sd is the sample's, as the paper does not say which. It is
+    small where rounds are few, so compare equal numbers of rounds.
     """
-    scores = scores[scores["round"] <= rounds]
-    by_group = scores.groupby("group", sort=False)[list(columns)]
+    first_rounds = scores[scores["round"] <= rounds]
+    by_group = first_rounds.groupby("group", sort=False)[list(columns)]
     cv = by_group.std() / by_group.mean()  # NaN below 2 rounds
-    for score in cv.columns[cv.isna().all()]:
-        raise ValueError(f"no group has 2 rounds with {score!r}, expected at least one")
-    table = pd.DataFrame({"groups": cv.count(), "left_out": cv.isna().sum()})
-    table = table.assign(cv_mean=cv.mean(), cv_max=cv.max(), group_max=cv.idxmax())
+    for score in columns:
+        if cv[score].isna().all():
+            raise ValueError(f"no group has 2 rounds with {score!r}, expected at least one")
+
+    table = pd.DataFrame(
+        {
+            "groups": cv.count(),
+            "left_out": cv.isna().sum(),
+            "cv_mean": cv.mean(),
+            "cv_max": cv.max(),
+            "group_max": cv.idxmax(),
+        }
+    )
     return table.rename_axis("score").reset_index()
 
 
 def self_bleu(texts: Sequence[str], order: int = 4) -> float:
-    """Mean BLEU of each text against all the others: 0 is diverse, 1 is the same text again.
+    """Compute the mean BLEU of each text against all the others.
 
-    Zhu et al. 2018. Of a text with c words, whose references' closest length is r (the shorter, if
+    Parameters
+    ----------
+    texts : sequence of str
+        Each has a word.
+    order : int
+        Length in words of the longest n-grams.
+
+    Returns
+    -------
+    float
+        0 (diverse) to 1 (the same text again); NaN for a single text. More texts give a higher
+        value, so compare equal numbers of texts.
+
+    Notes
+    -----
+    Zhu et al. 2018. For a text of c words, r is the closest length of a reference (the shorter, if
     two are as close)::
 
         BLEU = min(1, exp(1 - r / c)) * exp(mean over n = 1..order of log p_n)
         p_n = n-grams that a reference has, each at most as often as there / n-grams
 
-    An order without a match counts as 0.1 matches, as in their program; a text shorter than `order`
-    (the paper names none) is judged by the orders that it has. Scored by sacrebleu, checked against
-    it text by text. More texts give a higher value: compare equal numbers. NaN for a single text.
+    An order without a match counts as 0.1 matches, as in their program. The paper names no rule for
+    a text shorter than `order`; it is judged by the orders that it has. Scored by sacrebleu,
+    checked against it text by text.
     """
     if len(texts) < 2:
         return np.nan
-    read = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
-    # The two largest counts of an n-gram in a text; without its own, that text sees the other.
-    largest: dict[tuple, list[int]] = {}
-    for own, _ in read:
-        for ngram, count in own.items():
-            largest[ngram] = sorted([*largest.get(ngram, (0, 0)), count])[1:]
-    lengths = Counter(length for _, length in read)
+
+    split_texts = [extract_all_word_ngrams(SPLIT(text.lower()), 1, order) for text in texts]
+    largest = _two_largest_counts(ngrams for ngrams, _ in split_texts)
+    lengths = Counter(length for _, length in split_texts)
+
     scores = []
-    for own, length in read:
-        correct, total = [0] * order, [0] * order
-        for ngram, count in own.items():
+    for ngrams, length in split_texts:
+        correct = [0] * order
+        total = [0] * order
+        for ngram, count in ngrams.items():
+            # The text with the largest count sees the second largest in the others.
             second, first = largest[ngram]
-            correct[len(ngram) - 1] += min(count, second if count == first else first)
-            total[len(ngram) - 1] += count
-        others = (other for other, number in lengths.items() if number > (other == length))
-        closest = min(others, key=lambda other: (abs(other - length), other))
-        scored = BLEU.compute_bleu(correct, total, length, closest, "floor", FLOOR, True, order)
-        scores.append(min(scored.score / 100, 1.0))  # the same text comes out as 1 + 2e-16
+            most_elsewhere = second if count == first else first
+            index = len(ngram) - 1
+            correct[index] += min(count, most_elsewhere)
+            total[index] += count
+
+        reference = _closest_length(length, lengths)
+        bleu = BLEU.compute_bleu(
+            correct,
+            total,
+            sys_len=length,
+            ref_len=reference,
+            smooth_method="floor",
+            smooth_value=FLOOR,
+            effective_order=True,
+            max_ngram_order=order,
+        )
+        scores.append(min(bleu.score / 100, 1.0))  # the same text comes out as 1 + 2e-16
     return float(np.mean(scores))
 
 
-def ngram_entropy(texts: Sequence[str], n: int) -> float:
-    """Entropy, in bits, of the n-grams of all texts together (Zhang et al. 2018).
+def _two_largest_counts(counts: Iterable[Counter[tuple]]) -> dict[tuple, list[int]]:
+    """The second largest and the largest count that any text has of each n-gram."""
+    largest: dict[tuple, list[int]] = {}
+    for ngrams in counts:
+        for ngram, count in ngrams.items():
+            earlier = largest.get(ngram, (0, 0))
+            largest[ngram] = sorted([*earlier, count])[1:]
+    return largest
 
-    H = -sum over w of F(w) / N * log2(F(w) / N), with the number F(w) of each n-gram w, none of
-    which goes over the end of a text, and N their sum. The paper names no base and no set of texts;
-    its 16.28 for three words would take 12 million n-grams in nats, 80,000 in bits: it must be
-    bits, over all groups. H grows with N: compare equal numbers of texts. NaN without an n-gram.
+
+def _closest_length(length: int, lengths: Counter[int]) -> int:
+    """The length of another text that is closest to that of a text, the shorter of two as close."""
+    others = lengths - Counter([length])
+    return min(others, key=lambda other: (abs(other - length), other))
+
+
+def ngram_entropy(texts: Sequence[str], n: int) -> float:
+    """Compute the entropy of the n-grams of all texts together (Zhang et al. 2018).
+
+    Parameters
+    ----------
+    texts : sequence of str
+        No n-gram goes over the end of a text.
+    n : int
+        Words of an n-gram.
+
+    Returns
+    -------
+    float
+        In bits; NaN without an n-gram. It grows with the number of n-grams, so compare equal
+        numbers of texts.
+
+    Notes
+    -----
+    H = -sum over w of F(w) / N * log2(F(w) / N), with the number F(w) of each n-gram w, and N their
+    sum. The paper names no base and no set of texts. Its 16.28 for three words would take 12
+    million n-grams in nats, 80,000 in bits: it must be bits, over all groups.
     """
-    each = (extract_all_word_ngrams(SPLIT(text.lower()), n, n)[0] for text in texts)
-    counts = Counter(ngram for own in each for ngram in own.elements())
-    return float(stats.entropy([*counts.values()], base=2)) if counts else np.nan
+    counts = Counter()
+    for text in texts:
+        ngrams, _ = extract_all_word_ngrams(SPLIT(text.lower()), n, n)
+        counts.update(ngrams)
+    if not counts:
+        return np.nan
+    return float(stats.entropy(list(counts.values()), base=2))
 
 
 def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
-    """Diversity of the reasons of one prompt: the middle of Table 14.
+    """Measure how diverse the reasons of one prompt are: the middle of Table 14.
 
-    `reasons` has ``group`` and ``text``, one row a reply, no refusal, the first `per_group` of
-    which count: both measures grow with the number of texts, and the paper has ten rounds of its
-    own prompt, five of the others. ``left_out`` groups have a single text; ``self_bleu`` is the
-    mean over the others, ``self_bleu_all`` that of all texts: the paper does not say which.
+    Parameters
+    ----------
+    reasons : DataFrame
+        ``group`` and ``text``, one row for each reply, without refusals.
+    per_group : int
+        How many replies of each group count, the first ones. Both measures grow with the number of
+        texts, and the paper has ten rounds of its own prompt, five of the others.
+
+    Returns
+    -------
+    dict
+        Numbers of ``texts``, ``groups`` and ``left_out`` groups, which have a single text.
+        ``self_bleu`` is the mean over the other groups, ``self_bleu_all`` that of all texts, as the
+        paper does not say which. ``entropy_2`` and ``entropy_3`` are in bits.
     """
-    reasons = reasons.groupby("group", sort=False).head(per_group)
-    within = reasons.groupby("group", sort=False).text.agg(lambda own: self_bleu([*own]))
-    texts = [*reasons.text]
+    counted = reasons.groupby("group", sort=False).head(per_group)
+    within = counted.groupby("group", sort=False)["text"].agg(self_bleu)
+    texts = counted["text"].tolist()
     return {
         "texts": len(texts),
         "groups": len(within),
@@ -244,73 +518,84 @@ def reason_diversity(reasons: pd.DataFrame, per_group: int) -> dict[str, float]:
 
 
 def refusal_rates(replies: pd.DataFrame) -> pd.DataFrame:
-    """Share of the replies that refuse, by group (Figure 5).
-
-    As in the authors' code, a group's ``rate`` is the mean of its shares in each construct, however
-    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
-    knows whether it would have refused.
+    """Compute the share of the replies that refuse, by group (Figure 5).
 
     Parameters
     ----------
     replies : DataFrame
-        A row a reply, with ``group``, ``construct``, ``prompt`` and ``status``.
+        One row per reply, with ``group``, ``construct``, ``prompt`` and ``status``.
 
     Returns
     -------
     DataFrame
         ``group``; ``n`` replies, of which some ``refused``; ``cut`` and ``failed`` ones, which are
         not among them; ``rate`` (0 to 1, NaN without a reply) with ``low`` to ``high`` (95 %). The
-        highest rate comes first. The interval is Wilson's of as many replies as the mean of shares
-        is worth, C**2 / sum(1 / n) for the n replies of each of C constructs, divided by Kish's
-        design effect. That is one for all groups, 1 at least: how much more the rates of a group's
-        prompts vary than those of as many independent replies would. Rounds of a prompt are alike.
+        highest rate comes first.
+
+    Notes
+    -----
+    As in the authors' code, a group's rate is the mean of its shares in each construct, however
+    many prompts and replies that has. A reply that failed or was cut is in no share, as nobody
+    knows whether it would have refused.
+
+    The interval is Wilson's, for as many replies as the mean of shares is worth: C**2 / sum(1 / n)
+    for the n replies of each of C constructs, divided by Kish's design effect. The design effect is
+    one number for all groups, at least 1. It says how much more the rates of a group's prompts vary
+    than those of as many independent replies would, as the rounds of a prompt are alike.
     """
-    status = replies["status"]
+    status = replies.status
     marked = replies.assign(
         refused=status.eq("refused").astype(float),
         cut=status.eq("cut"),
         failed=status.eq("failed"),
     )
-    table = marked.groupby("group", sort=False)[list(_MARKED)].sum()
-    table = table.astype(int)
+    by_group = marked.groupby("group", sort=False)
+    table = by_group[["refused", "cut", "failed"]].sum().astype(int)
 
-    answered = marked[~marked["cut"] & ~marked["failed"]]
-    table["n"] = answered.groupby("group").size()
-    table["n"] = table["n"].fillna(0).astype(int)
+    answered = marked[~marked.cut & ~marked.failed]
+    n = answered.groupby("group").size()
+    table["n"] = n.reindex(table.index, fill_value=0)
 
-    constructs = answered.groupby(["group", "construct"])["refused"]
-    shares = constructs.mean().groupby("group")
-    table["rate"] = shares.mean()
+    by_construct = answered.groupby(["group", "construct"]).refused
+    shares = by_construct.mean()
+    table["rate"] = shares.groupby("group").mean()
 
-    each = 1 / constructs.size()
-    worth = shares.size() ** 2 / each.groupby("group").sum()
-    worth = (worth / _design_effect(answered)).reindex(table.index)
-    refused = table["rate"] * worth
-    table["low"], table["high"] = proportion_confint(refused, worth, method="wilson")
+    worth = _worth(by_construct.size()) / _design_effect(answered)
+    worth = worth.reindex(table.index)
+    table["low"], table["high"] = proportion_confint(table.rate * worth, worth, method="wilson")
 
-    table = table.sort_values("rate", ascending=False, kind="stable")
-    return table.reset_index()[_OF_REFUSALS]
+    table = table.sort_values("rate", ascending=False, kind="stable").reset_index()
+    columns = [
+        "group",
+        "n",
+        "refused",
+        "cut",
+        "failed",
+        "rate",
+        "low",
+        "high",
+    ]
+    return table[columns]
+
+
+def _worth(sizes: pd.Series) -> pd.Series:
+    """How many replies of one construct are worth a mean of constructs with `sizes` replies."""
+    by_group = (1 / sizes).groupby("group")
+    return by_group.size() ** 2 / by_group.sum()
 
 
 def _design_effect(answered: pd.DataFrame) -> float:
     """How much more the refusal rates of a group's prompts vary than by chance, 1 at least."""
-    prompts = answered.groupby(["group", "prompt"])["refused"]
-    varied = prompts.mean().groupby("group").var()
-    size = prompts.size().groupby("group").mean()
+    by_prompt = answered.groupby(["group", "prompt"]).refused
+    rates = by_prompt.mean()
+    observed = rates.groupby("group").var()
 
-    of_replies = answered.groupby("group")["refused"].var()
-    by_chance = of_replies / size
-    total = by_chance[varied.notna()].sum()
+    sizes = by_prompt.size()
+    mean_size = sizes.groupby("group").mean()
+    variance_of_replies = answered.groupby("group").refused.var()
+    by_chance = variance_of_replies / mean_size
+
+    total = by_chance[observed.notna()].sum()
     if total == 0:
         return 1.0
-    return max(1.0, varied.sum() / total)
-
-
-def _distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
-    """Procrustes distance of a map (group, axis) from others (map, group, axis); NaN of a point."""
-    if min(np.ptp(part, axis=-2).max() for part in (mine, theirs)) < TINY:
-        return np.full(len(theirs), np.nan)
-    maps = [part - part.mean(axis=-2, keepdims=True) for part in (mine, theirs)]
-    maps = [part / np.linalg.norm(part, axis=(-2, -1), keepdims=True) for part in maps]
-    products = np.einsum("gi,pgj->pij", *maps)
-    return 1 - np.linalg.svd(products, compute_uv=False).sum(axis=1) ** 2
+    return max(1.0, observed.sum() / total)

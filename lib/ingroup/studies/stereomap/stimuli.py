@@ -22,7 +22,9 @@ FORMS = ("released", "grammatical")
 _FOLDER = paths.STIMULI / "stereomap"
 _TEXTS = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
 ANCHORS = _TEXTS["anchors"]  # by version, the groups that the paper names its clusters by, 0 to 4
-LOW, HIGH = _TEXTS["low"], _TEXTS["high"]  # ends of the scale of all ratings
+# Ends of the scale of all ratings.
+LOW = _TEXTS["low"]
+HIGH = _TEXTS["high"]
 
 
 class Prompt(NamedTuple):
@@ -39,13 +41,22 @@ class Prompt(NamedTuple):
 
 
 def groups() -> pd.DataFrame:
-    """All groups, one row each, with how they stand in a sentence.
+    """Read all groups, one row each, with how they stand in a sentence.
 
-    ``group`` as printed in appendix B or Table 2; ``extended`` and ``original``, as the released
-    code puts it into the prompts of Tables 7 and 6 ("" where it does not ask); ``people``, a plural
-    that reads right; ``sets`` (see `names`); ``table2``, the group of Table 2 (Fiske et al.) to
-    compare with ("" if none; the nearest to Gay is Gay men); ``note``, "dated", "offensive" or "".
-    InputError for a missing column, a group twice, an empty ``people`` or no text for the prompts.
+    Returns
+    -------
+    DataFrame
+        ``group`` as printed in appendix B or Table 2; ``extended`` and ``original``, as the
+        released code puts it into the prompts of Tables 7 and 6 ("" where it does not ask);
+        ``people``, a plural that reads right; ``sets`` (see `names`); ``table2``, the group of
+        Table 2 (Fiske et al.) to compare with ("" if none; the nearest to Gay is Gay men);
+        ``note``, "dated", "offensive" or "".
+
+    Raises
+    ------
+    InputError
+        A column is missing, a group stands twice, ``people`` is empty or there is no text for the
+        prompts.
     """
     file = _FOLDER / "groups.csv"
     columns = ["group", "extended", "original", "people", "sets", "table2", "note"]
@@ -53,118 +64,210 @@ def groups() -> pd.DataFrame:
     for line, row in table.iterrows():
         if not row.people or not (row.extended or row.original):
             found = f"nothing to put into a sentence for {row.group!r}"
-            raise wrong(at(file, line), found, "'people' and one of 'extended' and 'original'")
+            expected = "'people' and one of 'extended' and 'original'"
+            raise wrong(at(file, line), found, expected)
     once(file, table[["group"]])
     return table.reset_index(drop=True)
 
 
 def names(which: str = "EXTENDED") -> list[str]:
-    """Names of a set: "EXTENDED", the 98 of appendix B in its order; of ORIGINAL two.
+    """Return the names of a set of groups.
 
-    "paper" are the 24 of Table 2, "released" the 37 of the code; which were clustered is not said.
+    Parameters
+    ----------
+    which : {"EXTENDED", "paper", "released"}
+        The 98 groups of appendix B in its order, or one of two sets of ORIGINAL: the 24 of Table 2,
+        or the 37 of the code. The paper does not say which of the two were clustered.
     """
     return [group for group, row in _groups().items() if which in row.sets.split()]
 
 
 def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
-    """How a group stands in a prompt (its name, or the table alone); InputError for an unknown one.
+    """Return how a group stands in a prompt.
 
-    `form` "released" is that of the code ("blinds"), "grammatical" reads right ("blind people").
+    Parameters
+    ----------
+    group : str
+        A name as in ``groups.csv``.
+    prompt : str
+        Name of the prompt, or the version alone.
+    form : {"released", "grammatical"}
+        The form of the code ("blinds"), or one that reads right ("blind people").
+
+    Raises
+    ------
+    InputError
+        The group is unknown; the message names similar ones.
     """
-    row = _groups().get(group)
+    rows = _groups()
+    row = rows.get(group)
     if row is None:
-        near = difflib.get_close_matches(group, _groups(), 3, 0.4) or [*_groups()][:3]
-        raise InputError(f"{group!r} is no name in groups.csv; there are {', '.join(near)} ...")
+        similar = difflib.get_close_matches(group, rows, n=3, cutoff=0.4)
+        examples = ", ".join(similar or list(rows)[:3])
+        raise InputError(f"{group!r} is no name in groups.csv; there are {examples} ...")
+
     if form == "grammatical":
         return row.people
-    one, other = row.extended, row.original
-    return (other or one) if prompt.startswith("ORIGINAL") else (one or other)
+    if prompt.startswith("ORIGINAL"):
+        return row.original or row.extended
+    return row.extended or row.original
 
 
 @cache
 def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
-    """The prompts of Table 7 (``"EXTENDED"``, 7) or of Table 6 (``"ORIGINAL"``, 21) by name."""
-    return {
-        f"{version}/{name}": Prompt(
-            entry["construct"],
-            {part: asked.replace("{attribute}", name) for part, asked in entry["parts"].items()},
-            tuple(entry["words"]),
-            entry["n_keywords"],
-        )
-        for entry in _TEXTS[version]
-        for name in entry["names"]
-    }
+    """Return the prompts of Table 7 ("EXTENDED", 7) or of Table 6 ("ORIGINAL", 21) by name."""
+    by_name = {}
+    for entry in _TEXTS[version]:
+        for name in entry["names"]:
+            parts = {}
+            for part, template in entry["parts"].items():
+                parts[part] = template.replace("{attribute}", name)
+
+            by_name[f"{version}/{name}"] = Prompt(
+                construct=entry["construct"],
+                parts=parts,
+                words=tuple(entry["words"]),
+                n_keywords=entry["n_keywords"],
+            )
+    return by_name
 
 
 def words(version: str = "EXTENDED") -> pd.DataFrame:
-    """What scores are made of: ``family``, ``dimension``, ``word``, one row each.
+    """Return the words that scores consist of: ``family``, ``dimension``, ``word``, one row each.
 
-    Of EXTENDED Table 4; of ORIGINAL the prompts of the two axes, each axis a single dimension.
+    For EXTENDED it is Table 4. For ORIGINAL it is the prompts of the two axes, and each axis is a
+    single dimension.
     """
     if version == "EXTENDED":
         return published.load("stereomap", 4)
-    rows = [
-        (about.construct, f"{about.construct} attributes", name.split("/")[1])
-        for name, about in prompts(version).items()
-        if about.construct in ("Competence", "Warmth")
-    ]
-    return pd.DataFrame(rows, columns=["family", "dimension", "word"])
+
+    rows = []
+    for name, prompt in prompts(version).items():
+        if prompt.construct in ("Competence", "Warmth"):
+            row = {
+                "family": prompt.construct,
+                "dimension": f"{prompt.construct} attributes",
+                "word": name.split("/")[1],
+            }
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def ablations() -> list[str]:
-    """The four forms of a prompt by their names in Table 14, the paper's own first."""
+    """Return the four forms of a prompt by their names in Table 14, the paper's own first."""
     return list(_TEXTS["ablations"])
 
 
 def chats(
-    group: str, prompt: str, ablation: str = "Prompt (paper)", form: str = "released",
-    wording: str = "paper", calls: str = "together",
-) -> dict[str, list[Message]]:  # fmt: skip
-    """What is asked of a prompt about a group: chats of one user turn, by the part that they ask.
+    group: str,
+    prompt: str,
+    ablation: str = "Prompt (paper)",
+    form: str = "released",
+    wording: str = "paper",
+    calls: str = "together",
+) -> dict[str, list[Message]]:
+    """Write what is asked of a prompt about a group.
 
-    `calls` "together": a single chat, "", with all parts, as gpt-3.5-turbo was asked. "separate":
-    one for each part, as text-davinci-003 was. No rating sees the keywords, so the chain of thought
-    is lost; words are the released code's.
+    Parameters
+    ----------
+    group, prompt : str
+        Their names.
+    ablation : str
+        One of `ablations`. ``prompts.yaml`` says what the three reduced texts, not printed, leave
+        out; in ORIGINAL there is no chain of thought.
+    form : {"released", "grammatical"}
+        As in `text`.
+    wording : {"paper", "released"}
+        "released" is what the authors' code sends; reduced prompts and ORIGINAL are the paper's.
+    calls : {"together", "separate"}
+        A single chat with all parts, as gpt-3.5-turbo was asked, or one for each part, as
+        text-davinci-003 was. In separate chats no rating sees the keywords, so the chain of thought
+        is lost; words are the released code's.
 
-    ``prompts.yaml`` says what the three reduced texts, not printed, leave out; in ORIGINAL there is
-    no chain of thought. `wording` "released" is what the authors' code sends; reduced prompts and
-    ORIGINAL are the paper's. Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
+    Returns
+    -------
+    dict
+        Chats of one user turn, by the part that they ask, "" for all parts together.
+
+    Notes
+    -----
+    Checked against Tables 6 and 7 and 686 (separate: 1,078) sent prompts.
     """
-    parts = dict(prompts(prompt.split("/")[0])[prompt].parts)
-    left_out, instructions = _TEXTS["ablations"][ablation], _TEXTS["instructions"]
-    if wording == "released" and not left_out:
-        parts = dict(_TEXTS["released"][calls].get(prompt, parts))
+    parts = _reduced(prompt, ablation, wording, calls)
+    changes = {}
+    if calls == "separate":
+        changes |= _TEXTS["separate"]
+    if form == "grammatical":
+        changes |= _TEXTS["grammatical"]
+    people = text(group, prompt, form)
+    changes |= {"{group}": people, "{people}": people}
+
+    contents = {}
+    for name, part in parts.items():
+        contents[name] = _replaced(part, changes)
+    if calls == "together":
+        contents = {"": _TEXTS["join"].join(contents.values())}
+    return {name: [{"role": "user", "content": content}] for name, content in contents.items()}
+
+
+def _reduced(prompt: str, ablation: str, wording: str, calls: str) -> dict[str, str]:
+    """The parts of a prompt without what an ablation leaves out, still to be filled."""
+    version = prompt.split("/")[0]
+    parts = dict(prompts(version)[prompt].parts)
+    left_out = _TEXTS["ablations"][ablation]
+    instructions = _TEXTS["instructions"]
+    if not left_out and wording == "released":
+        return dict(_TEXTS["released"][calls].get(prompt, parts))
+
     if "cot" in left_out and "keywords" in parts:
+        # Instructions that stood in the keywords move to the front of the ratings.
         keywords = parts.pop("keywords")
         kept = [sentence for sentence in instructions if sentence in keywords]
-        parts["ratings"] = " ".join([*kept, _replaced(parts["ratings"], _TEXTS["opening"])])
+        ratings = _replaced(parts["ratings"], _TEXTS["opening"])
+        parts["ratings"] = " ".join([*kept, ratings])
+
     if "instructions" in left_out:
-        gone = {f" {sentence}": "" for sentence in instructions}
-        parts = {name: _replaced(f" {part}", gone).strip() for name, part in parts.items()}
-    changes = dict(_TEXTS["separate"] if calls == "separate" else {})
-    changes |= _TEXTS["grammatical"] if form == "grammatical" else {}
-    changes |= dict.fromkeys(("{group}", "{people}"), text(group, prompt, form))
-    parts = {name: _replaced(part, changes) for name, part in parts.items()}
-    if calls == "together":
-        parts = {"": _TEXTS["join"].join(parts.values())}
-    return {part: [{"role": "user", "content": asked}] for part, asked in parts.items()}
+        for name, part in parts.items():
+            shortened = f" {part}"
+            for sentence in instructions:
+                shortened = shortened.replace(f" {sentence}", "")
+            parts[name] = shortened.strip()
+    return parts
 
 
 @cache
 def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> Prompt:
-    """A prompt with the words and keywords that a reply to it, or to one `part`, should hold."""
-    about = prompts(prompt.split("/")[0])[prompt]
-    read = {part} if part else set(about.parts)
+    """Return a prompt with the words and keywords that a reply should hold.
+
+    Parameters
+    ----------
+    prompt : str
+        Name of the prompt.
+    part : str
+        The part that the reply answers, "" for all of them.
+    ablation : str
+        One of `ablations`.
+    """
+    version = prompt.split("/")[0]
+    whole = prompts(version)[prompt]
+    answered = {part} if part else set(whole.parts)
     if "cot" in _TEXTS["ablations"][ablation]:
-        read.discard("keywords")
-    # Where there is no part of its own for the overall rating, or for keywords, ratings has it.
-    overall, first = (one if one in about.parts else "ratings" for one in ("overall", "keywords"))
-    words = (w for w in about.words if (overall if w == "Rating" else "ratings") in read)
-    n = about.n_keywords if first in read else 0
-    return about._replace(words=tuple(words), n_keywords=n)
+        answered.discard("keywords")
+
+    # Where the overall rating or the keywords have no part of their own, ratings asks for them.
+    overall_part = "overall" if "overall" in whole.parts else "ratings"
+    keywords_part = "keywords" if "keywords" in whole.parts else "ratings"
+    words = []
+    for word in whole.words:
+        word_part = overall_part if word == "Rating" else "ratings"
+        if word_part in answered:
+            words.append(word)
+    n_keywords = whole.n_keywords if keywords_part in answered else 0
+    return whole._replace(words=tuple(words), n_keywords=n_keywords)
 
 
 def _replaced(template: str, replacements: Mapping[str, str]) -> str:
+    """A text with all replacements made, in order."""
     for old, new in replacements.items():
         template = template.replace(old, new)
     return template
@@ -172,4 +275,5 @@ def _replaced(template: str, replacements: Mapping[str, str]) -> str:
 
 @cache
 def _groups() -> dict:
+    """Rows of `groups` by name."""
     return {row.group: row for row in groups().itertuples()}
