@@ -557,6 +557,9 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         lacking += not_recorded(name, parameters)
 
     n_lines = sum(map(len, calls_by_line.values()))
+    if n_lines == 0:
+        return "\n".join(["Nothing is asked: stored answers of these models are read.", *lacking])
+
     sample_size = max(2, SAMPLE // n_lines)
     rng = np.random.default_rng(0)
 
