@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from ingroup import models, paths
+from plainness import Plainness
 
 LIB = paths.ROOT / "lib"
 FILES = sorted((LIB / "ingroup").rglob("*.py"))
@@ -113,3 +114,28 @@ def test_a_profile_names_notebooks_that_are_there():
     for file in paths.PROFILES.glob("*.yaml"):
         for notebook in yaml.safe_load(file.read_text("utf8")):
             assert (paths.NOTEBOOKS / f"{notebook}.ipynb").exists(), notebook
+
+
+def test_plainness_by_hand():
+    """Two lines of twelve expressions, one packed assignment; a long function without a break."""
+    counts = Plainness()
+    counts.add('"""Docstring."""\n\n# comment\na, b = 1, 2\nc = [x for x in y]\n')
+    assert (counts.lines, counts.packed, counts.comprehensions) == (2, 1, 1)
+    assert counts.expressions == 1 + 6 + 5  # the docstring is one, too
+    body = "\n".join(f"    a{n} = {n}" for n in range(12))
+    counts.add(f"def f():\n{body}\n")
+    assert (counts.long, counts.unbroken) == (1, 1)
+    counts.add(f'def f():\n    """Docstring.\n\n    """\n{body}\n\n    return 1\n')
+    assert (counts.long, counts.unbroken) == (2, 1)
+
+
+def test_code_is_plain():
+    """One step a line, with a name for it, and a blank line between two thoughts."""
+    counts = Plainness()
+    for module, source in SOURCES.items():
+        counts.add(source)
+        assert "fmt: skip" not in source, module
+    assert counts.density <= 5.0
+    assert counts.per_thousand(counts.packed) <= 5
+    assert counts.per_thousand(counts.comprehensions) <= 30
+    assert counts.unbroken <= 0.2 * counts.long

@@ -1,0 +1,98 @@
+"""How much a reader meets in a line of code: the figures that `test_house` keeps low."""
+
+import ast
+import io
+import tokenize
+from dataclasses import dataclass
+
+BLANK = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+HAVE_DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LONG = 12  # code lines from which a function needs a blank line
+
+
+@dataclass
+class Plainness:
+    """Counts of some files.
+
+    Attributes
+    ----------
+    lines : int
+        Lines of code, without docstrings, comments and blank lines.
+    expressions : int
+        Expression nodes of the syntax tree.
+    packed : int
+        Assignments like ``a, b = x, y``.
+    comprehensions : int
+        Those of lists, sets and dicts, and generator expressions.
+    long, unbroken : int
+        Functions of `LONG` lines or more, and those of them without a blank line.
+    """
+
+    lines: int = 0
+    expressions: int = 0
+    packed: int = 0
+    comprehensions: int = 0
+    long: int = 0
+    unbroken: int = 0
+
+    def add(self, source: str) -> None:
+        """Count a file."""
+        tree = ast.parse(source)
+        code = _code_lines(source, tree)
+        self.lines += len(code)
+        for node in ast.walk(tree):
+            self.expressions += isinstance(node, ast.expr)
+            self.comprehensions += isinstance(node, COMPREHENSIONS)
+            self.packed += _is_packed(node)
+            if isinstance(node, FUNCTIONS):
+                self._add_function(node, code, source.splitlines())
+
+    def _add_function(self, function: ast.FunctionDef, code: set[int], lines: list[str]) -> None:
+        """Count a function, if it is long."""
+        body = range(function.body[0].lineno, function.end_lineno + 1)
+        own = [number for number in body if number in code]
+        if len(own) < LONG:
+            return
+
+        self.long += 1
+        inside = lines[own[0] - 1 : own[-1]]
+        self.unbroken += all(line.strip() for line in inside)
+
+    @property
+    def density(self) -> float:
+        """Expressions per line."""
+        return self.expressions / self.lines
+
+    def per_thousand(self, count: int) -> float:
+        """Return a count per 1,000 lines."""
+        return 1000 * count / self.lines
+
+
+def _code_lines(source: str, tree: ast.Module) -> set[int]:
+    """Number the lines that hold code."""
+    code = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in BLANK:
+            code |= set(range(token.start[0], token.end[0] + 1))
+
+    for node in ast.walk(tree):
+        if isinstance(node, HAVE_DOCSTRINGS) and ast.get_docstring(node) is not None:
+            docstring = node.body[0]
+            code -= set(range(docstring.lineno, docstring.end_lineno + 1))
+    return code
+
+
+def _is_packed(node: ast.AST) -> bool:
+    """Tell whether a node is an assignment of several values to several names."""
+    if not isinstance(node, ast.Assign):
+        return False
+    return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
