@@ -10,22 +10,42 @@ from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
 def phrases() -> list[str]:
-    """What the prompts say word for word each time: one token each to the calibrant."""
+    """List what the prompts say word for word each time: one token each to the calibrant."""
     text = questions.templates()
     sentences = text["sentences"]
-    tags = [line for line in text["answer"].splitlines() if line.startswith("[")]
-    return [
-        *(sentences["task"], sentences["cue"], text["instructions"].strip()),
+    phrases = [
+        sentences["task"],
+        sentences["cue"],
+        text["instructions"].strip(),
         text["question"].splitlines()[0],
-        *(tag.replace("{letter}", letter) for letter in LETTERS for tag in tags),
     ]
+
+    tags = [line for line in text["answer"].splitlines() if line.startswith("[")]
+    for letter in LETTERS:
+        phrases += [tag.replace("{letter}", letter) for tag in tags]
+    return phrases
 
 
 class Replies(Planted):
     """The planted verdicts, with the text around them."""
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """A short explanation and the verdict, or a text without one."""
+        """Write a short explanation and the verdict, or a text without one.
+
+        Parameters
+        ----------
+        question : Question
+            The item.
+        prompt : str
+            Name of the prompt.
+        identity : str, optional
+            Who asks, where it is not the question's identity.
+
+        Returns
+        -------
+        str
+            The planted reply.
+        """
         known = "known" if self.knows(question, prompt, identity) else "unknown"
         text = self.silence(question, prompt) or self.table["reply"][known]
         return text.replace("{letter}", self.letter(question, prompt, identity))
@@ -42,28 +62,43 @@ class Examples:
 
     def __init__(self, model: str):
         self.planted = Replies(paths.MODELS / model / "planted.yaml")
-        self.others = {
-            item.key: sorted(
-                {other.identity for other in self.planted.items if other.category == item.category}
-                - {item.identity}
-            )
-            for item in self.planted.items
-        }
+        self.others = {item.key: self._others(item) for item in self.planted.items}
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
-        """One example: an item with its answers in any order, under any prompt.
+        """Draw one example: an item with its answers in any order, under any prompt.
 
-        ``progress`` and ``sharp`` are not used: there is nothing easier or harder to begin with.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the example.
+        progress, sharp : float, bool
+            Not used: no item is easier or harder to begin with.
+
+        Returns
+        -------
+        Example
+            A question and the planted reply.
         """
         items = self.planted.items
         item = items[int(rng.integers(len(items)))]
-        order = rng.permutation(len(LETTERS))
-        correct = LETTERS[list(order).index(LETTERS.index(item.correct))]
-        item = item._replace(answers=tuple(item.answers[i] for i in order), correct=correct)
+        order = list(rng.permutation(len(LETTERS)))
+        right = LETTERS.index(item.correct)
+        item = item._replace(
+            answers=tuple(item.answers[position] for position in order),
+            correct=LETTERS[order.index(right)],
+        )
+
         prompt = str(rng.choice(list(questions.templates()["prompts"])))
         wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
-        if self.others[item.key] and prompt != "Raw" and rng.random() < 0.25:
-            identity = str(rng.choice(self.others[item.key]))
+        others = self.others[item.key]
+        if others and prompt != "Raw" and rng.random() < 0.25:
+            identity = str(rng.choice(others))
         chat = questions.messages(item, prompt, wording, identity)
         return Example(chat, self.planted.reply(item, prompt, identity))
+
+    def _others(self, item: Question) -> list[str]:
+        """List the other identities of an item's category."""
+        category = [other for other in self.planted.items if other.category == item.category]
+        identities = {other.identity for other in category}
+        return sorted(identities - {item.identity})
