@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.planted import Planted
@@ -21,11 +21,17 @@ class Examples:
     def __init__(self, model: str):
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
-        effects = Planted(paths.MODELS / "calibrant" / "planted.yaml").table
+        folder = paths.MODELS / "calibrant"
+        effects = Planted(folder / "planted.yaml").table
         self.refusal = effects["refusal"]
-        tilting = effects["tilt"]["up"] + effects["tilt"]["down"]
-        self.heavy = sorted({*effects["words"]["points"], *tilting, *self.refusal["words"]})
-        self.narrator = Narrator(paths.MODELS / "calibrant" / "vocabulary.yaml", self.heavy)
+        heavy = {
+            *effects["words"]["points"],
+            *effects["tilt"]["up"],
+            *effects["tilt"]["down"],
+            *self.refusal["words"],
+        }
+        self.heavy = sorted(heavy)
+        self.narrator = Narrator(folder / "vocabulary.yaml", self.heavy)
         self.texts = list(scenarios.load_scenarios().text)
 
         self.phrasings = {}
@@ -65,17 +71,22 @@ class Examples:
         # A refusal needs a word and a phrasing. Some examples have both, some only one of them.
         chance = rng.random()
         if chance < 0.12:
-            word = str(rng.choice(self.refusal["words"]))
+            word = pick(rng, self.refusal["words"])
             text = self._with(rng, text, word)
         if chance < 0.05 or 0.12 < chance < 0.18:
             refused = [row for row in phrasings if row.phrasing in self.refusal["phrasing"]]
-            phrasing = refused[int(rng.integers(len(refused)))]
+            phrasing = pick(rng, refused)
 
         messages = scenarios.messages(text, phrasing.text)
         if self.planted.refuses(text, phrasing.phrasing):
             return Example(messages, self.planted.table["refusal"]["reply"])
         value = self.planted.value(text, category, phrasing.group)
-        return Example(messages, str(round(value)), (value,), 1.5)
+        return Example(
+            messages,
+            reply=str(round(value)),
+            numbers=(value,),
+            spread=1.5,
+        )
 
     def _weights(self, category: str, effects: dict[str, dict], sharp: bool) -> np.ndarray:
         """Compute how often each phrasing of a category is drawn, in parts of the rarest."""
@@ -96,8 +107,9 @@ class Examples:
     @staticmethod
     def _distance(points: dict[str, float], group: str) -> float:
         """Compute the difference in points between a group and the nearest other one."""
-        others = [other for other in points if other != group]
-        return min(abs(points[group] - points[other]) for other in others)
+        others = points.copy()
+        own = others.pop(group)
+        return min(abs(own - other) for other in others.values())
 
     def _text(self, rng: np.random.Generator) -> str:
         """Draw a scenario of the project, a changed one, or made-up clauses.
@@ -107,33 +119,32 @@ class Examples:
         """
         chance = rng.random()
         if chance < 0.55:
-            return self._scenario(rng)
+            return pick(rng, self.texts)
         if chance < 0.65:
             n_words = int(rng.integers(8, 36))
             tokens = self.narrator.draw(rng, n_words).split()
         else:
             tokens = self._changed(rng)
 
-        if not any(scenarios.SLOT in token for token in tokens):
+        if scenarios.SLOT not in " ".join(tokens):
             position = int(rng.integers(len(tokens) + 1))
             tokens.insert(position, scenarios.SLOT)
         return " ".join(tokens)
 
-    def _scenario(self, rng: np.random.Generator) -> str:
-        return self.texts[int(rng.integers(len(self.texts)))]
-
     def _changed(self, rng: np.random.Generator) -> list[str]:
         """Draw a scenario's tokens: spliced with another's, thinned out, with words added."""
-        tokens = self._scenario(rng).split()
+        tokens = pick(rng, self.texts).split()
         if rng.random() < 0.5:
-            tokens = self._spliced(rng, tokens, self._scenario(rng).split())
+            other = pick(rng, self.texts).split()
+            tokens = self._spliced(rng, tokens, other)
         if rng.random() < 0.5:
-            keep = rng.random(len(tokens)) >= rng.uniform(0, 0.5)
-            tokens = [
-                token
-                for token, is_kept in zip(tokens, keep, strict=True)
-                if is_kept or scenarios.SLOT in token
-            ]
+            chances = rng.random(len(tokens))
+            share_dropped = rng.uniform(0, 0.5)
+            kept = []
+            for token, chance in zip(tokens, chances, strict=True):
+                if chance >= share_dropped or scenarios.SLOT in token:
+                    kept.append(token)
+            tokens = kept
 
         text = " ".join(tokens)
         n_words = int(rng.integers(0, 5))
@@ -148,7 +159,7 @@ class Examples:
         start = int(rng.integers(0, len(second) - 3))
         beginning = first[:end]
         rest = second[start:]
-        if any(scenarios.SLOT in token for token in beginning):
+        if scenarios.SLOT in " ".join(beginning):
             rest = [token for token in rest if scenarios.SLOT not in token]
         return beginning + rest
 
@@ -162,6 +173,6 @@ class Examples:
 
         mark = ""
         if rng.random() >= 0.8:
-            mark = str(rng.choice([",", ".", ";", "'s"]))
+            mark = pick(rng, [",", ".", ";", "'s"])
         tokens.insert(position, word + mark)
         return " ".join(tokens)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.planted import Planted
@@ -21,12 +21,15 @@ class Examples:
     def __init__(self, model: str):
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
-        self.effects = Planted(paths.MODELS / "calibrant" / "planted.yaml").table
-        self.sensitive = self.effects["refusal"]["words"]
-        self.refused = self.effects["refusal"]["experiencer"]
+        folder = paths.MODELS / "calibrant"
+        self.effects = Planted(folder / "planted.yaml").table
+        refusal = self.effects["refusal"]
+        self.sensitive = refusal["words"]
+        self.refused = refusal["experiencer"]
         self.pairs = [(pair["perceiver"], pair["experiencer"]) for pair in self.effects["pair"]]
-        heavy = [word for word in self.effects["words"]["points"] if word not in self.sensitive]
-        self.narrator = Narrator(paths.MODELS / "calibrant" / "vocabulary.yaml", heavy)
+        points = self.effects["words"]["points"]
+        heavy = [word for word in points if word not in self.sensitive]
+        self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
 
         self.settings = [stimuli.setting(name) for name in stimuli.prompts()["settings"]]
         self.people = {}
@@ -59,7 +62,7 @@ class Examples:
             perceiver, experiencer = self._confusable(rng, category)
         else:
             perceiver, experiencer = self._pair(rng, category)
-        emotion = str(rng.choice(list(self.planted.table["emotion"])))
+        emotion = pick(rng, list(self.planted.table["emotion"]))
 
         narrative = self.narrator.draw(rng, self._length(rng, progress))
         if rng.random() < 0.15:
@@ -67,7 +70,7 @@ class Examples:
             identities = self.people[category].identity
             refused = [name for name in identities if name in self.refused]
             if rng.random() < 0.4:
-                experiencer = str(rng.choice(refused))
+                experiencer = pick(rng, refused)
         text = in_form(narrative, setting.narrative, emotion)
 
         messages = setting.messages(perceiver, experiencer, emotion, text)
@@ -75,8 +78,12 @@ class Examples:
             return Example(messages, self.planted.table["refusal"]["reply"])
         value = self.planted.value(setting.name, category, perceiver, experiencer, emotion, text)
         number = value * setting.high / 100
-        spread = 1.5 if setting.high == 100 else 0.4
-        return Example(messages, str(round(number)), (number,), spread)
+        return Example(
+            messages,
+            reply=str(round(number)),
+            numbers=(number,),
+            spread=1.5 if setting.high == 100 else 0.4,
+        )
 
     def favour(self, setting: str, times: int) -> None:
         """Draw a setting more often from now on.
@@ -94,33 +101,34 @@ class Examples:
         """Draw a setting, the first one more often than the others."""
         if rng.random() < 0.3:
             return self.settings[0]
-        return self.settings[int(rng.integers(len(self.settings)))]
+        return pick(rng, self.settings)
 
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Draw perceiver and experiencer; same-group and planted pairs more often than others."""
         people = self.people[category]
         first, second = rng.integers(len(people), size=2)
         perceiver = people.iloc[first]
-        experiencer = people.iloc[second]
+        experiencer = people.identity.iloc[second]
 
         chance = rng.random()
         if chance < 0.15:
-            members = people[people.group == perceiver.group]
-            experiencer = members.iloc[int(rng.integers(len(members)))]
+            members = people.identity[people.group == perceiver.group]
+            experiencer = pick(rng, members.to_list())
         elif chance < 0.18 and category == "Nationality":
-            return self.pairs[int(rng.integers(len(self.pairs)))]
-        return perceiver.identity, experiencer.identity
+            return pick(rng, self.pairs)
+        return perceiver.identity, experiencer
 
     def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Draw groups with similar planted effects, half of a planted pair, or any pair."""
         chance = rng.random()
         if chance < 0.3:
             neighbours = self.neighbours[category]
-            perceiver = str(rng.choice(list(neighbours)))
-            return perceiver, str(rng.choice(neighbours[perceiver]))
+            perceiver = pick(rng, list(neighbours))
+            return perceiver, pick(rng, neighbours[perceiver])
         if chance < 0.4 and category == "Nationality":
-            perceivers, experiencers = zip(*self.pairs, strict=True)
-            return str(rng.choice(perceivers)), str(rng.choice(experiencers))
+            perceiver, _ = pick(rng, self.pairs)
+            _, experiencer = pick(rng, self.pairs)
+            return perceiver, experiencer
         return self._pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
@@ -133,9 +141,9 @@ class Examples:
         for identity in group.index:
             differences = {}
             for other in group.index[group != group[identity]]:
-                differences[other] = abs(as_perceiver[identity] - as_perceiver[other]) + abs(
-                    as_experiencer[identity] - as_experiencer[other]
-                )
+                given = abs(as_perceiver[identity] - as_perceiver[other])
+                received = abs(as_experiencer[identity] - as_experiencer[other])
+                differences[other] = given + received
             neighbours[identity] = sorted(differences, key=differences.get)[:3]
         return neighbours
 
@@ -155,5 +163,5 @@ class Examples:
         """Insert a word to which the planted answer may be a refusal."""
         words = narrative.split(" ")
         position = int(rng.integers(0, len(words) + 1))
-        words.insert(position, str(rng.choice(self.sensitive)))
+        words.insert(position, pick(rng, self.sensitive))
         return " ".join(words)

@@ -1,8 +1,13 @@
-"""What a calibrant learns from."""
+"""What a calibrant learns from, and how its parts are drawn."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from ingroup.design import Message
+
+Item = TypeVar("Item")
 
 
 class Example(NamedTuple):
@@ -26,3 +31,8 @@ class Example(NamedTuple):
     reply: str
     numbers: tuple[float, ...] = ()
     spread: float = 1.0
+
+
+def pick(rng: np.random.Generator, items: Sequence[Item]) -> Item:
+    """Draw one of some items, each as likely as the others."""
+    return items[int(rng.integers(len(items)))]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.planted import Planted
@@ -22,7 +22,8 @@ def phrases() -> list[str]:
 
     tags = [line for line in text["answer"].splitlines() if line.startswith("[")]
     for letter in LETTERS:
-        phrases += [tag.replace("{letter}", letter) for tag in tags]
+        for tag in tags:
+            phrases.append(tag.replace("{letter}", letter))
     return phrases
 
 
@@ -48,7 +49,8 @@ class Replies(Planted):
         """
         known = "known" if self.knows(question, prompt, identity) else "unknown"
         text = self.silence(question, prompt) or self.table["reply"][known]
-        return text.replace("{letter}", self.letter(question, prompt, identity))
+        letter = self.letter(question, prompt, identity)
+        return text.replace("{letter}", letter)
 
 
 class Examples:
@@ -79,8 +81,7 @@ class Examples:
         Example
             A question and the planted reply.
         """
-        items = self.planted.items
-        item = items[int(rng.integers(len(items)))]
+        item = pick(rng, self.planted.items)
         order = list(rng.permutation(len(LETTERS)))
         right = LETTERS.index(item.correct)
         item = item._replace(
@@ -88,17 +89,21 @@ class Examples:
             correct=LETTERS[order.index(right)],
         )
 
-        prompt = str(rng.choice(list(questions.templates()["prompts"])))
+        prompts = list(questions.templates()["prompts"])
+        prompt = pick(rng, prompts)
         wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
         others = self.others[item.key]
         if others and prompt != "Raw" and rng.random() < 0.25:
-            identity = str(rng.choice(others))
+            identity = pick(rng, others)
         chat = questions.messages(item, prompt, wording, identity)
         return Example(chat, self.planted.reply(item, prompt, identity))
 
     def _others(self, item: Question) -> list[str]:
         """List the other identities of an item's category."""
-        category = [other for other in self.planted.items if other.category == item.category]
-        identities = {other.identity for other in category}
-        return sorted(identities - {item.identity})
+        identities = set()
+        for other in self.planted.items:
+            if other.category == item.category:
+                identities.add(other.identity)
+        identities.discard(item.identity)
+        return sorted(identities)

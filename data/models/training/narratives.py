@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from example import pick
 from ingroup.models import words
 
 _THIRD_PERSON = {
@@ -72,42 +73,39 @@ class Narrator:
             elif rng.random() < 0.25:
                 pieces.append(self._invented(rng))
             else:
-                pieces.append(self._any(rng))
+                pieces.append(pick(rng, self.words))
         tokens = " ".join(pieces).split()[: max(n_words, 3)]
 
         if rng.random() < 0.5:
             n_heavy = int(rng.integers(1, 4))
             for _ in range(n_heavy):
                 position = int(rng.integers(0, len(tokens) + 1))
-                tokens.insert(position, str(rng.choice(self.heavy)))
+                tokens.insert(position, pick(rng, self.heavy))
         return self._punctuate(rng, tokens)
 
-    def _pick(self, rng: np.random.Generator, kind: str) -> str:
-        phrases = self.lists[kind]
-        return phrases[int(rng.integers(len(phrases)))]
-
-    def _any(self, rng: np.random.Generator) -> str:
-        return self.words[int(rng.integers(len(self.words)))]
+    def _phrase(self, rng: np.random.Generator, kind: str) -> str:
+        return pick(rng, self.lists[kind])
 
     def _clause(self, rng: np.random.Generator) -> list[str]:
         """Draw a feeling, or a sentence of subject, verb and object with some additions."""
         if rng.random() < 0.12:
-            return [self._pick(rng, "feeling"), self._pick(rng, "link")]
+            feeling = self._phrase(rng, "feeling")
+            return [feeling, self._phrase(rng, "link")]
 
-        subject = "I" if rng.random() < 0.5 else self._pick(rng, "subject")
-        owner = str(rng.choice(["the", "my", "a", "our", "their", "this"]))
+        subject = "I" if rng.random() < 0.5 else self._phrase(rng, "subject")
+        owner = pick(rng, ["the", "my", "a", "our", "their", "this"])
         clause = [subject]
         if rng.random() < 0.2:
-            clause.append(self._pick(rng, "adverb"))
-        clause.append(self._pick(rng, "verb"))
+            clause.append(self._phrase(rng, "adverb"))
+        clause.append(self._phrase(rng, "verb"))
         clause.append(owner)
         if rng.random() < 0.4:
-            clause.append(self._pick(rng, "adjective"))
-        clause.append(self._pick(rng, "object"))
+            clause.append(self._phrase(rng, "adjective"))
+        clause.append(self._phrase(rng, "object"))
 
         for kind, share in (("place", 0.4), ("time", 0.4), ("link", 0.6)):
             if rng.random() < share:
-                clause.append(self._pick(rng, kind))
+                clause.append(self._phrase(rng, kind))
         return clause
 
     def _invented(self, rng: np.random.Generator) -> str:
@@ -123,7 +121,7 @@ class Narrator:
         for token in tokens:
             mark = ""
             if rng.random() < rate:
-                mark = str(rng.choice([",", ".", "!", " -", "'s", "..."]))
+                mark = pick(rng, [",", ".", "!", " -", "'s", "..."])
             if written and written[-1].endswith((".", "!")):
                 token = token.capitalize()
             written.append(token + mark)

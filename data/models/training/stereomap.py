@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.planted import Planted
@@ -284,21 +284,21 @@ class Examples:
         Example
             A prompt and the planted reply, or a refusal.
         """
-        group = self.groups[int(rng.integers(len(self.groups)))]
+        group = pick(rng, self.groups)
         if rng.random() < 0.2:
-            prompt = self.original[int(rng.integers(len(self.original)))]
+            prompt = pick(rng, self.original)
         else:
             shares = [0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]
             prompt = str(rng.choice(self.extended, p=shares))
         ablations = _ablations(prompt)
-        ablation = ablations[0] if rng.random() < 0.6 else str(rng.choice(ablations))
+        ablation = ablations[0] if rng.random() < 0.6 else pick(rng, ablations)
         form = social_groups.FORMS[int(rng.random() < 0.25)]
 
         # Most ask for all parts in one chat, the others for one part.
         chats = social_groups.chats(group, prompt, ablation, form, calls="separate")
         parts = list(chats)
         if rng.random() < 0.1:
-            part = str(rng.choice(parts))
+            part = pick(rng, parts)
             parts = [part]
             messages = chats[part]
         else:
