@@ -72,14 +72,16 @@ def corpus(share: float) -> pd.DataFrame:
     """
     events = []
     for emotion, sample in stimuli.load_events("sample").groupby("emotion", sort=False):
-        repeated = np.arange(N_EVENTS.get(emotion, 550)) % len(sample)
+        n_events = N_EVENTS.get(emotion, 550)
+        repeated = np.arange(n_events) % len(sample)
         of_emotion = sample.iloc[repeated].copy()
-        number = np.arange(len(of_emotion)).astype(str)
+        number = np.arange(n_events).astype(str)
         for form in FORMS:
             of_emotion[form] += " (" + number + ")"
         of_emotion["text_id"] = number
         events.append(of_emotion)
-    return pd.concat(events).iloc[:: round(1 / share)]
+    step = round(1 / share)
+    return pd.concat(events).iloc[::step]
 
 
 def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[Design, Store]:
@@ -161,7 +163,8 @@ def made_up(design: Design, high: int) -> Iterator[Reply]:
 def _cells(block: Block, rng: np.random.Generator) -> np.ndarray:
     """Draw the mean of each pair of identities, two points more within a group."""
     category = block.labels["category"]
-    same = statistics.same_group(stimuli.identities(category).group)
+    people = stimuli.identities(category)
+    same = statistics.same_group(people.group)
     return rng.normal(0, 2, same.shape) + 2 * same
 
 
@@ -198,7 +201,8 @@ def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str
     assert len(block) == ratings.counts.sum() < ratings.counts["ok"] / 0.99
 
     rng = np.random.default_rng(0)
-    same = statistics.same_group(stimuli.identities(category).group[1:])
+    people = stimuli.identities(category)
+    same = statistics.same_group(people.group[1:])
     values = statistics.exclude(ratings.values)
     means = statistics.cell_means(values)
     z = statistics.zscore(means)
