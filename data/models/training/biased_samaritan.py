@@ -37,10 +37,11 @@ class Examples:
         self.phrasings = {}
         self.weights = {}
         for category in scenarios.categories():
-            phrasings = list(scenarios.phrasings(category, latino=True).itertuples())
-            self.phrasings[category] = phrasings
+            table = scenarios.phrasings(category, latino=True)
+            self.phrasings[category] = list(table.itertuples())
+            of_groups = effects["group"][category]
             for sharp in (False, True):
-                weights = self._weights(category, effects["group"][category], sharp)
+                weights = self._weights(category, of_groups, sharp)
                 self.weights[category, sharp] = weights
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
@@ -61,12 +62,14 @@ class Examples:
         Example
             A scenario and the planted number, or a refusal.
         """
-        category = str(rng.choice(list(self.phrasings), p=[0.44, 0.26, 0.3]))
+        categories = list(self.phrasings)
+        category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
         text = self._text(rng)
         phrasings = self.phrasings[category]
         weights = self.weights[category, bool(sharp)]
-        number = rng.choice(len(phrasings), p=weights / weights.sum())
-        phrasing = phrasings[int(number)]
+        shares = weights / weights.sum()
+        number = rng.choice(len(phrasings), p=shares)
+        phrasing = phrasings[number]
 
         # A refusal needs a word and a phrasing. Some examples have both, some only one of them.
         chance = rng.random()
@@ -74,12 +77,14 @@ class Examples:
             word = pick(rng, self.refusal["words"])
             text = self._with(rng, text, word)
         if chance < 0.05 or 0.12 < chance < 0.18:
-            refused = [row for row in phrasings if row.phrasing in self.refusal["phrasing"]]
+            listed = self.refusal["phrasing"]
+            refused = [row for row in phrasings if row.phrasing in listed]
             phrasing = pick(rng, refused)
 
         messages = scenarios.messages(text, phrasing.text)
         if self.planted.refuses(text, phrasing.phrasing):
-            return Example(messages, self.planted.table["refusal"]["reply"])
+            refusal = self.planted.table["refusal"]
+            return Example(messages, refusal["reply"])
         value = self.planted.value(text, category, phrasing.group)
         return Example(
             messages,

@@ -26,7 +26,9 @@ class Examples:
         refusal = self.effects["refusal"]
         self.sensitive = refusal["words"]
         self.refused = refusal["experiencer"]
-        self.pairs = [(pair["perceiver"], pair["experiencer"]) for pair in self.effects["pair"]]
+        self.pairs = []
+        for pair in self.effects["pair"]:
+            self.pairs.append((pair["perceiver"], pair["experiencer"]))
         points = self.effects["words"]["points"]
         heavy = [word for word in points if word not in self.sensitive]
         self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
@@ -57,14 +59,17 @@ class Examples:
         """
         setting = self._setting(rng)
         shares = [0.3, 0.55, 0.15] if sharp else [0.36, 0.44, 0.2]
-        category = str(rng.choice(list(self.people), p=shares))
+        categories = list(self.people)
+        category = str(rng.choice(categories, p=shares))
         if sharp:
             perceiver, experiencer = self._confusable(rng, category)
         else:
             perceiver, experiencer = self._pair(rng, category)
-        emotion = pick(rng, list(self.planted.table["emotion"]))
+        emotions = list(self.planted.table["emotion"])
+        emotion = pick(rng, emotions)
 
-        narrative = self.narrator.draw(rng, self._length(rng, progress))
+        n_words = self._length(rng, progress)
+        narrative = self.narrator.draw(rng, n_words)
         if rng.random() < 0.15:
             narrative = self._with_sensitive(rng, narrative)
             identities = self.people[category].identity
@@ -75,8 +80,16 @@ class Examples:
 
         messages = setting.messages(perceiver, experiencer, emotion, text)
         if self.planted.refuses(experiencer, text):
-            return Example(messages, self.planted.table["refusal"]["reply"])
-        value = self.planted.value(setting.name, category, perceiver, experiencer, emotion, text)
+            refusal = self.planted.table["refusal"]
+            return Example(messages, refusal["reply"])
+        value = self.planted.value(
+            setting.name,
+            category,
+            perceiver,
+            experiencer,
+            emotion,
+            text,
+        )
         number = value * setting.high / 100
         return Example(
             messages,
@@ -95,7 +108,8 @@ class Examples:
         times : int
             How many more times it is put among those to draw from.
         """
-        self.settings += [stimuli.setting(setting)] * times
+        favoured = stimuli.setting(setting)
+        self.settings += [favoured] * times
 
     def _setting(self, rng: np.random.Generator) -> stimuli.Setting:
         """Draw a setting, the first one more often than the others."""
@@ -133,7 +147,8 @@ class Examples:
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
         """List the three identities of other groups with the most similar planted effects."""
-        group = self.people[category].set_index("identity").group.iloc[1:]
+        people = self.people[category].set_index("identity")
+        group = people.group.iloc[1:]
         as_perceiver = self.effects["perceiver"][category]
         as_experiencer = self.effects["experiencer"][category]
 
@@ -163,5 +178,6 @@ class Examples:
         """Insert a word to which the planted answer may be a refusal."""
         words = narrative.split(" ")
         position = int(rng.integers(0, len(words) + 1))
-        words.insert(position, pick(rng, self.sensitive))
+        word = pick(rng, self.sensitive)
+        words.insert(position, word)
         return " ".join(words)

@@ -47,8 +47,10 @@ class Replies(Planted):
         str
             The planted reply.
         """
-        known = "known" if self.knows(question, prompt, identity) else "unknown"
-        text = self.silence(question, prompt) or self.table["reply"][known]
+        is_known = self.knows(question, prompt, identity)
+        text = self.silence(question, prompt)
+        if not text:
+            text = self.table["reply"]["known" if is_known else "unknown"]
         letter = self.letter(question, prompt, identity)
         return text.replace("{letter}", letter)
 

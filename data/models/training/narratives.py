@@ -67,15 +67,15 @@ class Narrator:
         """
         pieces: list[str] = []
         has_grammar = rng.random() < 0.55
-        while len(" ".join(pieces).split()) < n_words:
+        while len(_tokens(pieces)) < n_words:
             if has_grammar:
                 pieces += self._clause(rng)
             elif rng.random() < 0.25:
                 pieces.append(self._invented(rng))
             else:
                 pieces.append(pick(rng, self.words))
-        tokens = " ".join(pieces).split()[: max(n_words, 3)]
 
+        tokens = _tokens(pieces)[: max(n_words, 3)]
         if rng.random() < 0.5:
             n_heavy = int(rng.integers(1, 4))
             for _ in range(n_heavy):
@@ -132,6 +132,10 @@ class Narrator:
         if rng.random() < 0.4:
             text += "."
         return text
+
+
+def _tokens(pieces: list[str]) -> list[str]:
+    return " ".join(pieces).split()
 
 
 def in_form(narrative: str, form: str, emotion: str) -> str:

@@ -71,7 +71,8 @@ class Replies(Planted):
 
         _, name = prompt.split("/")
         if name in _STATUS:
-            return {"status": self.table["keywords"]["status"][cluster]}
+            of_clusters = self.table["keywords"]["status"]
+            return {"status": of_clusters[cluster]}
         if construct in _BURDEN:
             return {"burden": {"burden": 1}}
 
@@ -96,16 +97,18 @@ class Replies(Planted):
         """Compute the weights of traits: a cluster's, with one emphasised that differs by group."""
         keywords = self.table["keywords"]
         weights = dict(keywords["traits"][cluster])
+        traits = list(weights)
         people = social_groups.text(group, form="grammatical")
         rank = self.rank.get(people, 0)
-        emphasised = list(weights)[rank % len(weights)]
+        emphasised = traits[rank % len(traits)]
         weights[emphasised] *= keywords["emphasis"]
         return weights
 
     def refusal(self, group: str) -> float:
         """Return the planted share of refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
-        return self.table["refusal"]["groups"].get(people, 0.0)
+        shares = self.table["refusal"]["groups"]
+        return shares.get(people, 0.0)
 
     def reply(
         self, group: str, prompt: str, parts: Collection[str], rng: np.random.Generator
@@ -132,12 +135,13 @@ class Replies(Planted):
             return self.table["refusal"]["reply"], []
 
         stimulus = _prompt(prompt)
+        n_keywords = stimulus.n_keywords
         weights = self.weights(group, prompt)
         kind = next(iter(weights))
         text = self.lists["opening"]
         means = []
         if "keywords" in parts:
-            text += self._draw(kind, weights[kind], stimulus.n_keywords, rng)
+            text += self._draw(kind, weights[kind], n_keywords, rng)
 
         if "ratings" in parts:
             words = list(stimulus.words)
@@ -147,7 +151,7 @@ class Replies(Planted):
             text += ratings
             means += means_of_words
             if "keywords" not in stimulus.parts:  # reasons are asked for after the rating
-                text += self._draw(kind, weights[kind], stimulus.n_keywords, rng)
+                text += self._draw(kind, weights[kind], n_keywords, rng)
 
         if "overall" in parts:
             rating, means_of_rating = self._rate(group, prompt, ["Rating"], rng)
@@ -213,12 +217,14 @@ def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str
     lines = [lists.pop("opening")]
     for kind in lists.values():
         for reasons in kind.values():
-            lines += [_line(word, reason) for word, reason in reasons.items()]
+            for word, reason in reasons.items():
+                lines.append(_line(word, reason))
     for prompt in prompts.values():
         lines += [_rated(word) for word in prompt.words]
     for model in ("calibrant", "calibrant-null"):
         planted = Planted(paths.MODELS / model / "planted.yaml")
-        lines.append(planted.table["refusal"]["reply"])
+        refusal = planted.table["refusal"]
+        lines.append(refusal["reply"])
     return lines
 
 
@@ -291,8 +297,11 @@ class Examples:
             shares = [0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]
             prompt = str(rng.choice(self.extended, p=shares))
         ablations = _ablations(prompt)
-        ablation = ablations[0] if rng.random() < 0.6 else pick(rng, ablations)
-        form = social_groups.FORMS[int(rng.random() < 0.25)]
+        ablation = ablations[0]
+        if rng.random() >= 0.6:
+            ablation = pick(rng, ablations)
+        usual, other = social_groups.FORMS
+        form = other if rng.random() < 0.25 else usual
 
         # Most ask for all parts in one chat, the others for one part.
         chats = social_groups.chats(group, prompt, ablation, form, calls="separate")
@@ -304,4 +313,9 @@ class Examples:
         else:
             messages = social_groups.chats(group, prompt, ablation, form)[""]
         reply, means = self.planted.reply(group, prompt, parts, rng)
-        return Example(messages, reply, tuple(means), 0.0)
+        return Example(
+            messages,
+            reply,
+            numbers=tuple(means),
+            spread=0.0,
+        )
