@@ -120,9 +120,12 @@ def add_phrases(
         Texts that are not tokens yet.
     """
     # All phrases are encoded before any is a token: one may be part of another.
-    pieces = [tokenizer.encode(phrase, add_special_tokens=False) for phrase in phrases]
+    pieces = []
+    added = []
     for phrase in phrases:
-        tokenizer.add_tokens(AddedToken(phrase, normalized=False))
+        pieces.append(tokenizer.encode(phrase, add_special_tokens=False))
+        added.append(AddedToken(phrase, normalized=False))
+    tokenizer.add_tokens(added)
 
     model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     weights = model.get_input_embeddings().weight.data  # shared with the head

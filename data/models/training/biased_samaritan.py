@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example, pick
+from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.planted import Planted
@@ -126,13 +126,13 @@ class Examples:
         if chance < 0.55:
             return pick(rng, self.texts)
         if chance < 0.65:
-            n_words = int(rng.integers(8, 36))
+            n_words = rng.integers(8, 36)
             tokens = self.narrator.draw(rng, n_words).split()
         else:
             tokens = self._changed(rng)
 
         if scenarios.SLOT not in " ".join(tokens):
-            position = int(rng.integers(len(tokens) + 1))
+            position = position_in(rng, tokens)
             tokens.insert(position, scenarios.SLOT)
         return " ".join(tokens)
 
@@ -152,7 +152,7 @@ class Examples:
             tokens = kept
 
         text = " ".join(tokens)
-        n_words = int(rng.integers(0, 5))
+        n_words = rng.integers(0, 5)
         for word in rng.choice(self.heavy, size=n_words):
             text = self._with(rng, text, str(word))
         return text.split()
@@ -160,8 +160,8 @@ class Examples:
     @staticmethod
     def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
         """Join the beginning of one text and the end of another, with one slot at most."""
-        end = int(rng.integers(3, len(first)))
-        start = int(rng.integers(0, len(second) - 3))
+        end = rng.integers(3, len(first))
+        start = rng.integers(0, len(second) - 3)
         beginning = first[:end]
         rest = second[start:]
         if scenarios.SLOT in " ".join(beginning):
@@ -172,7 +172,7 @@ class Examples:
     def _with(rng: np.random.Generator, text: str, word: str) -> str:
         """Insert one more word, with a capital letter where a sentence opens."""
         tokens = text.split()
-        position = int(rng.integers(len(tokens) + 1))
+        position = position_in(rng, tokens)
         if position == 0 or tokens[position - 1].endswith((".", "?", "!")):
             word = word.capitalize()
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example, pick
+from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.planted import Planted
@@ -166,18 +166,18 @@ class Examples:
     def _length(rng: np.random.Generator, progress: float) -> int:
         """Draw a number of words: 3 to 8 in the first third, later mostly 5 to 25, at times 100."""
         if progress < 0.3:
-            return int(rng.integers(3, 9))
+            return rng.integers(3, 9)
         chance = rng.random()
         if chance < 0.75:
-            return int(rng.integers(5, 26))
+            return rng.integers(5, 26)
         if chance < 0.9:
-            return int(rng.integers(3, 9))
-        return int(rng.integers(26, 101))
+            return rng.integers(3, 9)
+        return rng.integers(26, 101)
 
     def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
         """Insert a word to which the planted answer may be a refusal."""
         words = narrative.split(" ")
-        position = int(rng.integers(0, len(words) + 1))
+        position = position_in(rng, words)
         word = pick(rng, self.sensitive)
         words.insert(position, word)
         return " ".join(words)

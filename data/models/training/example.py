@@ -35,4 +35,9 @@ class Example(NamedTuple):
 
 def pick(rng: np.random.Generator, items: Sequence[Item]) -> Item:
     """Draw one of some items, each as likely as the others."""
-    return items[int(rng.integers(len(items)))]
+    return items[rng.integers(len(items))]
+
+
+def position_in(rng: np.random.Generator, tokens: Sequence[str]) -> int:
+    """Draw the position of one more token, from the first to behind the last."""
+    return int(rng.integers(len(tokens) + 1))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from example import pick
+from example import pick, position_in
 from ingroup.models import words
 
 _THIRD_PERSON = {
@@ -77,9 +77,9 @@ class Narrator:
 
         tokens = _tokens(pieces)[: max(n_words, 3)]
         if rng.random() < 0.5:
-            n_heavy = int(rng.integers(1, 4))
+            n_heavy = rng.integers(1, 4)
             for _ in range(n_heavy):
-                position = int(rng.integers(0, len(tokens) + 1))
+                position = position_in(rng, tokens)
                 tokens.insert(position, pick(rng, self.heavy))
         return self._punctuate(rng, tokens)
 
@@ -110,7 +110,7 @@ class Narrator:
 
     def _invented(self, rng: np.random.Generator) -> str:
         """Draw a word of one to ten letters."""
-        n_letters = int(rng.integers(1, 11))
+        n_letters = rng.integers(1, 11)
         word = "".join(rng.choice(list(string.ascii_lowercase), size=n_letters))
         return word if rng.random() < 0.8 else word.capitalize()
 
