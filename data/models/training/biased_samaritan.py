@@ -22,17 +22,21 @@ class Examples:
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
         folder = paths.MODELS / "calibrant"
-        effects = Planted(folder / "planted.yaml").table
+        calibrant = Planted(folder / "planted.yaml")
+        effects = calibrant.table
+        words = effects["words"]
+        tilt = effects["tilt"]
         self.refusal = effects["refusal"]
         heavy = {
-            *effects["words"]["points"],
-            *effects["tilt"]["up"],
-            *effects["tilt"]["down"],
+            *words["points"],
+            *tilt["up"],
+            *tilt["down"],
             *self.refusal["words"],
         }
         self.heavy = sorted(heavy)
         self.narrator = Narrator(folder / "vocabulary.yaml", self.heavy)
-        self.texts = list(scenarios.load_scenarios().text)
+        table = scenarios.load_scenarios()
+        self.texts = list(table.text)
 
         self.phrasings = {}
         self.weights = {}
@@ -66,7 +70,7 @@ class Examples:
         category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
         text = self._text(rng)
         phrasings = self.phrasings[category]
-        weights = self.weights[category, bool(sharp)]
+        weights = self.weights[category, sharp]
         shares = weights / weights.sum()
         number = rng.choice(len(phrasings), p=shares)
         phrasing = phrasings[number]
@@ -114,7 +118,8 @@ class Examples:
         """Compute the difference in points between a group and the nearest other one."""
         others = points.copy()
         own = others.pop(group)
-        return min(abs(own - other) for other in others.values())
+        distances = [abs(own - other) for other in others.values()]
+        return min(distances)
 
     def _text(self, rng: np.random.Generator) -> str:
         """Draw a scenario of the project, a changed one, or made-up clauses.
@@ -127,7 +132,8 @@ class Examples:
             return pick(rng, self.texts)
         if chance < 0.65:
             n_words = rng.integers(8, 36)
-            tokens = self.narrator.draw(rng, n_words).split()
+            narrative = self.narrator.draw(rng, n_words)
+            tokens = narrative.split()
         else:
             tokens = self._changed(rng)
 
@@ -138,23 +144,26 @@ class Examples:
 
     def _changed(self, rng: np.random.Generator) -> list[str]:
         """Draw a scenario's tokens: spliced with another's, thinned out, with words added."""
-        tokens = pick(rng, self.texts).split()
+        scenario = pick(rng, self.texts)
+        tokens = scenario.split()
         if rng.random() < 0.5:
-            other = pick(rng, self.texts).split()
-            tokens = self._spliced(rng, tokens, other)
+            other = pick(rng, self.texts)
+            tokens = self._spliced(rng, tokens, other.split())
         if rng.random() < 0.5:
             chances = rng.random(len(tokens))
             share_dropped = rng.uniform(0, 0.5)
             kept = []
             for token, chance in zip(tokens, chances, strict=True):
-                if chance >= share_dropped or scenarios.SLOT in token:
+                is_slot = scenarios.SLOT in token
+                if is_slot or chance >= share_dropped:
                     kept.append(token)
             tokens = kept
 
         text = " ".join(tokens)
         n_words = rng.integers(0, 5)
-        for word in rng.choice(self.heavy, size=n_words):
-            text = self._with(rng, text, str(word))
+        words = rng.choice(self.heavy, size=n_words).tolist()
+        for word in words:
+            text = self._with(rng, text, word)
         return text.split()
 
     @staticmethod
@@ -173,7 +182,8 @@ class Examples:
         """Insert one more word, with a capital letter where a sentence opens."""
         tokens = text.split()
         position = position_in(rng, tokens)
-        if position == 0 or tokens[position - 1].endswith((".", "?", "!")):
+        opens_sentence = position == 0 or tokens[position - 1].endswith((".", "?", "!"))
+        if opens_sentence:
             word = word.capitalize()
 
         mark = ""

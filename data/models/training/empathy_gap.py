@@ -22,18 +22,21 @@ class Examples:
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
         folder = paths.MODELS / "calibrant"
-        self.effects = Planted(folder / "planted.yaml").table
+        calibrant = Planted(folder / "planted.yaml")
+        self.effects = calibrant.table
         refusal = self.effects["refusal"]
         self.sensitive = refusal["words"]
         self.refused = refusal["experiencer"]
         self.pairs = []
         for pair in self.effects["pair"]:
             self.pairs.append((pair["perceiver"], pair["experiencer"]))
-        points = self.effects["words"]["points"]
+        words = self.effects["words"]
+        points = words["points"]
         heavy = [word for word in points if word not in self.sensitive]
         self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
 
-        self.settings = [stimuli.setting(name) for name in stimuli.prompts()["settings"]]
+        names = stimuli.prompts()["settings"]
+        self.settings = [stimuli.setting(name) for name in names]
         self.people = {}
         self.neighbours = {}
         for category in stimuli.categories():
@@ -120,13 +123,15 @@ class Examples:
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
         """Draw perceiver and experiencer; same-group and planted pairs more often than others."""
         people = self.people[category]
+        identities = people.identity
         first, second = rng.integers(len(people), size=2)
         perceiver = people.iloc[first]
-        experiencer = people.identity.iloc[second]
+        experiencer = identities.iloc[second]
 
         chance = rng.random()
         if chance < 0.15:
-            members = people.identity[people.group == perceiver.group]
+            is_member = people.group == perceiver.group
+            members = identities[is_member]
             experiencer = pick(rng, members.to_list())
         elif chance < 0.18 and category == "Nationality":
             return pick(rng, self.pairs)
@@ -138,7 +143,8 @@ class Examples:
         if chance < 0.3:
             neighbours = self.neighbours[category]
             perceiver = pick(rng, list(neighbours))
-            return perceiver, pick(rng, neighbours[perceiver])
+            experiencer = pick(rng, neighbours[perceiver])
+            return perceiver, experiencer
         if chance < 0.4 and category == "Nationality":
             perceiver, _ = pick(rng, self.pairs)
             _, experiencer = pick(rng, self.pairs)
@@ -155,11 +161,13 @@ class Examples:
         neighbours = {}
         for identity in group.index:
             differences = {}
-            for other in group.index[group != group[identity]]:
+            is_other = group != group[identity]
+            for other in group.index[is_other]:
                 given = abs(as_perceiver[identity] - as_perceiver[other])
                 received = abs(as_experiencer[identity] - as_experiencer[other])
                 differences[other] = given + received
-            neighbours[identity] = sorted(differences, key=differences.get)[:3]
+            nearest = sorted(differences, key=differences.get)
+            neighbours[identity] = nearest[:3]
         return neighbours
 
     @staticmethod

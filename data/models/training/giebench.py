@@ -20,10 +20,11 @@ def phrases() -> list[str]:
         text["question"].splitlines()[0],
     ]
 
-    tags = [line for line in text["answer"].splitlines() if line.startswith("[")]
+    lines = text["answer"].splitlines()
     for letter in LETTERS:
-        for tag in tags:
-            phrases.append(tag.replace("{letter}", letter))
+        for line in lines:
+            if line.startswith("["):
+                phrases.append(line.replace("{letter}", letter))
     return phrases
 
 
@@ -66,7 +67,9 @@ class Examples:
 
     def __init__(self, model: str):
         self.planted = Replies(paths.MODELS / model / "planted.yaml")
-        self.others = {item.key: self._others(item) for item in self.planted.items}
+        self.others = {}
+        for item in self.planted.items:
+            self.others[item.key] = self._others(item)
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
         """Draw one example: an item with its answers in any order, under any prompt.

@@ -41,7 +41,8 @@ class Replies(Planted):
         super().__init__(file)
         self.lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
         self.rank = {}
-        for groups in self.table["groups"].values():
+        clusters = self.table["groups"]
+        for groups in clusters.values():
             for rank, people in enumerate(groups):
                 self.rank[people] = rank
 
