@@ -26,7 +26,7 @@ from ingroup.studies.empathy_gap.design import trials
 SETTING = "P0,S0,T0"
 SHARD = 4096
 N_SHARDS = 12
-NUMBERS = tuple(str(number) for number in range(101))
+NUMBERS = tuple(map(str, range(101)))
 
 
 def bench_store() -> Iterator[dict]:
@@ -34,11 +34,17 @@ def bench_store() -> Iterator[dict]:
     design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
     n_trials = N_SHARDS * SHARD
     replies = list(islice(scale.made_up(design, 100), n_trials))
-    chats = []
-    for trial in islice(design, n_trials):
-        chats.append([turn["content"] for turn in trial.messages])
-    table = pd.DataFrame(chats, columns=["system_prompt", "user_input"])
-    table["response"] = [reply.text for reply in replies]
+    rows = []
+    for trial, reply in zip(islice(design, n_trials), replies, strict=True):
+        system, user = trial.messages
+        rows.append(
+            {
+                "system_prompt": system["content"],
+                "user_input": user["content"],
+                "response": reply.text,
+            }
+        )
+    table = pd.DataFrame(rows)
 
     with tempfile.TemporaryDirectory() as folder:
         times = []
@@ -186,7 +192,7 @@ def _rows_of_choices(
     )
 
     # The shared prefix of a batch is computed for its first prompt alone.
-    n_tokens = sum(len(ids) for ids in all_prompts)
+    n_tokens = sum(map(len, all_prompts))
     n_computed = n_tokens
     for batch, n_shared in batches(all_prompts, engine.batch_size, LEAST):
         n_computed -= (len(batch) - 1) * n_shared

@@ -35,8 +35,8 @@ class Examples:
         }
         self.heavy = sorted(heavy)
         self.narrator = Narrator(folder / "vocabulary.yaml", self.heavy)
-        table = scenarios.load_scenarios()
-        self.texts = list(table.text)
+        sample = scenarios.load_scenarios()
+        self.texts = list(sample.text)
 
         self.phrasings = {}
         self.weights = {}
