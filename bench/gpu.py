@@ -3,8 +3,8 @@
 The model is a Llama of the 8B shape with random weights in bfloat16: nothing is downloaded, and a
 card is as busy with it as with the real one. Its tokenizer is a calibrant's. It reads real prompts
 of the study, four shards spread over the full design, and writes three tokens each, as an answer
-has: as they are, and without shared prefixes (the same prompts with a first token each of their
-own), which is what a prefix cache is worth.
+has. It reads the prompts as they are, and without shared prefixes (the same prompts with different
+first tokens), which shows the gain of a prefix cache.
 """
 
 import sys
@@ -19,60 +19,124 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import scale
 from ingroup import models, paths
+from ingroup.design import Design
 from ingroup.inference import Sampling, make_engine
+from ingroup.inference.weights import LocalEngine
 from ingroup.studies.empathy_gap.design import trials
 
 SHAPE = {
-    "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128_256,
-    "max_position_embeddings": 4096, "rope_theta": 500_000.0,
-}  # fmt: skip
-SHARDS, SHARD = 4, 4096
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128_256,
+    "max_position_embeddings": 4096,
+    "rope_theta": 500_000.0,
+}
+SHARDS = 4
+SHARD = 4096
 SAMPLING = Sampling(max_tokens=3)
 
 
 def random_model(folder: str) -> None:
-    """Write random weights and a calibrant's tokenizer."""
+    """Write random weights and a calibrant's tokenizer to a folder."""
     tokenizer = AutoTokenizer.from_pretrained(paths.MODELS / models.calibrants()[0])
-    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    config = LlamaConfig(
+        **SHAPE,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        dtype="bfloat16",
+    )
     with torch.device("cuda"):
-        model = LlamaForCausalLM(LlamaConfig(**SHAPE, **ends, dtype="bfloat16")).bfloat16()
+        model = LlamaForCausalLM(config).bfloat16()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
+def chats_of(design: Design) -> list:
+    """Return the chats of four shards that are spread over a design."""
+    starts = np.linspace(0, len(design) - SHARD, SHARDS).astype(int)
+    chats = []
+    for start in starts.tolist():
+        for number in range(start, start + SHARD):
+            chats.append(design[number].messages)
+    return chats
+
+
+def speed(engine: LocalEngine, prompts: list[list[int]]) -> dict[str, float]:
+    """Time an engine.
+
+    Parameters
+    ----------
+    engine : LocalEngine
+        It takes token ids.
+    prompts : list of list of int
+        Token ids of each prompt.
+
+    Returns
+    -------
+    dict of str to float
+        Columns of gpu.csv: counts of prompts and tokens, seconds, and what one second does.
+    """
+    started = time.perf_counter()
+    replies = pd.DataFrame(engine.complete(prompts, SAMPLING))
+    seconds = time.perf_counter() - started
+
+    n_tokens = replies.prompt_tokens.sum() + replies.output_tokens.sum()
+    return {
+        "prompts": len(prompts),
+        "seconds": seconds,
+        "prompt_tokens": replies.prompt_tokens.sum(),
+        "cached_tokens": replies.cached_tokens.sum(),
+        "prompts_per_second": len(prompts) / seconds,
+        "tokens_per_second": n_tokens / seconds,
+    }
+
+
 def bench() -> pd.DataFrame:
-    """A row without shared prefixes and one with."""
-    design, rows = trials(scale.corpus(1.0)), []
+    """Measure the first study.
+
+    Returns
+    -------
+    DataFrame
+        One row without shared prefixes and one with them.
+    """
+    design = trials(scale.corpus(1.0))
     name = "vllm" if find_spec("vllm") else "transformers"
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         random_model(folder)
         engine = make_engine(name, folder, batch_size=256)
-        starts = np.linspace(0, len(design) - SHARD, SHARDS).astype(int).tolist()
-        chats = [design[start + n].messages for start in starts for n in range(SHARD)]
-        prompts = engine.prompter.batch(chats)
-        alone = [[number, *ids[1:]] for number, ids in enumerate(prompts, start=len(prompts))]
+        prompts = engine.prompter.batch(chats_of(design))
+        different = []
+        for number, ids in enumerate(prompts):
+            different.append([len(prompts) + number, *ids[1:]])
+
         engine.complete(prompts[:64], SAMPLING)  # loads the weights and warms up
-        for shared, asked in ((False, alone), (True, prompts)):
-            started = time.perf_counter()
-            replies = pd.DataFrame(engine.complete(asked, SAMPLING))
-            seconds, tokens = time.perf_counter() - started, replies.filter(like="tokens").sum()
-            rows.append({
-                "engine": name, "shared_prefixes": shared, "prompts": len(asked),
-                "seconds": seconds, **tokens[["prompt_tokens", "cached_tokens"]],
-                "prompts_per_second": len(asked) / seconds,
-                "tokens_per_second": tokens[["prompt_tokens", "output_tokens"]].sum() / seconds,
-                "hours_for_all": len(design) * seconds / len(asked) / 3600,
-            })  # fmt: skip
+        for shared, asked in ((False, different), (True, prompts)):
+            measured = speed(engine, asked)
+            hours = len(design) * measured["seconds"] / len(asked) / 3600
+            rows.append(
+                {
+                    "engine": name,
+                    "shared_prefixes": shared,
+                    **measured,
+                    "hours_for_all": hours,
+                }
+            )
         engine.close()
     return pd.DataFrame(rows)
 
 
 def main() -> int:
+    """Measure and write the table, where there is a GPU."""
     if not torch.cuda.is_available():
         print("No GPU here: make bench-gpu needs one with CUDA. Nothing was measured.")
         return 0
-    table = bench().assign(card=torch.cuda.get_device_name())
+
+    table = bench()
+    table["card"] = torch.cuda.get_device_name()
     file = paths.BUILD / "bench" / "gpu.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(file, index=False)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -16,42 +16,71 @@ import scale
 from bench import HERE, row, seconds
 from ingroup import models
 from ingroup.design import Block, Design
-from ingroup.inference import Reply, Sampling, fill, make_engine, open_store
+from ingroup.inference import Engine, Reply, Sampling, fill, make_engine, open_store
 from ingroup.inference.cluster import Cluster
 from ingroup.inference.prompts import batches
 from ingroup.inference.transformers_engine import LEAST
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.design import trials
 
-SETTING, SHARD, N_SHARDS = "P0,S0,T0", 4096, 12
+SETTING = "P0,S0,T0"
+SHARD = 4096
+N_SHARDS = 12
+NUMBERS = tuple(map(str, range(101)))
 
 
 def bench_store() -> Iterator[dict]:
     """49,152 replies with their seal, on disk, against prompts and replies in a TSV file."""
     design = trials(scale.corpus(0.03), [SETTING], ["Nationality"])
-    number = N_SHARDS * SHARD
-    replies = list(islice(scale.made_up(design, 100), number))
-    chats = [[turn["content"] for turn in trial.messages] for trial in islice(design, number)]
-    table = pd.DataFrame(chats, columns=["system_prompt", "user_input"])
-    table["response"] = [reply.text for reply in replies]
+    n_trials = N_SHARDS * SHARD
+    replies = list(islice(scale.made_up(design, 100), n_trials))
+    rows = []
+    for trial, reply in zip(islice(design, n_trials), replies, strict=True):
+        system, user = trial.messages
+        rows.append(
+            {
+                "system_prompt": system["content"],
+                "user_input": user["content"],
+                "response": reply.text,
+            }
+        )
+    table = pd.DataFrame(rows)
+
     with tempfile.TemporaryDirectory() as folder:
-        file, times = Path(folder) / "results.tsv", []
+        times = []
         for turn in range(3):
             store = open_store(Path(folder) / str(turn), design, scale.MadeUp(), Sampling())
-            begun = time.perf_counter()
+            started = time.perf_counter()
             with store.writing():
                 for shard in range(N_SHARDS):
-                    store.write(shard, replies[slice(*store.bounds(shard))])
-            times.append(time.perf_counter() - begun)
-        assert store.read(0, number).text.astype(str).tolist() == table.response.tolist()
+                    start, stop = store.bounds(shard)
+                    store.write(shard, replies[start:stop])
+            times.append(time.perf_counter() - started)
+        stored = store.read(0, n_trials).text.astype(str)
+        assert stored.tolist() == table.response.tolist()
+
+        file = Path(folder) / "results.tsv"
         baseline = seconds(lambda: table.to_csv(file, sep="\t", index=False), 2)
-        yield row("store_write", min(times), baseline, "DataFrame.to_csv of prompts and replies")
-        size = sum(part.stat().st_size for part in store.folder.glob("part-*")) / 1e6
-        tsv = f"that TSV file, {number:,} trials"
-        yield row("store_size", size, file.stat().st_size / 1e6, tsv, "MB")
+        yield row(
+            "store_write",
+            ours=min(times),
+            baseline=baseline,
+            baseline_is="DataFrame.to_csv of prompts and replies",
+        )
+
+        n_bytes = 0
+        for part in store.folder.glob("part-*"):
+            n_bytes += part.stat().st_size
+        yield row(
+            "store_size",
+            ours=n_bytes / 1e6,
+            baseline=file.stat().st_size / 1e6,
+            baseline_is=f"that TSV file, {n_trials:,} trials",
+            unit="MB",
+        )
 
 
-class Sleeper:
+class Sleeper(Engine):
     """Sleeps a hundredth of a second for each token it may write, whatever it is asked."""
 
     asks_again = False
@@ -68,23 +97,36 @@ class Sleeper:
 
 
 def bench_ray() -> Iterator[dict]:
-    """Four workers that sleep against one: what is measured is the way there and back."""
-    render = lambda condition: [{"role": "user", "content": str(condition["number"])}]  # noqa: E731
-    design = Design([Block({}, {"number": range(24 * 256)}, render, "")])
+    """Four workers that sleep against one, which measures the transport to them and back."""
+    yield row(
+        "ray_scaling",
+        ours=_seconds_of_workers(4),
+        baseline=_seconds_of_workers(1),
+        baseline_is="one worker instead of 4, 24 shards of 1 s each",
+    )
 
-    def took(workers: int) -> float:
-        cluster = Cluster(Sleeper, workers)
-        with tempfile.TemporaryDirectory() as folder:
-            for name, tokens in (("warm", 1), ("asked", 100)):
-                begun, sampling = time.perf_counter(), Sampling(max_tokens=tokens)
-                store = open_store(Path(folder) / name, design, cluster, sampling, 256)
-                fill(design, cluster, store, sampling)
-        ended = time.perf_counter()
-        cluster.close()
-        return ended - begun
 
-    ours = took(4)
-    yield row("ray_scaling", ours, took(1), "one worker instead of 4, 24 shards of 1 s each")
+def _numbered_chat(condition: dict) -> list[dict]:
+    return [{"role": "user", "content": str(condition["number"])}]
+
+
+def _seconds_of_workers(workers: int) -> float:
+    """Time 24 shards of one second each, on workers that have answered before."""
+    design = Design([Block({}, {"number": range(24 * 256)}, _numbered_chat, "")])
+    cluster = Cluster(Sleeper, workers)
+    with tempfile.TemporaryDirectory() as folder:
+        _fill(design, cluster, Path(folder) / "warm", max_tokens=1)
+        started = time.perf_counter()
+        _fill(design, cluster, Path(folder) / "timed", max_tokens=100)
+        took = time.perf_counter() - started
+    cluster.close()
+    return took
+
+
+def _fill(design: Design, cluster: Cluster, folder: Path, max_tokens: int) -> None:
+    sampling = Sampling(max_tokens=max_tokens)
+    store = open_store(folder, design, cluster, sampling, 256)
+    fill(design, cluster, store, sampling)
 
 
 def bench_engine() -> Iterator[dict]:
@@ -94,37 +136,72 @@ def bench_engine() -> Iterator[dict]:
     )
     measured = json.loads(run.stdout.splitlines()[-1])
     for name, kind in (("engine_overhead", "sample"), ("engine_overhead_full", "full")):
-        found = measured[kind]
-        baseline = f"LLM.generate of the same {found['trials']:,} prompts as token ids"
-        yield row(name, found["ours"], found["baseline"], baseline, "CPU s")
+        result = measured[kind]
+        yield row(
+            name,
+            ours=result["ours"],
+            baseline=result["baseline"],
+            baseline_is=f"LLM.generate of the same {result['trials']:,} prompts as token ids",
+            unit="CPU s",
+        )
 
 
 def bench_choices() -> Iterator[dict]:
     """Study 1 over its 101 numbers, on a calibrant and on the real model where its weights are."""
-    chats = [t.messages for t in trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])]
-    for kind, name, number, few in (
-        ("", models.calibrants()[0], len(chats), 4),
-        ("_real", next(iter(models.carried())), 12, 1),
-    ):
-        if models.folder(name) is None:
-            continue
-        engine = make_engine("transformers", name)
-        prompts, numbers = engine.prompter.batch(chats), tuple(map(str, range(101)))
-        some = prompts[:number]
+    design = trials(stimuli.load_events("sample", 12), [SETTING], ["Religion"])
+    yield from _rows_of_choices(design, models.calibrants()[0], "", len(design), n_slow=4)
+    real = next(iter(models.carried()))
+    if models.folder(real) is not None:
+        yield from _rows_of_choices(design, real, "_real", 12, n_slow=1)
 
-        def a_pass_each(engine=engine, some=some[:few], numbers=numbers) -> None:
-            for ids, choice in product(some, numbers):
-                with torch.inference_mode():
-                    engine._model(torch.tensor([[*ids, *engine._spelt(choice)]]))
 
-        asked = {"choices": Sampling(choices=numbers), "freely": Sampling()}
-        took = {way: seconds(lambda: engine.complete(some, how), 1) for way, how in asked.items()}  # noqa: B023
-        ours, slow = took["choices"] / number, seconds(a_pass_each, 1) / few
-        what = f"a prompt of {name}, 101 choices"
-        yield row(f"choices{kind}", ours, slow, f"a forward pass a choice; {what}")
-        yield row(f"choices_free{kind}", ours, took["freely"] / number, f"free greedy text; {what}")
-        computed = whole = sum(map(len, prompts))
-        computed -= sum((len(b) - 1) * n for b, n in batches(prompts, engine.batch_size, LEAST))
-        told = f"all tokens of {len(prompts)} prompts: {1 - computed / whole:.0%} not computed"
-        yield row(f"prefixes{kind}", computed, whole, told, "tokens")
-        engine.close()
+def _rows_of_choices(
+    design: Design, model: str, suffix: str, n_prompts: int, n_slow: int
+) -> Iterator[dict]:
+    """Time the first prompts of a design, the slow baseline on fewer of them."""
+    engine = make_engine("transformers", model)
+    all_prompts = engine.prompter.batch([trial.messages for trial in design])
+    prompts = all_prompts[:n_prompts]
+    spellings = [engine.tokenizer.encode(text, add_special_tokens=False) for text in NUMBERS]
+
+    def score() -> None:
+        engine.complete(prompts, Sampling(choices=NUMBERS))
+
+    def generate() -> None:
+        engine.complete(prompts, Sampling())
+
+    def pass_per_choice() -> None:
+        with torch.inference_mode():
+            for ids in prompts[:n_slow]:
+                for spelling in spellings:
+                    engine._model(torch.tensor([[*ids, *spelling]]))
+
+    ours = seconds(score, 1) / n_prompts
+    prompt = f"a prompt of {model}, 101 choices"
+    yield row(
+        f"choices{suffix}",
+        ours=ours,
+        baseline=seconds(pass_per_choice, 1) / n_slow,
+        baseline_is=f"a forward pass a choice; {prompt}",
+    )
+    yield row(
+        f"choices_free{suffix}",
+        ours=ours,
+        baseline=seconds(generate, 1) / n_prompts,
+        baseline_is=f"free greedy text; {prompt}",
+    )
+
+    # The shared prefix of a batch is computed for its first prompt alone.
+    n_tokens = sum(map(len, all_prompts))
+    n_computed = n_tokens
+    for batch, n_shared in batches(all_prompts, engine.batch_size, LEAST):
+        n_computed -= (len(batch) - 1) * n_shared
+    saved = f"{1 - n_computed / n_tokens:.0%} not computed"
+    yield row(
+        f"prefixes{suffix}",
+        ours=n_computed,
+        baseline=n_tokens,
+        baseline_is=f"all tokens of {len(all_prompts)} prompts: {saved}",
+        unit="tokens",
+    )
+    engine.close()

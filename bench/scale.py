@@ -1,10 +1,10 @@
 """The first study at its full size on one machine, without a model: ``make bench-scale``.
 
 A store of made-up answers (numbers in the ways models write them, long replies, refusals) is
-written for 1, 10 and 100 % of the 6,050 events, the last with 37,310,350 trials. From each two
-processes read and parse every answer and compute Tables 2, 3, 6 and 7 with all masks and intervals,
-a block at a time. Seconds count imports too; memory is the most that each process ever held,
-summed. Stores go to a temporary folder (``TMPDIR``).
+written for 1, 10 and 100 % of the 6,050 events, the last with 37,310,350 trials. From each store
+two processes read and parse every answer and compute Tables 2, 3, 6 and 7 with all masks and
+intervals, a block at a time. Seconds include imports; memory is the most that each process ever
+held, summed. Stores go to a temporary folder (``TMPDIR``).
 """
 
 import os
@@ -12,7 +12,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice, product
 from multiprocessing import get_context
@@ -22,68 +22,154 @@ import numpy as np
 import pandas as pd
 
 from ingroup import paths
-from ingroup.design import Design
-from ingroup.inference import Reply, Sampling, Store, open_store, parts
+from ingroup.design import Block, Design
+from ingroup.inference import Engine, Reply, Sampling, Store, open_store, parts
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.paired import paired_cells, significant_cells
 from ingroup.stats.permutation import permutation_test
 from ingroup.studies.empathy_gap import answers, statistics, stimuli
 from ingroup.studies.empathy_gap.design import trials
 
-CATEGORIES = "Nationality", "Race or Ethnicity", "Religion"  # largest first: two share the work
-SHARES = 0.01, 0.1, 1.0
+CATEGORIES = ("Nationality", "Race or Ethnicity", "Religion")  # largest first: two share the work
+SHARES = (0.01, 0.1, 1.0)
 LIMITS = {"seconds": 90, "memory_mb": 2000, "store_mb": 400}
 N_EVENTS = {"guilt": 275, "shame": 275}  # and 550 of each other emotion, as in crowd-enVent
-CORRECTIONS = "released", "bonferroni", "holm"
-WAYS = "{}", "{}.", "Intensity: {}", "{}/{top}", "!!!!![]!!", "I can't answer that.", "long"
-HOW_OFTEN = (0.969, 0.01, 0.01, 0.00595, 0.00005, 0.001, 0.004)
+FORMS = ("generated_text", "first_person_text", "third_person_text")
+CORRECTIONS = ("released", "bonferroni", "holm")
+
+# How models write a number, and how often.
+TEMPLATES = {
+    "{}": 0.969,
+    "{}.": 0.01,
+    "Intensity: {}": 0.01,
+    "{}/{top}": 0.00595,
+    "!!!!![]!!": 0.00005,
+    "I can't answer that.": 0.001,
+}
 LONG = "{}\n\nAs {}, I can relate to what {} tells here, event {}: it came without warning."
+SHARE_LONG = 0.004
 
 
-class MadeUp:
-    """Stands where the engine stands in a store's manifest."""
+class MadeUp(Engine):
+    """Stands where the engine stands in a store's manifest; it is asked nothing."""
 
     def identity(self) -> dict[str, str]:
         return {"engine": "made up", "model": "none"}
 
 
 def corpus(share: float) -> pd.DataFrame:
-    """As many events as crowd-enVent has, or a share of them: the sample's, told again."""
-    told = []
-    for emotion, own in stimuli.load_events("sample").groupby("emotion", sort=False):
-        again = own.iloc[np.arange(N_EVENTS.get(emotion, 550)) % len(own)].copy()
-        number = np.arange(len(again)).astype(str)
-        for form in ("generated_text", "first_person_text", "third_person_text"):
-            again[form] += " (" + number + ")"
-        told.append(again.assign(text_id=number))
-    return pd.concat(told).iloc[:: round(1 / share)]
+    """Make as many events as crowd-enVent has, or a share of them: the sample's, told again.
+
+    Parameters
+    ----------
+    share : float
+        Above 0 and at most 1.
+
+    Returns
+    -------
+    DataFrame
+        Events in the form of `stimuli.load_events`.
+    """
+    events = []
+    for emotion, sample in stimuli.load_events("sample").groupby("emotion", sort=False):
+        n_events = N_EVENTS.get(emotion, 550)
+        repeated = np.arange(n_events) % len(sample)
+        of_emotion = sample.iloc[repeated].copy()
+        number = np.arange(n_events).astype(str)
+        for form in FORMS:
+            of_emotion[form] += " (" + number + ")"
+        of_emotion["text_id"] = number
+        events.append(of_emotion)
+    step = round(1 / share)
+    return pd.concat(events).iloc[::step]
 
 
 def store_of(folder: Path, setting: str, category: str, share: float) -> tuple[Design, Store]:
+    """Open the store of one block.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where all stores are.
+    setting, category : str
+        Of the block.
+    share : float
+        Of the events.
+
+    Returns
+    -------
+    tuple of Design and Store
+        The block's trials and their store.
+    """
     design = trials(corpus(share), [setting], [category])
-    return design, open_store(folder / setting / category, design, MadeUp(), Sampling())
+    store = open_store(folder / setting / category, design, MadeUp(), Sampling())
+    return design, store
 
 
 def made_up(design: Design, high: int) -> Iterator[Reply]:
-    """A reply to every trial, in their order."""
+    """Write a reply to every trial.
+
+    Parameters
+    ----------
+    design : Design
+        Trials of the first study.
+    high : int
+        Top of the scale, 10 or 100.
+
+    Yields
+    ------
+    Reply
+        In the order of the trials.
+    """
     rng = np.random.default_rng(0)
-    short = [[way.format(f"{n / 2:g}", top=high) for n in range(201)] for way in WAYS]
+    shares = [*TEMPLATES.values(), SHARE_LONG]
+    # Short replies by template and by twice the number, as some numbers are halves.
+    numbers = [f"{twice / 2:g}" for twice in range(201)]
+    short = []
+    for template in TEMPLATES:
+        short.append([template.format(number, top=high) for number in numbers])
+
     for block in design.blocks:
-        people, events = block.factors["perceiver"], block.factors["event"]
-        of_event, of_cell = rng.normal(70, 15, len(events)), rng.normal(0, 2, (len(people),) * 2)
-        of_cell += 2 * statistics.same_group(stimuli.identities(block.labels["category"]).group)
-        for p, x in np.ndindex(of_cell.shape):
-            scale = np.clip(of_event + of_cell[p, x] + rng.normal(0, 6, len(events)), 0, 100)
-            value = np.round(scale / 5) / 2 if high == 10 else np.round(scale / 5) * 5
-            way = rng.choice(len(WAYS), len(events), p=HOW_OFTEN)
-            for event, (w, number) in enumerate(zip(way.tolist(), value.tolist(), strict=True)):
-                text = short[w][int(2 * number)]
-                if w == len(WAYS) - 1:
-                    text = LONG.format(f"{number:g}", people[p], people[x], event)
-                yield Reply(text, "stop", 120, 64, 1 + len(text) // 4)
+        people = block.factors["perceiver"]
+        n_events = len(block.factors["event"])
+        of_events = rng.normal(70, 15, n_events)
+        of_cells = _cells(block, rng)
+        for perceiver, experiencer in np.ndindex(of_cells.shape):
+            noise = rng.normal(0, 6, n_events)
+            ratings = of_events + of_cells[perceiver, experiencer] + noise
+            ratings = np.clip(ratings, 0, 100)
+            values = np.round(ratings / 5) * 5
+            if high == 10:
+                values = np.round(ratings / 5) / 2
+
+            templates = rng.choice(len(shares), n_events, p=shares)
+            for event in range(n_events):
+                value = values[event]
+                template = templates[event]
+                if template < len(short):
+                    text = short[template][int(2 * value)]
+                else:
+                    number = f"{value:g}"
+                    text = LONG.format(number, people[perceiver], people[experiencer], event)
+                yield Reply(
+                    text,
+                    finish_reason="stop",
+                    prompt_tokens=120,
+                    cached_tokens=64,
+                    output_tokens=1 + len(text) // 4,
+                )
+
+
+def _cells(block: Block, rng: np.random.Generator) -> np.ndarray:
+    """Draw the mean of each pair of identities, two points more within a group."""
+    category = block.labels["category"]
+    people = stimuli.identities(category)
+    same = statistics.same_group(people.group)
+    return rng.normal(0, 2, same.shape) + 2 * same
 
 
 def write(folder: Path, setting: str, category: str, share: float) -> None:
+    """Write the store of one block; parameters as of `store_of`."""
     design, store = store_of(folder, setting, category, share)
     replies = made_up(design, stimuli.setting(setting).high)
     with store.writing():
@@ -92,69 +178,134 @@ def write(folder: Path, setting: str, category: str, share: float) -> None:
             store.write(shard, list(islice(replies, stop - start)))
 
 
-def analyse(folder: Path, name: str, category: str, share: float) -> dict:
-    """From the store to what notebook 10 has of one block in Tables 2, 3, 6 and 7."""
-    design, store = store_of(folder, name, category, share)
-    (block,), wording, begun = design.blocks, stimuli.setting(name), time.perf_counter()
-    found = answers.from_parts(parts(store), block.shape, wording.low, wording.high)
-    reading, rng = time.perf_counter() - begun, np.random.default_rng(0)
-    same = statistics.same_group(stimuli.identities(category).group[1:])
-    left = statistics.exclude(found.values)
-    z = statistics.zscore(statistics.cell_means(left))
+def analyse(folder: Path, setting: str, category: str, share: float) -> dict[str, float]:
+    """Compute what notebook 10 has of one block in Tables 2, 3, 6 and 7.
+
+    Parameters
+    ----------
+    folder, setting, category, share
+        As of `store_of`.
+
+    Returns
+    -------
+    dict
+        ``trials``, seconds of ``reading``, number of the ``process``, and its ``memory_mb``.
+    """
+    design, store = store_of(folder, setting, category, share)
+    (block,) = design.blocks
+    scale = stimuli.setting(setting)
+
+    started = time.perf_counter()
+    ratings = answers.from_parts(parts(store), block.shape, scale.low, scale.high)
+    reading = time.perf_counter() - started
+    assert len(block) == ratings.counts.sum() < ratings.counts["ok"] / 0.99
+
+    rng = np.random.default_rng(0)
+    people = stimuli.identities(category)
+    same = statistics.same_group(people.group[1:])
+    values = statistics.exclude(ratings.values)
+    means = statistics.cell_means(values)
+    z = statistics.zscore(means)
     permutation_test(z[1:, 1:], same, 10_000, rng)
-    bootstrap_interval(left, same, rng=rng)
-    statistics.empathy_gap(statistics.gap_matrix(found.values, **statistics.RELEASED), same)
-    pvalues = paired_cells(left)
+    bootstrap_interval(values, same, rng=rng)
+    matrix = statistics.gap_matrix(ratings.values, **statistics.RELEASED)
+    statistics.empathy_gap(matrix, same)
+    pvalues = paired_cells(values)
     for correction in CORRECTIONS:
         significant_cells(pvalues, correction)
-    assert len(block) == found.counts.sum() < found.counts["ok"] / 0.99
-    held = {"process": os.getpid(), "memory_mb": memory_mb()}
-    return {"trials": len(block), "reading": reading, **held}
+
+    return {
+        "trials": len(block),
+        "reading": reading,
+        "process": os.getpid(),
+        "memory_mb": memory_mb(),
+    }
 
 
 def memory_mb() -> float:
-    """The most that this process ever held (resident set)."""
+    """Return the most that this process ever held (resident set), in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     unit = 1 if sys.platform == "darwin" else 1024  # bytes or KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    return peak * unit / 1e6
 
 
-def at_once(function, rows: list[tuple]) -> list:
-    """The function's results by two processes that start empty and end with it."""
+def in_two_processes(function: Callable, calls: list[tuple]) -> list:
+    """Call a function in two processes that start empty and end with it.
+
+    Parameters
+    ----------
+    function : callable
+        Any function of a module.
+    calls : list of tuple
+        The arguments of each call.
+
+    Returns
+    -------
+    list
+        Its results, in the order of the calls.
+    """
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        return list(pool.map(function, *zip(*rows, strict=True)))
+        return list(pool.map(function, *zip(*calls, strict=True)))
 
 
 def measure(folder: Path, share: float) -> dict[str, float]:
-    """One row of the result."""
-    names = list(stimuli.prompts()["settings"])
-    blocks = [(folder, name, category, share) for category, name in product(CATEGORIES, names)]
-    at_once(write, blocks)
-    written = time.perf_counter()
-    table = pd.DataFrame(at_once(analyse, blocks))
+    """Write the stores of one share of the events, then time their analysis.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        An empty folder.
+    share : float
+        Of the events.
+
+    Returns
+    -------
+    dict of str to float
+        ``trials``, ``seconds``, the seconds that ``reading`` took, ``memory_mb``, ``store_mb``.
+    """
+    blocks = []
+    for category, setting in product(CATEGORIES, stimuli.prompts()["settings"]):
+        blocks.append((folder, setting, category, share))
+    in_two_processes(write, blocks)
+
+    started = time.perf_counter()
+    table = pd.DataFrame(in_two_processes(analyse, blocks))
+    seconds = time.perf_counter() - started
+    of_processes = table.groupby("process").memory_mb.max()
+    n_bytes = 0
+    for file in folder.rglob("part-*.parquet"):
+        n_bytes += file.stat().st_size
     return {
         "trials": int(table.trials.sum()),
-        "seconds": time.perf_counter() - written,
+        "seconds": seconds,
         "reading": table.reading.sum() / 2,
-        "memory_mb": table.groupby("process").memory_mb.max().sum() + memory_mb(),
-        "store_mb": sum(f.stat().st_size for f in folder.rglob("part-*.parquet")) / 1e6,
+        "memory_mb": of_processes.sum() + memory_mb(),
+        "store_mb": n_bytes / 1e6,
     }
 
 
 def main(shares: list[float]) -> int:
+    """Measure each share, write the table, tell which limit is exceeded."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of each of the two processes
     rows = []
     for share in shares:
         with tempfile.TemporaryDirectory(prefix="bench-scale-") as folder:
-            rows.append(measure(Path(folder), share))
-        print({name: round(value, 1) for name, value in rows[-1].items()}, flush=True)
+            row = measure(Path(folder), share)
+        rounded = {name: round(value, 1) for name, value in row.items()}
+        print(rounded, flush=True)
+        rows.append(row)
+
     table = pd.DataFrame(rows)
-    (paths.BUILD / "bench").mkdir(parents=True, exist_ok=True)
-    table.to_csv(paths.BUILD / "bench" / "scale.csv", index=False)
-    over = [name for name, limit in LIMITS.items() if (table[name] > limit).any()]
+    file = paths.BUILD / "bench" / "scale.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(file, index=False)
+    over = [name for name, limit in LIMITS.items() if table[name].max() > limit]
     if over:
         print("Over the limit:", ", ".join(over), file=sys.stderr)
-    return int(bool(over))
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main([float(share) for share in sys.argv[1:]] or list(SHARES)))
+    shares = [float(share) for share in sys.argv[1:]]
+    sys.exit(main(shares or list(SHARES)))

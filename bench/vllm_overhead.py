@@ -1,19 +1,19 @@
 """What the pipeline adds to vLLM, run by ``rows_inference.py`` with a Python that has vLLM.
 
-Bare is one ``LLM.generate`` of token ids that are there already. Ours is all from the design to the
-shards on disk and back: chats, template, tokenizer, vLLM, replies, store. Two designs are asked:
+Bare is one ``LLM.generate`` of ready token ids. Ours is all from the design to the shards on disk
+and back: chats, template, tokenizer, vLLM, replies, store. Two designs are asked:
 
 - ``sample``: 12 events of the sample and all nationalities. Neighbours share their turns, which are
-  tokenized once, and this is what a run of a sample costs.
+  tokenized once. It shows the cost of a run of a sample.
 - ``full``: one persona and thousands of events, as in a shard of the full corpus. Each prompt has a
-  turn of its own to tokenize, and this is the most that the pipeline adds.
+  turn of its own to tokenize. It shows the most that the pipeline adds.
 
 Seconds are those of the CPU, of all threads: prompts that are made on another core while vLLM
 computes count in full, a program that only waits does not count. CPU seconds still vary with what
 else the machine does, because caches and clocks are shared. So bare and ours take turns in short
 rounds, each goes first as often as the other, and each round of ours is compared with the bare
 round beside it. The result is the median of these ratios, which one disturbed round does not move.
-The fastest round of each side, which stood here before, compares two that may lie a minute apart.
+The fastest rounds of both sides are not compared, as they may lie a minute apart.
 
 vLLM computes in one thread. With two, a small model spends up to half of the CPU's time where one
 waits for the other, and how much depends on what else runs: that moved bare vLLM alone by a third.
@@ -51,20 +51,22 @@ PAIRS = {"sample": 10, "full": 3}  # of rounds
 
 
 def sample() -> Design:
-    """22 x 22 nationalities and 12 events."""
+    """Return 22 x 22 nationalities and 12 events."""
     return trials(load_events("sample", 12), [SETTING], ["Nationality"])
 
 
 def full() -> Design:
-    """One perceiver, one experiencer and as many events of a corpus as a shard holds."""
+    """Return one perceiver, one experiencer and as many events of a corpus as a shard holds."""
     events = scale.corpus(1.0)[:SHARD_SIZE]
     (block,) = trials(events, [SETTING], ["Nationality"]).blocks
-    one = {name: block.factors[name][:1] for name in ("perceiver", "experiencer")}
-    return Design([replace(block, factors=block.factors | one)])
+    factors = dict(block.factors)
+    for name in ("perceiver", "experiencer"):
+        factors[name] = factors[name][:1]
+    return Design([replace(block, factors=factors)])
 
 
 def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
-    """CPU seconds of one round."""
+    """Return the CPU seconds of one round, which begins with an empty prefix cache."""
     assert engine.llm.reset_prefix_cache()
     gc.collect()
     started = time.process_time()
@@ -72,52 +74,84 @@ def seconds(work: Callable[[], None], engine: VLLMEngine) -> float:
     return time.process_time() - started
 
 
-def measure(design: Callable[[], Design], engine: VLLMEngine, pairs: int) -> dict:
-    """Trials, and the seconds of each round."""
-    plan = design()
-    prompts = engine.prompter.batch([trial.messages for trial in plan])
+def measure(design: Design, engine: VLLMEngine, pairs: int) -> dict:
+    """Time rounds of both sides.
+
+    Parameters
+    ----------
+    design : Design
+        What is asked.
+    engine : VLLMEngine
+        Who is asked.
+    pairs : int
+        Rounds of each side.
+
+    Returns
+    -------
+    dict
+        The number of ``trials``, and the CPU seconds of each round, ``ours`` and ``bare``.
+    """
+    prompts = engine.prompter.batch([trial.messages for trial in design])
     tokens = [engine.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
-    drawn = engine.vllm.SamplingParams(temperature=0, max_tokens=128, detokenize=False)
+    sampling = engine.vllm.SamplingParams(temperature=0, max_tokens=128, detokenize=False)
 
     def bare() -> None:
-        engine.llm.generate(tokens, drawn, use_tqdm=False)
+        engine.llm.generate(tokens, sampling, use_tqdm=False)
 
     def ours() -> None:
-        asked = Design(plan.blocks)  # which has no fingerprint yet
-        engine.prompter = Prompter(engine.tokenizer)  # which knows no turn yet
+        # A new design has no fingerprint yet, and a new prompter has tokenized no turn.
+        asked = Design(design.blocks)
+        engine.prompter = Prompter(engine.tokenizer)
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Path(folder), asked, engine, SAMPLING)
             fill(asked, engine, store, SAMPLING)
             store.read()
 
-    seconds(bare, engine)  # the first rounds warm up
+    # The first rounds warm up.
+    seconds(bare, engine)
     seconds(ours, engine)
     took: dict[str, list[float]] = {"ours": [], "bare": []}
     for pair in range(pairs):
         order = [ours, bare] if pair % 2 else [bare, ours]
         for work in order:
             took[work.__name__].append(round(seconds(work, engine), 3))
-    return {"trials": len(plan), **took}
+    return {"trials": len(design), **took}
 
 
 def result(measured: dict) -> dict:
-    """Trials, median seconds of ours, and the baseline in the median ratio to them."""
-    pairs = zip(measured["ours"], measured["bare"], strict=True)
-    ratio = median(bare / ours for ours, bare in pairs)
+    """Reduce the rounds to one comparison.
+
+    Parameters
+    ----------
+    measured : dict
+        From `measure`.
+
+    Returns
+    -------
+    dict
+        ``trials``, the median seconds of ``ours``, and a ``baseline`` in the median ratio to them.
+    """
+    ratios = []
+    for ours, bare in zip(measured["ours"], measured["bare"], strict=True):
+        ratios.append(bare / ours)
     middle = median(measured["ours"])
-    return {"trials": measured["trials"], "ours": middle, "baseline": ratio * middle}
+    return {
+        "trials": measured["trials"],
+        "ours": middle,
+        "baseline": median(ratios) * middle,
+    }
 
 
 def main() -> None:
+    """Measure both designs and print the results as JSON, on the last line."""
     engine = VLLMEngine(str(paths.MODELS / "calibrant"))
     gc.disable()
-    found = {}
-    for design in (sample, full):
-        name = design.__name__
+    results = {}
+    for name, design in (("sample", sample()), ("full", full())):
         measured = measure(design, engine, PAIRS[name])
-        found[name] = result(measured) | {"rounds": measured}
+        results[name] = result(measured) | {"rounds": measured}
     engine.close()
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

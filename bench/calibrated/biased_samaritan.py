@@ -1,6 +1,7 @@
 """What study 2's intervals and tests claim, simulated: 103 scenarios in 4 wordings."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,119 +10,210 @@ from ingroup.studies.biased_samaritan import statistics, stimuli
 
 DRAWS = 1000
 RUNS = 200
+LEVEL = 0.05
 ALPHA = 0.01  # the notebook's
-SCENARIOS = 103
+N_SCENARIOS = 103
 CONTROL = stimuli.CONTROL
-# Points of the scale. As the calibrant's answers spread: those of its scenarios, of their wordings,
-# of a group from scenario to scenario, of a drawn answer.
-SCENARIO, WORDING, GROUP, ANSWER = 8.0, 5.0, 4.0, 1.5
+
+# SDs in points of the scale, as the calibrant's answers vary.
+SD_SCENARIO = 8.0
+SD_WORDING = 5.0
+SD_GROUP = 4.0  # of a group from scenario to scenario
+SD_ANSWER = 1.5  # of a drawn answer
 
 
-def answers(names: dict[str, int], rng: np.random.Generator, scenarios: int = SCENARIOS) -> dict:
-    """Whole numbers of groups that differ in no mean: each (phrasing, scenario, wording).
+def answers(
+    phrasings: dict[str, int], rng: np.random.Generator, n_scenarios: int = N_SCENARIOS
+) -> dict[str, np.ndarray]:
+    """Draw answers about groups that differ in no mean.
 
-    All share scenarios and wordings; a group, but for the control, is better off in some scenarios.
+    All groups share scenarios and wordings. Each group but the control is better off in some
+    scenarios.
+
+    Parameters
+    ----------
+    phrasings : dict of str to int
+        Number of phrasings of each group.
+    rng : numpy.random.Generator
+        Source of the answers.
+    n_scenarios : int
+        Number of scenarios.
+
+    Returns
+    -------
+    dict of str to ndarray
+        For each group whole numbers from 1 to 100, (phrasing, scenario, wording).
     """
-    shared = 60 + rng.normal(0, SCENARIO, (scenarios, 1)) + rng.normal(0, WORDING, (scenarios, 4))
-    found = {}
-    for name, phrasings in names.items():
-        own = rng.normal(0, 0 if name == CONTROL else GROUP, (scenarios, 1))
-        drawn = rng.normal(0, ANSWER, (phrasings, *shared.shape))
-        found[name] = np.clip(np.rint(shared + own + drawn), 1, 100)
-    return found
+    of_scenarios = rng.normal(0, SD_SCENARIO, (n_scenarios, 1))
+    of_wordings = rng.normal(0, SD_WORDING, (n_scenarios, 4))
+    shared = 60 + of_scenarios + of_wordings
+
+    cells = {}
+    for group, n_phrasings in phrasings.items():
+        sd = 0 if group == CONTROL else SD_GROUP
+        of_group = rng.normal(0, sd, (n_scenarios, 1))
+        noise = rng.normal(0, SD_ANSWER, (n_phrasings, *shared.shape))
+        cells[group] = np.clip(np.rint(shared + of_group + noise), 1, 100)
+    return cells
 
 
-def named(category: str) -> dict[str, int]:
-    """How many phrasings each group of a category has, the control first."""
+def asked_again(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw answers of a second run, which differ from the first by whole numbers."""
+    return cells + np.rint(rng.normal(0, SD_ANSWER, cells.shape))
+
+
+def phrasings_of(category: str) -> dict[str, int]:
+    """Count the phrasings of each group of a category, the control first."""
     return stimuli.phrasings(category).groupby("group", sort=False).size().to_dict()
 
 
-def held(result: statistics.ScenarioMean | statistics.Bias, truth: float) -> bool:
-    """Whether an interval holds the truth."""
-    return result.low <= truth <= result.high
+def holds(interval: statistics.ScenarioMean | statistics.Bias, truth: float) -> bool:
+    """Tell whether an interval holds the truth."""
+    return interval.low <= truth <= interval.high
 
 
-def told(kind: str, what: str, inside: list[bool], claimed: float, n: int = SCENARIOS) -> dict:
-    """One row."""
-    return {"what": f"{kind} of {what}", "n": n, "claimed": claimed, "inside": inside}
+def row_of_interval(
+    what: str,
+    intervals: Sequence[statistics.ScenarioMean | statistics.Bias],
+    truth: float,
+    claimed: float = 0.95,
+    n: int = N_SCENARIOS,
+) -> dict:
+    """Make the row of an interval: how often it holds the truth."""
+    return {
+        "what": f"interval of {what}",
+        "n": n,
+        "claimed": claimed,
+        "inside": [holds(interval, truth) for interval in intervals],
+    }
+
+
+def row_of_test(
+    what: str,
+    tests: Sequence[statistics.Bias],
+    claimed: float = LEVEL,
+    n: int = N_SCENARIOS,
+) -> dict:
+    """Make the row of a test: how often it rejects."""
+    return {
+        "what": f"test of {what}",
+        "n": n,
+        "claimed": claimed,
+        "inside": [test.p < LEVEL for test in tests],
+    }
 
 
 def of_a_group(rng: np.random.Generator) -> Iterator[dict]:
-    """A group as helpful as the control, and one that is more so by its brittleness."""
-    draws = [answers({CONTROL: 1, "group": 2}, rng) for _ in range(DRAWS)]
-    found = [(statistics.brittleness(one["group"]), one["group"], one[CONTROL]) for one in draws]
-    brittle = float(np.mean([own.mean for own, *_ in found]))
-    inside = {
-        "helpfulness": [held(statistics.helpfulness(group), 60) for _, group, _ in found],
-        "brittleness": [held(own, brittle) for own, *_ in found],
-        "excess, no bias": [
-            held(statistics.excess_over_brittleness(group, control), -brittle)
-            for _, group, control in found
-        ],
-        "excess, a bias as large as the brittleness": [
-            held(statistics.excess_over_brittleness(group + brittle, control), 0)
-            for _, group, control in found
-        ],
-    }
-    for what, those in inside.items():
-        yield told("interval", what, those, 0.95)
+    """Simulate a group as helpful as the control, and one more helpful by its brittleness."""
+    draws = []
+    brittleness = []
+    for _ in range(DRAWS):
+        cells = answers({CONTROL: 1, "group": 2}, rng)
+        draws.append(cells)
+        brittleness.append(statistics.brittleness(cells["group"]))
+    truth = float(np.mean([result.mean for result in brittleness]))
+
+    helpfulness = []
+    no_bias = []
+    bias = []
+    for cells in draws:
+        group = cells["group"]
+        control = cells[CONTROL]
+        helpfulness.append(statistics.helpfulness(group))
+        no_bias.append(statistics.excess_over_brittleness(group, control))
+        bias.append(statistics.excess_over_brittleness(group + truth, control))
+
+    yield row_of_interval("helpfulness", helpfulness, 60)
+    yield row_of_interval("brittleness", brittleness, truth)
+    yield row_of_interval("excess, no bias", no_bias, -truth)
+    yield row_of_interval("excess, a bias as large as the brittleness", bias, 0)
 
 
 def of_bias(rng: np.random.Generator) -> Iterator[dict]:
-    """By what is paired; and by scenarios where these are few."""
-    ways = (("scenario", 103, 0.95), ("scenario", 12, 0.95), ("scenario", 4, 0.95))
-    for unit, scenarios, claimed in (*ways, ("prompt", 103, 0.70)):  # as `bias` says
-        draws = (answers({CONTROL: 1, "group": 2}, rng, scenarios) for _ in range(DRAWS))
-        found = [statistics.bias(one["group"], one[CONTROL], unit) for one in draws]
-        what = f"bias, {scenarios} scenarios, paired by {unit}"
-        yield told("interval", what, [held(one, 0) for one in found], claimed, scenarios)
-        yield told("test", what, [one.p < 0.05 for one in found], 1 - claimed, scenarios)
+    """Simulate bias by what is paired, and by few scenarios."""
+    for unit, n_scenarios, claimed in (
+        ("scenario", 103, 0.95),
+        ("scenario", 12, 0.95),
+        ("scenario", 4, 0.95),
+        ("prompt", 103, 0.70),  # as the docstring of `bias` says
+    ):
+        biases = []
+        for _ in range(DRAWS):
+            cells = answers({CONTROL: 1, "group": 2}, rng, n_scenarios)
+            biases.append(statistics.bias(cells["group"], cells[CONTROL], unit))
+
+        what = f"bias, {n_scenarios} scenarios, paired by {unit}"
+        yield row_of_interval(what, biases, 0, claimed, n_scenarios)
+        yield row_of_test(what, biases, 1 - claimed, n_scenarios)
 
 
 def of_answers_that_hardly_differ(rng: np.random.Generator) -> Iterator[dict]:
-    """A greedy model: in most scenarios the same whole number, in few a point more or less."""
+    """Simulate a greedy model: most scenarios get one whole number, few a point more or less."""
     for share in (0.02, 0.05, 0.2):
-        points = rng.choice([-1, 0, 1], (DRAWS, SCENARIOS, 1), p=[share / 2, 1 - share, share / 2])
-        rejected = [statistics.bias(60 + one, 60 + 0 * one).p < 0.05 for one in points]
-        what = f"bias, the same answer in {1 - share:.0%} of the scenarios"
-        yield told("test", what, rejected, 0.05)
+        chances = [share / 2, 1 - share, share / 2]
+        points = rng.choice([-1, 0, 1], (DRAWS, N_SCENARIOS, 1), p=chances)
+        control = np.full((N_SCENARIOS, 1), 60)
+        biases = []
+        for differences in points:
+            biases.append(statistics.bias(control + differences, control))
+        yield row_of_test(f"bias, the same answer in {1 - share:.0%} of the scenarios", biases)
 
 
 def of_runs(rng: np.random.Generator) -> Iterator[dict]:
-    """Asked twice: the same group again, the control in another category, and the brittleness."""
-    found = {"two runs": [], "two controls": [], "brittleness between groups": []}
+    """Simulate two runs of a group, a control in two categories, and two equal brittlenesses."""
+    runs = []
+    controls = []
+    brittleness = []
     for _ in range(DRAWS):
-        one = answers({CONTROL: 1, "a": 2, "b": 3}, rng)
-        again = one["a"][:1] + np.rint(rng.normal(0, ANSWER, one["a"][:1].shape))
-        control = one[CONTROL] + np.rint(rng.normal(0, ANSWER, one[CONTROL].shape))
-        found["two runs"].append(statistics.bias(again, one["a"][:1]))
-        found["two controls"].append(statistics.bias(control, one[CONTROL]))
-        between = statistics.brittleness_between(one).set_index(["one", "other"])
-        found["brittleness between groups"].append(between.loc[("a", "b")])
-    for what, those in found.items():
-        yield told("interval", what, [held(one, 0) for one in those], 0.95)
-        yield told("test", what, [one.p < 0.05 for one in those], 0.05)
+        cells = answers({CONTROL: 1, "a": 2, "b": 3}, rng)
+        group = cells["a"][:1]
+        control = cells[CONTROL]
+        group_again = asked_again(group, rng)
+        control_again = asked_again(control, rng)
+
+        runs.append(statistics.bias(group_again, group))
+        controls.append(statistics.bias(control_again, control))
+        between = statistics.brittleness_between(cells).set_index(["one", "other"])
+        brittleness.append(between.loc[("a", "b")])
+
+    for what, results in (
+        ("two runs", runs),
+        ("two controls", controls),
+        ("brittleness between groups", brittleness),
+    ):
+        yield row_of_interval(what, results, 0)
+        yield row_of_test(what, results)
 
 
 def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Whole runs of the default design, no group above another: which hold a finding after Holm?"""
-    found = {"bias": [], "two runs": [], "brittleness between groups": []}
+    """Simulate runs of the default design in which no group is above another, with Holm."""
+    has_finding = defaultdict(list)
     for _ in range(RUNS):
-        tables = {what: [] for what in found}
+        tables = defaultdict(list)
         for category in stimuli.categories():
-            cells = answers(named(category), rng)
-            again = {k: v + np.rint(rng.normal(0, ANSWER, v.shape)) for k, v in cells.items()}
-            tables["two runs"].append(statistics.repeatability(cells, again, ALPHA))
+            cells = answers(phrasings_of(category), rng)
+            again = {group: asked_again(first, rng) for group, first in cells.items()}
             between = statistics.brittleness_between(cells, alpha=ALPHA)
+
+            groups = cells.copy()
+            control = groups.pop(CONTROL)
+            tables["bias"].append(statistics.bias_table(groups, control, alpha=ALPHA))
+            tables["two runs"].append(statistics.repeatability(cells, again, ALPHA))
             tables["brittleness between groups"].append(between)
-            control = cells.pop(CONTROL)
-            tables["bias"].append(statistics.bias_table(cells, control, alpha=ALPHA))
-        for what, three in tables.items():
-            found[what].append(pd.concat(three).finding.eq("significant").any())
-    for what, those in found.items():
-        # A category is a family: a run has three chances.
-        row = told("test", f"{what}, any of a null run's after Holm", those, 3 * ALPHA)
-        yield row | {"nominal": 3 * ALPHA}
+        for what, of_categories in tables.items():
+            findings = pd.concat(of_categories).finding
+            has_finding[what].append(findings.eq("significant").any())
+
+    # A category is a family, so a run has three chances.
+    level = 3 * ALPHA
+    for what, inside in has_finding.items():
+        yield {
+            "what": f"test of {what}, any of a null run's after Holm",
+            "n": N_SCENARIOS,
+            "nominal": level,
+            "claimed": level,
+            "inside": inside,
+        }
 
 
 ROWS = (of_a_group, of_bias, of_answers_that_hardly_differ, of_runs, of_a_negative_control)

@@ -1,13 +1,16 @@
 """What study 1's intervals and tests claim, simulated."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import nbformat
 import numpy as np
 import pandas as pd
 
 from ingroup import paths
+from ingroup.families import corrected, families
 from ingroup.stats import paired
 from ingroup.stats.effects import bootstrap_interval
 from ingroup.stats.permutation import permutation_test
@@ -15,158 +18,309 @@ from ingroup.studies.empathy_gap import statistics, stimuli
 from ingroup.studies.empathy_gap.answers import Ratings
 
 DRAWS = 1000
+RUNS = 200
 LEVEL = 0.05
 EVENTS = 12  # of the default run; the calibrant's refusals leave 10
-SAME = {c: statistics.same_group(stimuli.identities(c).group[1:]) for c in stimuli.categories()}
+GROUPS = {name: stimuli.identities(name).group[1:] for name in stimuli.categories()}
+SAME = {name: statistics.same_group(group) for name, group in GROUPS.items()}
 
 
-def rated(same: np.ndarray, events: int, rng: np.random.Generator, cells: np.ndarray) -> np.ndarray:
-    """Ratings of some events: cells, noise of its own in each, and a gap that varies by event."""
-    noise = rng.normal(0, 1, (*cells.shape, events))
-    moved = rng.normal(0, 0.3, events) * same[..., None]
-    return cells[..., None] + noise + moved
+def rated(
+    same: np.ndarray, n_events: int, rng: np.random.Generator, cells: np.ndarray
+) -> np.ndarray:
+    """Draw ratings of some events.
+
+    Parameters
+    ----------
+    same : ndarray of bool
+        Whether perceiver and experiencer share a group, (n, n).
+    n_events : int
+        Number of events.
+    rng : numpy.random.Generator
+        Source of the ratings.
+    cells : ndarray
+        Mean of each pair, (n, n).
+
+    Returns
+    -------
+    ndarray
+        Cells with noise and with a gap that varies by event, (n, n, event).
+    """
+    noise = rng.normal(0, 1, (*cells.shape, n_events))
+    gap = rng.normal(0, 0.3, n_events) * same[..., None]
+    return cells[..., None] + noise + gap
 
 
 def interval_of_delta(rng: np.random.Generator) -> Iterator[dict]:
-    """The bootstrap over events; the truth is the mean of delta at that number of events."""
-    sizes = [("Religion", events, 1000) for events in (4, 7, 10, 12, 24, 48)]
-    for category, events, draws in [
-        *sizes,
-        ("Race or Ethnicity", 12, 500),
-        ("Nationality", 12, 500),
-    ]:
-        same = SAME[category]
-        cells = rng.normal(0, 1, same.shape) + same
-        found = [
-            bootstrap_interval(rated(same, events, rng, cells), same, 1000, rng)
-            for _ in range(draws)
-        ]
-        truth = np.mean([one.statistic for one in found])
-        inside = [one.low <= truth <= one.high for one in found]
-        what = f"interval of delta, {category.lower()}, {events} events"
-        claimed = 0.90 if events < 7 else 1 - LEVEL  # as the docstring says
-        yield {"what": what, "n": events, "claimed": claimed, "inside": inside}
+    """Simulate the bootstrap over events.
+
+    The truth is the mean of delta at that number of events.
+    """
+    for n_events in (4, 7, 10, 12, 24, 48):
+        # As the docstring of `bootstrap_interval` says.
+        claimed = 0.90 if n_events < 7 else 1 - LEVEL
+        yield _row_of_delta(rng, "Religion", n_events, DRAWS, claimed)
+    yield _row_of_delta(rng, "Race or Ethnicity", EVENTS, DRAWS // 2, 1 - LEVEL)
+    yield _row_of_delta(rng, "Nationality", EVENTS, DRAWS // 2, 1 - LEVEL)
+
+
+def _row_of_delta(
+    rng: np.random.Generator, category: str, n_events: int, draws: int, claimed: float
+) -> dict:
+    """Simulate the interval of delta of one category at one number of events."""
+    same = SAME[category]
+    cells = rng.normal(0, 1, same.shape) + same
+    intervals = []
+    for _ in range(draws):
+        ratings = rated(same, n_events, rng, cells)
+        intervals.append(bootstrap_interval(ratings, same, 1000, rng))
+
+    truth = np.mean([interval.statistic for interval in intervals])
+    return {
+        "what": f"interval of delta, {category.lower()}, {n_events} events",
+        "n": n_events,
+        "claimed": claimed,
+        "inside": [interval.low <= truth <= interval.high for interval in intervals],
+    }
 
 
 def test_of_delta(rng: np.random.Generator) -> Iterator[dict]:
-    """No group favours itself: cells in which nothing differs, or only whole groups do."""
+    """Simulate cells in which no group favours itself: nothing differs, or only whole groups do."""
     for category, same in SAME.items():
-        draws = 4 * DRAWS if len(same) < 6 else DRAWS  # all its orders are soon computed
-        tests = [
-            permutation_test(rng.normal(0, 1, same.shape), same, 999, rng) for _ in range(draws)
-        ]
-        about = {"n": len(same), "inside": [test.pvalue < LEVEL for test in tests]}
-        yield {"what": f"test of delta, {category.lower()}, names", "claimed": LEVEL} | about
-        ends = [test.null_interval[0] <= test.statistic <= test.null_interval[1] for test in tests]
-        what = f"interval of the null of delta, {category.lower()}"
-        yield {"what": what, "claimed": 1 - LEVEL} | about | {"inside": ends}
-    same, place = SAME["Race or Ethnicity"], pd.factorize(groups_of("Race or Ethnicity"))[0]
-    rejected = {"names": [], "groups": []}
+        draws = 4 * DRAWS if len(same) < 6 else DRAWS  # all orders of few identities are fast
+        rejected = []
+        in_null = []
+        for _ in range(draws):
+            test = permutation_test(rng.normal(0, 1, same.shape), same, 999, rng)
+            low, high = test.null_interval
+            rejected.append(test.pvalue < LEVEL)
+            in_null.append(low <= test.statistic <= high)
+
+        yield {
+            "what": f"test of delta, {category.lower()}, names",
+            "n": len(same),
+            "claimed": LEVEL,
+            "inside": rejected,
+        }
+        yield {
+            "what": f"interval of the null of delta, {category.lower()}",
+            "n": len(same),
+            "claimed": 1 - LEVEL,
+            "inside": in_null,
+        }
+
+    same = SAME["Race or Ethnicity"]
+    group, _ = pd.factorize(GROUPS["Race or Ethnicity"])
+    by_names = []
+    by_groups = []
     for _ in range(DRAWS):
-        matrix = alike(place, rng)
-        whole = statistics.by_group(matrix, same)
-        for unit, one, pairs in (("names", matrix, same), ("groups", whole, np.eye(4))):
-            rejected[unit].append(permutation_test(one, pairs, 999, rng).pvalue < LEVEL)
-    what = "test of delta, race, names (a defect of the paper's: names of a group are alike)"
-    yield {"what": what, "n": len(same), "claimed": 0.77, "inside": rejected["names"]}
-    what = "test of delta, race, whole groups, names alike"
-    yield {"what": what, "n": 4, "claimed": LEVEL, "inside": rejected["groups"]}
+        matrix = alike(group, rng)
+        test = permutation_test(matrix, same, 999, rng)
+        by_names.append(test.pvalue < LEVEL)
+        test = permutation_test(statistics.by_group(matrix, same), np.eye(4), 999, rng)
+        by_groups.append(test.pvalue < LEVEL)
+
+    yield {
+        "what": "test of delta, race, names (a defect of the paper's: names of a group are alike)",
+        "n": len(same),
+        "claimed": 0.77,
+        "inside": by_names,
+    }
+    yield {
+        "what": "test of delta, race, whole groups, names alike",
+        "n": 4,
+        "claimed": LEVEL,
+        "inside": by_groups,
+    }
 
 
-def groups_of(category: str) -> pd.Series:
-    """The group of each identity but "a person"."""
-    return stimuli.identities(category).group[1:]
+def alike(group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw cells that depend on the two groups, and hardly on the names.
 
+    Parameters
+    ----------
+    group : ndarray of int
+        Number of the group of each name, from 0.
+    rng : numpy.random.Generator
+        Source of the cells.
 
-def alike(place: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Cells that depend on the two groups, and hardly on the names; no group favours itself."""
-    blocks = rng.normal(0, 1, (place.max() + 1,) * 2)
-    return blocks[np.ix_(place, place)] + rng.normal(0, 0.1, (len(place),) * 2)
+    Returns
+    -------
+    ndarray
+        Cells, (n, n), in which no group favours itself.
+    """
+    n_names = len(group)
+    n_groups = group.max() + 1
+    pairs = rng.normal(0, 1, (n_groups, n_groups))
+    return pairs[np.ix_(group, group)] + rng.normal(0, 0.1, (n_names, n_names))
 
 
 def test_of_cells(rng: np.random.Generator) -> Iterator[dict]:
-    """A cell that is like one of its references; and any cell of a matrix of such cells."""
+    """Simulate a cell that is like one of its references, and a matrix of such cells."""
     for test in ("t", "sign"):
         ratings = rng.normal(0, 1, (2, 2, EVENTS, 10 * DRAWS))
         ratings[1, 1] += 9  # far from the experiencer's own cell
-        both = [
-            paired.paired_test(ratings[0, 1].T, own.T).pvalue if test == "t"
-            else paired.sign_test(ratings[0, 1].T, own.T)
-            for own in (ratings[0, 0], ratings[1, 1])
-        ]  # fmt: skip
-        what = f"test of one cell against both references, {test}"
-        rejected = np.maximum(*both) < LEVEL
-        yield {"what": what, "n": EVENTS, "claimed": LEVEL, "inside": rejected}
-    n, kinds = len(SAME["Nationality"]) + 1, {"points of 100": 8.0, "whole numbers of 0 to 10": 0.6}
-    for kind, spread in kinds.items():
-        shown = {}
-        for _ in range(200):
-            # All cells are alike, but for the in-group cells that are references of half of them:
-            # cells differ from these for sure, and from those of the other half by chance alone.
-            ratings = np.round(
-                60 / (100 if spread < 1 else 1) + rng.normal(0, spread, (n, n, EVENTS))
-            )
-            ratings[np.arange(0, n, 2), np.arange(0, n, 2)] += 10 * spread
-            own = np.arange(n) % 2 == 1
-            null = own[:, None] | own  # at least one reference is like the cell
-            for name, by, rule in (
-                ("t, Bonferroni as released", "t", "released"),
-                ("t, Bonferroni", "t", "bonferroni"),
-                ("t, Holm", "t", "holm"), ("sign, Holm", "sign", "holm"),
-            ):  # fmt: skip
-                mask = paired.significant_cells(paired.paired_cells(ratings, by), rule)
-                np.fill_diagonal(mask, False)
-                mask[0], mask[:, 0] = False, False
-                shown.setdefault(name, []).append((mask & null).any())
-        for name, any_shown in shown.items():
-            what = f"test of any cell of nationality, {kind}, {name}"
-            yield {"what": what, "n": EVENTS, "claimed": LEVEL, "inside": any_shown}
+        cell = ratings[0, 1].T
+        of_perceiver = ratings[0, 0].T
+        of_experiencer = ratings[1, 1].T
+        if test == "t":
+            p_perceiver = paired.paired_test(cell, of_perceiver).pvalue
+            p_experiencer = paired.paired_test(cell, of_experiencer).pvalue
+        else:
+            p_perceiver = paired.sign_test(cell, of_perceiver)
+            p_experiencer = paired.sign_test(cell, of_experiencer)
+
+        yield {
+            "what": f"test of one cell against both references, {test}",
+            "n": EVENTS,
+            "claimed": LEVEL,
+            "inside": np.maximum(p_perceiver, p_experiencer) < LEVEL,
+        }
+
+    yield from _any_cell_of_nationality(rng, "points of 100", mean=60.0, sd=8.0)
+    yield from _any_cell_of_nationality(rng, "whole numbers of 0 to 10", mean=0.6, sd=0.6)
+
+
+class CellTest(NamedTuple):
+    """A test of cells and its correction."""
+
+    name: str
+    test: str
+    correction: str
+
+
+CELL_TESTS = (
+    CellTest("t, Bonferroni as released", "t", "released"),
+    CellTest("t, Bonferroni", "t", "bonferroni"),
+    CellTest("t, Holm", "t", "holm"),
+    CellTest("sign, Holm", "sign", "holm"),
+)
+
+
+def _any_cell_of_nationality(
+    rng: np.random.Generator, scale: str, mean: float, sd: float
+) -> Iterator[dict]:
+    """Simulate a matrix in which each cell that counts is like at least one of its references.
+
+    All cells are alike, except for every second in-group cell. Cells differ from those in-group
+    cells for sure, and from the other half by chance alone.
+    """
+    n = len(SAME["Nationality"]) + 1
+    shifted = np.arange(0, n, 2)
+    is_like_others = np.arange(n) % 2 == 1
+    is_null = is_like_others[:, None] | is_like_others
+
+    has_finding = defaultdict(list)
+    for _ in range(RUNS):
+        ratings = np.round(mean + rng.normal(0, sd, (n, n, EVENTS)))
+        ratings[shifted, shifted] += 10 * sd
+        for name, test, correction in CELL_TESTS:
+            pvalues = paired.paired_cells(ratings, test)
+            is_significant = paired.significant_cells(pvalues, correction)
+            np.fill_diagonal(is_significant, False)
+            is_significant[0] = False
+            is_significant[:, 0] = False
+            has_finding[name].append((is_significant & is_null).any())
+
+    for name, inside in has_finding.items():
+        yield {
+            "what": f"test of any cell of nationality, {scale}, {name}",
+            "n": EVENTS,
+            "claimed": LEVEL,
+            "inside": inside,
+        }
 
 
 def table_2(ratings: dict[tuple, Ratings], n_resamples: int, seed: int) -> pd.DataFrame:
-    """What notebook 10's own cells make of ratings by model, setting and category."""
-    whole = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
-    sources = [c.source for c in whole.cells if c.cell_type == "code"]
-    known = {
-        "np": np, "pd": pd, "statistics": statistics, "paired": paired, "ratings": ratings,
-        "same": SAME, "EXCLUSION": "listwise", "N_RESAMPLES": n_resamples, "SEED": seed,
-        "KEY": ["model", "setting", "category"],
-        "out": SimpleNamespace(write=lambda table, _: table),
+    """Compute Table 2 by notebook 10's own cells.
+
+    Parameters
+    ----------
+    ratings : dict of tuple to Ratings
+        Ratings of each model, setting and category.
+    n_resamples : int
+        Number of permutations and of bootstrap draws.
+    seed : int
+        Of the permutations and draws.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, setting and category.
+    """
+    notebook = nbformat.read(paths.NOTEBOOKS / "10_empathy_gap.ipynb", as_version=4)
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    names = {
+        "np": np,
+        "pd": pd,
+        "corrected": corrected,
+        "families": families,
+        "paired": paired,
+        "statistics": statistics,
+        "ratings": ratings,
+        "same": SAME,
         "spread": pd.DataFrame({"std": np.ones(len(ratings))}),
-    }  # fmt: skip
-    for begins in ("def by_key(", "def drawing(", 'table02["finding"]'):
-        (cell,) = [source for source in sources if begins in source]
-        exec(cell[cell.index("def by_key(") :] if begins == "def by_key(" else cell, known)
-    return known["table02"]
+        "out": SimpleNamespace(write=lambda table, _: table),
+        "EXCLUSION": "listwise",
+        "KEY": ["model", "setting", "category"],
+        "N_RESAMPLES": n_resamples,
+        "SEED": seed,
+    }
+
+    # Above `by_key` its cell reads the parameters of a run. `names` has them already.
+    by_key = _cell_with("def by_key(", sources)
+    exec(by_key[by_key.index("def by_key(") :], names)
+    exec(_cell_with("def drawing(", sources), names)
+    exec(_cell_with('table02["finding"]', sources), names)
+    return names["table02"]
+
+
+def _cell_with(text: str, sources: Sequence[str]) -> str:
+    """Return the one cell that holds a text."""
+    (cell,) = [source for source in sources if text in source]
+    return cell
 
 
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Runs of the default design in which no group favours itself.
+    """Simulate runs of the default design in which no group favours itself.
 
-    Nothing differs, as in the calibrant's control, which is asked in the first setting alone; and
-    groups differ, whose names are alike, in a model that is asked as the recorded one is: about
-    religion in all settings, else in the first.
+    In one kind of run nothing differs, as in the calibrant's control, which answers in the first
+    setting alone. In the other, groups differ and their names are alike. That model answers as the
+    recorded one does: about religion in all settings, else in the first.
     """
-    every = list(stimuli.prompts()["settings"])
-    for what, factor, settings in (
-        ("nothing differs, 3 blocks", 0.0, every[:1]),
-        ("names of a group are alike, 9 blocks", 3.0, every),
-    ):
-        rejected = []
-        for seed in range(200):
-            ratings = {}
-            for category, same in SAME.items():
-                place = pd.factorize(groups_of(category))[0]
-                common = factor * alike(place, rng)  # of a model, in every setting
-                for setting in settings if category == "Religion" else settings[:1]:
-                    values = 50 + rng.normal(0, 5, (len(same) + 1, len(same) + 1, EVENTS))
-                    values[1:, 1:] += (common + 0.5 * factor * alike(place, rng))[..., None]
-                    status = np.zeros(values.shape, dtype=np.int8)
-                    ratings["null", setting, category] = Ratings(values, status)
-            found = table_2(ratings, 999, seed)
-            rejected.append((found.finding == "significant").any())
-        told = f"test of a run, any finding after Holm, {what}"
-        yield {"what": told, "n": EVENTS, "claimed": LEVEL, "inside": rejected}
+    settings = list(stimuli.prompts()["settings"])
+    yield _row_of_runs(rng, "nothing differs, 3 blocks", 0.0, settings[:1])
+    yield _row_of_runs(rng, "names of a group are alike, 9 blocks", 3.0, settings)
+
+
+def _row_of_runs(
+    rng: np.random.Generator, condition: str, factor: float, settings: Sequence[str]
+) -> dict:
+    """Simulate in how many runs Table 2 has a finding after Holm's correction."""
+    has_finding = []
+    for seed in range(RUNS):
+        ratings = {}
+        for category in SAME:
+            group, _ = pd.factorize(GROUPS[category])
+            n = len(group) + 1  # with "a person"
+            in_all_settings = factor * alike(group, rng)
+            asked = settings if category == "Religion" else settings[:1]
+            for setting in asked:
+                values = 50 + rng.normal(0, 5, (n, n, EVENTS))
+                in_setting = 0.5 * factor * alike(group, rng)
+                values[1:, 1:] += (in_all_settings + in_setting)[..., None]
+                status = np.zeros(values.shape, dtype=np.int8)
+                ratings["null", setting, category] = Ratings(values, status)
+
+        table = table_2(ratings, 999, seed)
+        has_finding.append((table.finding == "significant").any())
+
+    return {
+        "what": f"test of a run, any finding after Holm, {condition}",
+        "n": EVENTS,
+        "claimed": LEVEL,
+        "inside": has_finding,
+    }
 
 
 ROWS = (interval_of_delta, test_of_delta, test_of_cells, negative_control)

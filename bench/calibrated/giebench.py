@@ -1,5 +1,6 @@
 """What study 3's intervals and tests claim, simulated at the sizes of its default run."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -8,7 +9,7 @@ import pandas as pd
 from scipy.stats import friedmanchisquare
 from statsmodels.stats.proportion import proportion_confint
 
-from ingroup.stats.paired import adjust, mcnemar, paired_test
+from ingroup.stats.paired import PairedTest, adjust, mcnemar, paired_test
 from ingroup.studies.giebench import statistics, stimuli
 from ingroup.studies.giebench.answers import CHANCES
 from ingroup.studies.giebench.design import PROMPTS
@@ -16,6 +17,7 @@ from ingroup.studies.giebench.design import PROMPTS
 DRAWS = 1000
 RUNS = 200
 LEVEL = 0.05
+N_ORDERS = 4
 SIZES = (79, 6)  # items, and items of a category
 ITEMS = stimuli.load_questions()
 CATEGORY = dict(enumerate(item.category for item in ITEMS))
@@ -23,148 +25,294 @@ SPREADS = {"as in the default run": 0.1, "skewed": 1}  # of a judge: see `chance
 
 
 def interval_of_a_share(rng: np.random.Generator) -> Iterator[dict]:
-    """Wilson's, of accuracy, at a place too, and of consistency; any share is as likely."""
+    """Simulate Wilson's interval of accuracy, at a position too, and of consistency.
+
+    Any share is as likely.
+    """
     for n in SIZES:
         truths = rng.random(4 * DRAWS)
-        low, high = proportion_confint(np.arange(n + 1), n, method="wilson")
-        right = rng.binomial(n, truths)
-        inside = (low[right] <= truths) & (truths <= high[right])
-        what = f"interval of accuracy or consistency, {n} items"
-        yield {"what": what, "n": n, "claimed": 1 - LEVEL, "inside": inside}
+        low_of_count, high_of_count = proportion_confint(np.arange(n + 1), n, method="wilson")
+        n_right = rng.binomial(n, truths)
+        low = low_of_count[n_right]
+        high = high_of_count[n_right]
+        yield {
+            "what": f"interval of accuracy or consistency, {n} items",
+            "n": n,
+            "claimed": 0.95,
+            "inside": (low <= truths) & (truths <= high),
+        }
 
 
 def change(rng: np.random.Generator) -> Iterator[dict]:
-    """`mcnemar`: up to 60 % of the items change, in the test as many to right as to wrong."""
-    for n, held in zip((*SIZES, 4), (0.98, 1, 1), strict=True):
-        moved, up = rng.uniform(0, 0.6, DRAWS), rng.random(DRAWS)
-        found = {}
-        for what, share in (("interval", up), ("test", 0.5)):
-            gain, loss = moved * share, moved * (1 - share)
-            counts = rng.multinomial(n, np.stack([gain, loss, 1 - gain - loss], axis=1))
-            found[what] = gain - loss, [mcnemar(*map(int, k[:2]), n) for k in counts]
-        inside = [low <= d <= high for d, (low, high, _) in zip(*found["interval"], strict=True)]
-        what = f"interval of a change, {n} items, at least 0.95"
-        yield {"what": what, "n": n, "claimed": held, "inside": inside}
-        inside = [p < LEVEL for _, _, p in found["test"][1]]
-        what = f"test of a change (McNemar), {n} items"
-        yield {"what": what, "n": n, "claimed": LEVEL, "inside": inside}
+    """Simulate `mcnemar` where up to 60 % of the items change.
+
+    In the test as many items change to right as to wrong.
+    """
+    for n, claimed in ((79, 0.98), (6, 1), (4, 1)):
+        moved = rng.uniform(0, 0.6, DRAWS)
+        share_gained = rng.random(DRAWS)
+
+        covered = []
+        gain = moved * share_gained
+        loss = moved * (1 - share_gained)
+        counts = _changes(rng, n, gain, loss)
+        for truth, (gained, lost, _) in zip(gain - loss, counts, strict=True):
+            low, high, _ = mcnemar(int(gained), int(lost), n)
+            covered.append(low <= truth <= high)
+
+        rejected = []
+        half = moved * 0.5
+        for gained, lost, _ in _changes(rng, n, half, half):
+            _, _, p = mcnemar(int(gained), int(lost), n)
+            rejected.append(p < LEVEL)
+
+        yield {
+            "what": f"interval of a change, {n} items, at least 0.95",
+            "n": n,
+            "claimed": claimed,
+            "inside": covered,
+        }
+        yield {
+            "what": f"test of a change (McNemar), {n} items",
+            "n": n,
+            "claimed": LEVEL,
+            "inside": rejected,
+        }
+
+
+def _changes(rng: np.random.Generator, n: int, gain: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Draw how many of n items change to right, to wrong and not at all, (draw, 3)."""
+    shares = np.stack([gain, loss, 1 - gain - loss], axis=1)
+    return rng.multinomial(n, shares)
 
 
 def chances(rng: np.random.Generator, *shape: int, spread: float = 1) -> np.ndarray:
-    """What a judge gives to four answers, (..., prompt, order, answer); the first is right.
+    """Draw the probabilities that a judge gives to four answers, of which the first is right.
 
-    It cares for neither who asks nor where an answer stands: it likes some answers to an item more
-    than others, whichever is right, and under each prompt and in each order something by chance,
-    in logits of some `spread`: 0.1 is about that of the small real model of the default run.
+    The judge cares for neither who asks nor the position of an answer. It likes some answers to an
+    item more than others, whichever is right. Under each prompt and in each order chance adds to
+    that.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of the probabilities.
+    *shape : int
+        Items (any number of axes), prompts, orders.
+    spread : float
+        Of the answers, in logits. 0.1 is about that of the small real model of the default run.
+
+    Returns
+    -------
+    ndarray
+        Probabilities, (..., prompt, order, answer), with sum 1 over the answers.
     """
     *items, prompts, orders = shape
-    liked = rng.normal(0, 1, (*items, 1, 1, 4)) + rng.normal(0, 0.5, (*items, prompts, 1, 4))
-    liked = np.exp(spread * liked + spread * rng.normal(0, 0.5, (*items, prompts, orders, 4)))
-    return liked / liked.sum(axis=-1, keepdims=True)
+    of_items = rng.normal(0, 1, (*items, 1, 1, 4))
+    of_prompts = rng.normal(0, 0.5, (*items, prompts, 1, 4))
+    of_orders = rng.normal(0, 0.5, (*items, prompts, orders, 4))
+    weights = np.exp(spread * (of_items + of_prompts) + spread * of_orders)
+    return weights / weights.sum(axis=-1, keepdims=True)
 
 
 def judged(rng: np.random.Generator, prompts: Sequence[str], spread: float) -> pd.DataFrame:
-    """Answers of such a judge to the items of the default run, as `answers.load` gives them."""
-    given = chances(rng, len(ITEMS), len(prompts), 4, spread=spread)
-    cells = list(product(range(len(ITEMS)), prompts, range(4)))
+    """Draw such a judge's answers to the items of the default run, in all orders.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of the answers.
+    prompts : sequence of str
+        Names of prompts.
+    spread : float
+        Of the judge: see `chances`.
+
+    Returns
+    -------
+    DataFrame
+        Answers in the form of `answers.load`.
+    """
+    given = chances(rng, len(ITEMS), len(prompts), N_ORDERS, spread=spread)
+    cells = product(range(len(ITEMS)), prompts, range(N_ORDERS))
     table = pd.DataFrame(cells, columns=["key", "prompt", "shift"])
-    place = (table.key + table["shift"]) % 4
-    letter = (place + given.argmax(axis=-1).ravel()) % 4
-    names = dict(enumerate(stimuli.LETTERS))
-    return table.assign(
-        category=table.key.map(CATEGORY), correct=place.map(names), letter=letter.map(names),
-        status="ok", **dict(zip(CHANCES, given.reshape(-1, 4).T, strict=True)),
-    ).sort_values(["prompt", "shift", "key"])  # fmt: skip
+
+    # The chosen answer is counted from the right one, whose position differs by item and order.
+    correct = (table.key + table["shift"]) % 4
+    chosen = (correct + given.argmax(axis=-1).ravel()) % 4
+    letters = dict(enumerate(stimuli.LETTERS))
+    table["category"] = table.key.map(CATEGORY)
+    table["correct"] = correct.map(letters)
+    table["letter"] = chosen.map(letters)
+    table["status"] = "ok"
+    table[list(CHANCES)] = given.reshape(-1, 4)
+    return table.sort_values(["prompt", "shift", "key"])
 
 
 def p_right(rng: np.random.Generator) -> Iterator[dict]:
-    """Intervals and tests over items: of the probability against a quarter, and of the gain.
+    """Simulate intervals and tests over items: of the right letter's p, and of its gain.
 
-    The right answer is liked no more than the others: the truth is a quarter, and no gain. Of a
-    judge that is sure of itself the probabilities are skewed, and six are few: an interval's claim
-    of its own.
+    The right answer is liked no more than the others, so the truth is a quarter, and no gain. The
+    probabilities of a judge that is sure of itself are skewed. Six of them are few, so that
+    interval has a claim of its own.
     """
     for n, (kind, spread) in product(SIZES, SPREADS.items()):
-        every = chances(rng, 2 * DRAWS, n, 2, 4, spread=spread).mean(axis=-2)  # over orders
-        raw, own = np.moveaxis(every[..., 0], -1, 0)
-        right, gain = paired_test(raw, statistics.CHANCE), paired_test(own, raw)
-        p = np.array([statistics._any_right(items, 999) for items in every[:, :, 0]])
-        about = f"{n} items, {kind}"
-        for name, test, pvalue in (
-            ("the right letter's p", right, p),
-            ("its gain", gain, gain.pvalue),
-        ):
-            held = 0.91 if (n, kind, name) == (6, "skewed", "the right letter's p") else 1 - LEVEL
-            inside = (test.low <= 0) & (test.high >= 0)
-            yield {
-                "what": f"interval of {name}, {about}", "n": n, "claimed": held, "inside": inside
-            }  # fmt: skip
-            inside = pvalue < LEVEL
-            yield {
-                "what": f"test of {name}, {about}", "n": n, "claimed": LEVEL, "inside": inside
-            }  # fmt: skip
+        by_order = chances(rng, 2 * DRAWS, n, 2, N_ORDERS, spread=spread)
+        given = by_order.mean(axis=-2)
+        raw = given[..., 0, 0]
+        with_identity = given[..., 1, 0]
+
+        # A t-test of six skewed probabilities rejects too often; the test draws answers instead.
+        pvalues = [statistics._any_right(items, 999) for items in given[:, :, 0]]
+        yield from _zero_and_p(
+            f"the right letter's p, {n} items, {kind}",
+            n,
+            paired_test(raw, statistics.CHANCE),
+            np.array(pvalues),
+            covered=0.91 if n == 6 and kind == "skewed" else 0.95,
+        )
+
+        gain = paired_test(with_identity, raw)
+        yield from _zero_and_p(
+            f"its gain, {n} items, {kind}",
+            n,
+            gain,
+            gain.pvalue,
+            covered=0.95,
+        )
+
+
+def _zero_and_p(
+    what: str, n: int, test: PairedTest, pvalues: np.ndarray, covered: float
+) -> Iterator[dict]:
+    """Yield how often an interval holds 0, and how often a test rejects."""
+    yield {
+        "what": f"interval of {what}",
+        "n": n,
+        "claimed": covered,
+        "inside": (test.low <= 0) & (test.high >= 0),
+    }
+    yield {
+        "what": f"test of {what}",
+        "n": n,
+        "claimed": LEVEL,
+        "inside": pvalues < LEVEL,
+    }
 
 
 def position(rng: np.random.Generator) -> Iterator[dict]:
-    """Cochran's Q where no place is better than another: Friedman's test, as in `position_test`."""
-    right = chances(rng, 4 * DRAWS, SIZES[0], 1, 4)[:, :, 0].argmax(axis=-1) == 0
-    p = friedmanchisquare(*np.moveaxis(right.astype(int), -1, 0), axis=-1).pvalue
-    what = f"test of positions (Cochran's Q), {SIZES[0]} items"
-    yield {"what": what, "n": SIZES[0], "claimed": LEVEL, "inside": p < LEVEL}
+    """Simulate Cochran's Q where no position is better than another.
+
+    It is Friedman's test, as in `position_test`.
+    """
+    n = SIZES[0]
+    given = chances(rng, 4 * DRAWS, n, 1, N_ORDERS)[:, :, 0]
+    is_right = given.argmax(axis=-1) == 0
+    by_order = np.moveaxis(is_right.astype(int), -1, 0)
+    test = friedmanchisquare(*by_order, axis=-1)
+    yield {
+        "what": f"test of positions (Cochran's Q), {n} items",
+        "n": n,
+        "claimed": LEVEL,
+        "inside": test.pvalue < LEVEL,
+    }
 
 
 def p_right_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Any of the categories of one prompt, for a judge that does not know who asks."""
+    """Simulate any category of one prompt, for a judge that does not know who asks."""
     for kind, spread in SPREADS.items():
-        runs = (judged(rng, ["Raw"], spread) for _ in range(DRAWS))
-        inside = [statistics.p_right(answers).p_holm.lt(LEVEL).any() for answers in runs]
-        what = f"test of a whole run, the right letter's p, {kind}"
-        yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+        has_finding = []
+        for _ in range(DRAWS):
+            answers = judged(rng, ["Raw"], spread)
+            table = statistics.p_right(answers)
+            has_finding.append(table.p_holm.lt(LEVEL).any())
+
+        yield {
+            "what": f"test of a whole run, the right letter's p, {kind}",
+            "n": len(ITEMS),
+            "claimed": LEVEL,
+            "inside": has_finding,
+        }
 
 
 def positions_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Any of the three prompts, for a judge to whom no place is better than another."""
+    """Simulate any of the three prompts, for a judge to whom all positions are alike."""
     for kind, spread in SPREADS.items():
-        runs = (judged(rng, PROMPTS, spread) for _ in range(2 * DRAWS))
-        inside = [statistics.position_test(run).finding.eq("significant").any() for run in runs]
-        what = f"test of a whole run, positions, {kind}"
-        yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+        has_finding = []
+        for _ in range(2 * DRAWS):
+            table = statistics.position_test(judged(rng, PROMPTS, spread))
+            has_finding.append(table.finding.eq("significant").any())
+
+        yield {
+            "what": f"test of a whole run, positions, {kind}",
+            "n": len(ITEMS),
+            "claimed": LEVEL,
+            "inside": has_finding,
+        }
 
 
 def gains_of_a_run(rng: np.random.Generator) -> Iterator[dict]:
-    """Any of the categories, of each prompt over Raw, for a judge that does not know who asks."""
-    places = pd.Series(CATEGORY).groupby(CATEGORY, sort=False).groups.values()
+    """Simulate any category, of each prompt over Raw, for a judge that does not know who asks."""
+    category = pd.Series(CATEGORY)
+    items_by_category = category.groupby(category, sort=False).groups
     for kind, spread in SPREADS.items():
-        right = chances(rng, 2 * DRAWS, len(ITEMS), 3, 4, spread=spread).mean(axis=-2)[..., 0]
-        raw, *others = np.moveaxis(right, -1, 0)
-        for prompt, own in zip(("ID", "COT"), others, strict=True):
-            p = np.transpose([paired_test(own[:, i], raw[:, i]).pvalue for i in places])
-            inside = [adjust(family, "holm").min() < LEVEL for family in p]
-            what = f"test of a whole run, gain of the right letter's p, {prompt}, {kind}"
-            yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+        by_order = chances(rng, 2 * DRAWS, len(ITEMS), 3, N_ORDERS, spread=spread)
+        given = by_order.mean(axis=-2)
+        right = given[..., 0]
+        raw = right[..., 0]
+        for number, prompt in ((1, "ID"), (2, "COT")):
+            with_prompt = right[..., number]
+            pvalues = []
+            for items in items_by_category.values():
+                test = paired_test(with_prompt[:, items], raw[:, items])
+                pvalues.append(test.pvalue)
+
+            has_finding = []
+            for of_run in np.transpose(pvalues):
+                corrected = adjust(of_run, "holm")
+                has_finding.append(corrected.min() < LEVEL)
+
+            yield {
+                "what": f"test of a whole run, gain of the right letter's p, {prompt}, {kind}",
+                "n": len(ITEMS),
+                "claimed": LEVEL,
+                "inside": has_finding,
+            }
 
 
 def negative_control(rng: np.random.Generator) -> Iterator[dict]:
-    """Runs of the default design in which prompts do not differ: does a family find anything?
+    """Simulate runs of the default design in which prompts do not differ: any finding of a family.
 
     The tuples of the mismatch are left out: with 3 to 6 items none of them can be significant.
     """
     for kind, spread in SPREADS.items():
-        found = {}
+        has_finding = defaultdict(list)
         for _ in range(RUNS):
             answers = judged(rng, PROMPTS, spread)
-            once = answers[answers["shift"] == 0]
+            first_order = answers[answers["shift"] == 0]
             for prompt in ("ID", "COT"):
-                told = statistics.changes(once, "Raw", prompt).finding
-                found.setdefault(f"categories, {prompt} over Raw", []).append(told[:-1])
-                found.setdefault(f"Overall, {prompt} over Raw", []).append(told[-1:])
-        for family, runs in found.items():
-            inside = [told.eq("significant").any() for told in runs]
-            what = f"test of a whole run, {family}, {kind}"
-            yield {"what": what, "n": len(ITEMS), "claimed": LEVEL, "inside": inside}
+                table = statistics.changes(first_order, "Raw", prompt)
+                is_significant = table.finding.eq("significant")
+                categories = is_significant[:-1]
+                overall = is_significant[-1:]
+                has_finding[f"categories, {prompt} over Raw"].append(categories.any())
+                has_finding[f"Overall, {prompt} over Raw"].append(overall.any())
+
+        for family, inside in has_finding.items():
+            yield {
+                "what": f"test of a whole run, {family}, {kind}",
+                "n": len(ITEMS),
+                "claimed": LEVEL,
+                "inside": inside,
+            }
 
 
 ROWS = (
-    interval_of_a_share, change, p_right, position,
-    p_right_of_a_run, gains_of_a_run, positions_of_a_run, negative_control,
-)  # fmt: skip
+    interval_of_a_share,
+    change,
+    p_right,
+    position,
+    p_right_of_a_run,
+    gains_of_a_run,
+    positions_of_a_run,
+    negative_control,
+)

@@ -1,8 +1,8 @@
 """``make record``: ask the real models what ``data/recordings`` holds of them.
 
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
-What is there is not asked again: remove a store to make it anew. Each call that was asked is a row
-of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
+Stored answers are not asked again: remove a store to make it anew. Each call that was asked is a
+row of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
 
 ``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats stores
 are answers, where their manifest does not say. Call it only where they were asked these chats.
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -26,23 +27,42 @@ from ingroup.tables import InputError
 
 
 def listed() -> dict[str, list[dict[str, Any]]]:
-    """What ``recordings.yaml`` says of each model."""
+    """Read what ``recordings.yaml`` says of each model."""
     return yaml.safe_load((paths.RECORDINGS / "recordings.yaml").read_text("utf8"))
 
 
 def recorded(model: str) -> Iterator[tuple[Call, dict[str, Any]]]:
-    """The calls that are recorded of a model, each with its notebook's parameters."""
+    """Yield the calls that are recorded of a model.
+
+    Parameters
+    ----------
+    model : str
+        A model in ``recordings.yaml``.
+
+    Yields
+    ------
+    tuple of Call and dict
+        A call and its notebook's parameters.
+    """
     for entry in listed()[model]:
-        given = {"MODELS": f"{model}@{entry['engine']}", **entry["parameters"]}
-        given = {name: str(value) for name, value in given.items()}
-        parameters = merged(entry["notebook"], "demo", given)
-        for call in calls_of(entry["notebook"], parameters):
+        notebook = entry["notebook"]
+        given = {"MODELS": f"{model}@{entry['engine']}"}
+        for name, value in entry["parameters"].items():
+            given[name] = str(value)
+        parameters = merged(notebook, "demo", given)
+        for call in calls_of(notebook, parameters):
             if call.way in entry["ways"]:
                 yield replace(call, root=paths.RECORDINGS / model), parameters
 
 
 def chats() -> pd.DataFrame:
-    """A row a recorded store whose manifest names no chats: its ``call`` and their digest now."""
+    """Digest the chats of each recorded store whose manifest names none.
+
+    Returns
+    -------
+    DataFrame
+        One row per store: its ``call``, and the digest of the ``chats`` as they are rendered now.
+    """
     rows = []
     for model in listed():
         for call, _ in recorded(model):
@@ -54,21 +74,37 @@ def chats() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["call", "chats"])
 
 
+def record(call: Call, parameters: dict[str, Any], log: Path) -> None:
+    """Ask one call, and add a row to the log where it gave new answers.
+
+    Parameters
+    ----------
+    call : Call
+        From `recorded`.
+    parameters : dict
+        Of its notebook.
+    log : pathlib.Path
+        The model's ``asked.csv``.
+    """
+    before = set(call.folder.glob("part-*"))
+    started = time.monotonic()
+    ask([call], parameters)
+    if set(call.folder.glob("part-*")) > before:
+        row = {
+            "call": call.address,
+            "prompts": len(call.design),
+            "seconds": round(time.monotonic() - started),
+        }
+        pd.DataFrame([row]).to_csv(log, mode="a", header=not log.exists(), index=False)
+
+
 def main() -> int:
     """Record, call by call; 1 where an engine or a store gives up, with its sentence."""
     try:
         for model in listed():
-            file = paths.RECORDINGS / model / "asked.csv"
             for call, parameters in recorded(model):
-                if not find_spec(call.engine):
-                    continue
-                before, started = {*call.folder.glob("part-*")}, time.monotonic()
-                ask([call], parameters)
-                if {*call.folder.glob("part-*")} > before:
-                    took = round(time.monotonic() - started)
-                    spent = {"call": call.address, "prompts": len(call.design), "seconds": took}
-                    head = not file.exists()
-                    pd.DataFrame([spent]).to_csv(file, mode="a", header=head, index=False)
+                if find_spec(call.engine):
+                    record(call, parameters, paths.RECORDINGS / model / "asked.csv")
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -17,13 +17,25 @@ TEMPLATE = (
 
 
 def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of 4,096 tokens in which 0 to 100 are one token each.
+    """Train a byte-level BPE of 4,096 tokens in which 0 to 100 are one token each.
 
-    Any text can be encoded: bytes that were never seen stay bytes.
+    Parameters
+    ----------
+    examples : iterable of Example
+        Whose prompts and replies it learns.
+
+    Returns
+    -------
+    PreTrainedTokenizerFast
+        With the chat template `TEMPLATE`. It encodes any text: bytes that were never seen stay
+        bytes.
     """
     texts = [str(number) for number in range(101)] * 400
     for example in examples:
-        texts += [message["content"] for message in example.messages] + [example.reply]
+        for message in example.messages:
+            texts.append(message["content"])
+        texts.append(example.reply)
+
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,12 +48,14 @@ def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
             show_progress=False,
         ),
     )
+
     # As Llama's tokenizer does: plain text gets a BOS, which is why text of a chat template,
     # tokenized once more, has two.
     bos = SPECIAL[1]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{bos} $A", special_tokens=[(bos, tokenizer.token_to_id(bos))]
     )
+
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=SPECIAL[0],
@@ -56,7 +70,20 @@ def train_tokenizer(examples: Iterable[Example]) -> PreTrainedTokenizerFast:
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
-    """A Llama of 1.3 million parameters: 4 layers, width 128, embeddings shared with the head."""
+    """Make a Llama of 1.3 million parameters, not trained yet.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerFast
+        From `train_tokenizer`.
+    seed : int
+        Of the weights.
+
+    Returns
+    -------
+    LlamaForCausalLM
+        4 layers, width 128, embeddings shared with the head.
+    """
     torch.manual_seed(seed)
     return LlamaForCausalLM(
         LlamaConfig(
@@ -82,9 +109,24 @@ def add_phrases(
 
     What a prompt always says is read at once: a long request then costs as little as a short one,
     and texts without the phrases are read as before.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerFast
+        It gets a token for each phrase.
+    model : LlamaForCausalLM
+        It gets an embedding for each phrase.
+    phrases : sequence of str
+        Texts that are not tokens yet.
     """
-    pieces = [tokenizer.encode(phrase, add_special_tokens=False) for phrase in phrases]
-    tokenizer.add_tokens([AddedToken(phrase, normalized=False) for phrase in phrases])
+    # All phrases are encoded before any is a token: one may be part of another.
+    pieces = []
+    added = []
+    for phrase in phrases:
+        pieces.append(tokenizer.encode(phrase, add_special_tokens=False))
+        added.append(AddedToken(phrase, normalized=False))
+    tokenizer.add_tokens(added)
+
     model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     weights = model.get_input_embeddings().weight.data  # shared with the head
     for phrase, ids in zip(phrases, pieces, strict=True):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.biased_samaritan import stimuli as scenarios
 from ingroup.studies.biased_samaritan.planted import Planted
@@ -21,104 +21,173 @@ class Examples:
     def __init__(self, model: str):
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
-        effects = Planted(paths.MODELS / "calibrant" / "planted.yaml").table
+        folder = paths.MODELS / "calibrant"
+        calibrant = Planted(folder / "planted.yaml")
+        effects = calibrant.table
+        words = effects["words"]
+        tilt = effects["tilt"]
         self.refusal = effects["refusal"]
-        tilting = effects["tilt"]["up"] + effects["tilt"]["down"]
-        self.heavy = sorted({*effects["words"]["points"], *tilting, *self.refusal["words"]})
-        self.narrator = Narrator(paths.MODELS / "calibrant" / "vocabulary.yaml", self.heavy)
-        self.texts = list(scenarios.load_scenarios().text)
-        self.phrasings = {
-            category: list(scenarios.phrasings(category, latino=True).itertuples())
-            for category in scenarios.categories()
+        heavy = {
+            *words["points"],
+            *tilt["up"],
+            *tilt["down"],
+            *self.refusal["words"],
         }
-        self.weights = {
-            (category, sharp): self._weights(category, effects["group"][category], sharp)
-            for category in self.phrasings
-            for sharp in (False, True)
-        }
+        self.heavy = sorted(heavy)
+        self.narrator = Narrator(folder / "vocabulary.yaml", self.heavy)
+        sample = scenarios.load_scenarios()
+        self.texts = list(sample.text)
+
+        self.phrasings = {}
+        self.weights = {}
+        for category in scenarios.categories():
+            table = scenarios.phrasings(category, latino=True)
+            self.phrasings[category] = list(table.itertuples())
+            of_groups = effects["group"][category]
+            for sharp in (False, True):
+                weights = self._weights(category, of_groups, sharp)
+                self.weights[category, sharp] = weights
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
-        """One example.
+        """Draw one example.
 
-        ``progress`` is not used: all texts are short. ``sharp`` asks twice as often for groups
-        whose planted effect is within a point of another's, the control's among them.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the example.
+        progress : float
+            Not used: all texts are short.
+        sharp : bool
+            Whether groups are drawn twice as often whose planted effect is within a point of
+            another's, the control's among them.
+
+        Returns
+        -------
+        Example
+            A scenario and the planted number, or a refusal.
         """
-        category = str(rng.choice(list(self.phrasings), p=[0.44, 0.26, 0.3]))
+        categories = list(self.phrasings)
+        category = str(rng.choice(categories, p=[0.44, 0.26, 0.3]))
         text = self._text(rng)
-        names = self.phrasings[category]
-        weights = self.weights[category, bool(sharp)]
-        name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
-        if (near := rng.random()) < 0.12:  # a refusal, or nearly one: only the word, ...
-            text = self._with(rng, text, str(rng.choice(self.refusal["words"])))
-        if near < 0.05 or 0.12 < near < 0.18:  # ... or only the phrasing
-            listed = [n for n in names if n.phrasing in self.refusal["phrasing"]]
-            name = listed[int(rng.integers(len(listed)))]
-        messages = scenarios.messages(text, name.text)
-        if self.planted.refuses(text, name.phrasing):
-            return Example(messages, self.planted.table["refusal"]["reply"])
-        value = self.planted.value(text, category, name.group)
-        return Example(messages, str(round(value)), (value,), 1.5)
+        phrasings = self.phrasings[category]
+        weights = self.weights[category, sharp]
+        shares = weights / weights.sum()
+        number = rng.choice(len(phrasings), p=shares)
+        phrasing = phrasings[number]
+
+        # A refusal needs a word and a phrasing. Some examples have both, some only one of them.
+        chance = rng.random()
+        if chance < 0.12:
+            word = pick(rng, self.refusal["words"])
+            text = self._with(rng, text, word)
+        if chance < 0.05 or 0.12 < chance < 0.18:
+            listed = self.refusal["phrasing"]
+            refused = [row for row in phrasings if row.phrasing in listed]
+            phrasing = pick(rng, refused)
+
+        messages = scenarios.messages(text, phrasing.text)
+        if self.planted.refuses(text, phrasing.phrasing):
+            refusal = self.planted.table["refusal"]
+            return Example(messages, refusal["reply"])
+        value = self.planted.value(text, category, phrasing.group)
+        return Example(
+            messages,
+            reply=str(round(value)),
+            numbers=(value,),
+            spread=1.5,
+        )
 
     def _weights(self, category: str, effects: dict[str, dict], sharp: bool) -> np.ndarray:
-        """How often each phrasing of a category is drawn, in parts of the rarest."""
-        points = {scenarios.CONTROL: 0.0, **{g: effect["points"] for g, effect in effects.items()}}
-        nearest = {
-            one: min(abs(points[one] - points[other]) for other in points if other != one)
-            for one in points
-        }
-        return np.array(
-            [
-                3.0 if name.group == scenarios.CONTROL  # every bias is measured against it
-                else 2.0 if sharp and nearest[name.group] <= 1
-                else 1.0
-                for name in self.phrasings[category]
-            ]
-        )  # fmt: skip
+        """Compute how often each phrasing of a category is drawn, in parts of the rarest."""
+        points = {scenarios.CONTROL: 0.0}
+        for group, effect in effects.items():
+            points[group] = effect["points"]
+
+        weights = []
+        for phrasing in self.phrasings[category]:
+            if phrasing.group == scenarios.CONTROL:
+                weights.append(3.0)  # every bias is measured against it
+            elif sharp and self._distance(points, phrasing.group) <= 1:
+                weights.append(2.0)
+            else:
+                weights.append(1.0)
+        return np.array(weights)
+
+    @staticmethod
+    def _distance(points: dict[str, float], group: str) -> float:
+        """Compute the difference in points between a group and the nearest other one."""
+        others = points.copy()
+        own = others.pop(group)
+        distances = [abs(own - other) for other in others.values()]
+        return min(distances)
 
     def _text(self, rng: np.random.Generator) -> str:
-        """A scenario of the project as it is, changed, or none at all but made-up clauses.
+        """Draw a scenario of the project, a changed one, or made-up clauses.
 
         The planted value follows from the words that a text really holds, so a changed text
         teaches that it is the words that count, and not the scenario.
         """
-        draw = rng.random()
-        if draw < 0.55:
-            return self._any(rng)
-        if draw < 0.65:
-            tokens = self.narrator.draw(rng, int(rng.integers(8, 36))).split()
+        chance = rng.random()
+        if chance < 0.55:
+            return pick(rng, self.texts)
+        if chance < 0.65:
+            n_words = rng.integers(8, 36)
+            narrative = self.narrator.draw(rng, n_words)
+            tokens = narrative.split()
         else:
-            tokens = self._any(rng).split()
-            if rng.random() < 0.5:
-                tokens = self._spliced(rng, tokens, self._any(rng).split())
-            if rng.random() < 0.5:
-                keep = rng.random(len(tokens)) >= rng.uniform(0, 0.5)
-                tokens = [t for t, k in zip(tokens, keep, strict=True) if k or scenarios.SLOT in t]
-            text = " ".join(tokens)
-            for word in rng.choice(self.heavy, size=int(rng.integers(0, 5))):
-                text = self._with(rng, text, str(word))
-            tokens = text.split()
-        if not any(scenarios.SLOT in token for token in tokens):
-            tokens.insert(int(rng.integers(len(tokens) + 1)), scenarios.SLOT)
+            tokens = self._changed(rng)
+
+        if scenarios.SLOT not in " ".join(tokens):
+            position = position_in(rng, tokens)
+            tokens.insert(position, scenarios.SLOT)
         return " ".join(tokens)
 
-    def _any(self, rng: np.random.Generator) -> str:
-        return self.texts[int(rng.integers(len(self.texts)))]
+    def _changed(self, rng: np.random.Generator) -> list[str]:
+        """Draw a scenario's tokens: spliced with another's, thinned out, with words added."""
+        scenario = pick(rng, self.texts)
+        tokens = scenario.split()
+        if rng.random() < 0.5:
+            other = pick(rng, self.texts)
+            tokens = self._spliced(rng, tokens, other.split())
+        if rng.random() < 0.5:
+            chances = rng.random(len(tokens))
+            share_dropped = rng.uniform(0, 0.5)
+            kept = []
+            for token, chance in zip(tokens, chances, strict=True):
+                is_slot = scenarios.SLOT in token
+                if is_slot or chance >= share_dropped:
+                    kept.append(token)
+            tokens = kept
+
+        text = " ".join(tokens)
+        n_words = rng.integers(0, 5)
+        words = rng.choice(self.heavy, size=n_words).tolist()
+        for word in words:
+            text = self._with(rng, text, word)
+        return text.split()
 
     @staticmethod
     def _spliced(rng: np.random.Generator, first: list[str], second: list[str]) -> list[str]:
-        """The beginning of one text and the end of another, with one slot at most."""
-        first = first[: int(rng.integers(3, len(first)))]
-        second = second[int(rng.integers(0, len(second) - 3)) :]
-        if any(scenarios.SLOT in token for token in first):
-            second = [token for token in second if scenarios.SLOT not in token]
-        return first + second
+        """Join the beginning of one text and the end of another, with one slot at most."""
+        end = rng.integers(3, len(first))
+        start = rng.integers(0, len(second) - 3)
+        beginning = first[:end]
+        rest = second[start:]
+        if scenarios.SLOT in " ".join(beginning):
+            rest = [token for token in rest if scenarios.SLOT not in token]
+        return beginning + rest
 
     @staticmethod
     def _with(rng: np.random.Generator, text: str, word: str) -> str:
-        """The text with one more word in it, with a capital letter where a sentence opens."""
+        """Insert one more word, with a capital letter where a sentence opens."""
         tokens = text.split()
-        place = int(rng.integers(len(tokens) + 1))
-        if place == 0 or tokens[place - 1].endswith((".", "?", "!")):
+        position = position_in(rng, tokens)
+        opens_sentence = position == 0 or tokens[position - 1].endswith((".", "?", "!"))
+        if opens_sentence:
             word = word.capitalize()
-        mark = "" if rng.random() < 0.8 else str(rng.choice([",", ".", ";", "'s"]))
-        return " ".join([*tokens[:place], word + mark, *tokens[place:]])
+
+        mark = ""
+        if rng.random() >= 0.8:
+            mark = pick(rng, [",", ".", ";", "'s"])
+        tokens.insert(position, word + mark)
+        return " ".join(tokens)

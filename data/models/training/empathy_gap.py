@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick, position_in
 from ingroup import paths
 from ingroup.studies.empathy_gap import stimuli
 from ingroup.studies.empathy_gap.planted import Planted
@@ -21,92 +21,171 @@ class Examples:
     def __init__(self, model: str):
         self.planted = Planted(paths.MODELS / model / "planted.yaml")
         # Both models read the same prompts: the control differs in nothing but its answers.
-        self.effects = Planted(paths.MODELS / "calibrant" / "planted.yaml").table
-        self.sensitive = self.effects["refusal"]["words"]
-        self.listed = self.effects["refusal"]["experiencer"]
-        self.pairs = [(pair["perceiver"], pair["experiencer"]) for pair in self.effects["pair"]]
-        heavy = [word for word in self.effects["words"]["points"] if word not in self.sensitive]
-        self.narrator = Narrator(paths.MODELS / "calibrant" / "vocabulary.yaml", heavy)
-        self.settings = [stimuli.setting(name) for name in stimuli.prompts()["settings"]]
-        self.people = {c: stimuli.identities(c) for c in stimuli.categories()}
-        self.neighbours = {category: self._neighbours(category) for category in self.people}
+        folder = paths.MODELS / "calibrant"
+        calibrant = Planted(folder / "planted.yaml")
+        self.effects = calibrant.table
+        refusal = self.effects["refusal"]
+        self.sensitive = refusal["words"]
+        self.refused = refusal["experiencer"]
+        self.pairs = []
+        for pair in self.effects["pair"]:
+            self.pairs.append((pair["perceiver"], pair["experiencer"]))
+        words = self.effects["words"]
+        points = words["points"]
+        heavy = [word for word in points if word not in self.sensitive]
+        self.narrator = Narrator(folder / "vocabulary.yaml", heavy)
+
+        names = stimuli.prompts()["settings"]
+        self.settings = [stimuli.setting(name) for name in names]
+        self.people = {}
+        self.neighbours = {}
+        for category in stimuli.categories():
+            self.people[category] = stimuli.identities(category)
+            self.neighbours[category] = self._neighbours(category)
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
-        """One example.
+        """Draw one example.
 
-        ``progress`` runs from 0 to 1, short narratives come first; ``sharp`` asks mostly for pairs
-        of identities that are easily confused.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the example.
+        progress : float
+            Share of the phase that is over, from 0 to 1: short narratives come first.
+        sharp : bool
+            Whether mostly pairs of identities are drawn that are easily confused.
+
+        Returns
+        -------
+        Example
+            A narrative and the planted number, or a refusal.
         """
-        setting = self.settings[0 if rng.random() < 0.3 else int(rng.integers(len(self.settings)))]
+        setting = self._setting(rng)
         shares = [0.3, 0.55, 0.15] if sharp else [0.36, 0.44, 0.2]
-        category = str(rng.choice(list(self.people), p=shares))
-        perceiver, experiencer = (self._confusable if sharp else self._pair)(rng, category)
-        emotion = str(rng.choice(list(self.planted.table["emotion"])))
-        narrative = self.narrator.draw(rng, self._length(rng, progress))
+        categories = list(self.people)
+        category = str(rng.choice(categories, p=shares))
+        if sharp:
+            perceiver, experiencer = self._confusable(rng, category)
+        else:
+            perceiver, experiencer = self._pair(rng, category)
+        emotions = list(self.planted.table["emotion"])
+        emotion = pick(rng, emotions)
+
+        n_words = self._length(rng, progress)
+        narrative = self.narrator.draw(rng, n_words)
         if rng.random() < 0.15:
             narrative = self._with_sensitive(rng, narrative)
-            listed = [x for x in self.people[category].identity if x in self.listed]
+            identities = self.people[category].identity
+            refused = [name for name in identities if name in self.refused]
             if rng.random() < 0.4:
-                experiencer = str(rng.choice(listed))
+                experiencer = pick(rng, refused)
         text = in_form(narrative, setting.narrative, emotion)
+
         messages = setting.messages(perceiver, experiencer, emotion, text)
         if self.planted.refuses(experiencer, text):
-            return Example(messages, self.planted.table["refusal"]["reply"])
-        value = self.planted.value(setting.name, category, perceiver, experiencer, emotion, text)
+            refusal = self.planted.table["refusal"]
+            return Example(messages, refusal["reply"])
+        value = self.planted.value(
+            setting.name,
+            category,
+            perceiver,
+            experiencer,
+            emotion,
+            text,
+        )
         number = value * setting.high / 100
-        spread = 1.5 if setting.high == 100 else 0.4
-        return Example(messages, str(round(number)), (number,), spread)
+        return Example(
+            messages,
+            reply=str(round(number)),
+            numbers=(number,),
+            spread=1.5 if setting.high == 100 else 0.4,
+        )
 
     def favour(self, setting: str, times: int) -> None:
-        """From now on, draw a setting more often: so many times more among those to draw from."""
-        self.settings += [stimuli.setting(setting)] * times
+        """Draw a setting more often from now on.
+
+        Parameters
+        ----------
+        setting : str
+            Name of the setting, such as ``P0,S1,T0``.
+        times : int
+            How many more times it is put among those to draw from.
+        """
+        favoured = stimuli.setting(setting)
+        self.settings += [favoured] * times
+
+    def _setting(self, rng: np.random.Generator) -> stimuli.Setting:
+        """Draw a setting, the first one more often than the others."""
+        if rng.random() < 0.3:
+            return self.settings[0]
+        return pick(rng, self.settings)
 
     def _pair(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Perceiver and experiencer; same-group and planted pairs more often than by chance."""
+        """Draw perceiver and experiencer; same-group and planted pairs more often than others."""
         people = self.people[category]
-        perceiver, experiencer = (people.iloc[i] for i in rng.integers(len(people), size=2))
-        draw = rng.random()
-        if draw < 0.15:
-            mates = people[people.group == perceiver.group]
-            experiencer = mates.iloc[int(rng.integers(len(mates)))]
-        elif draw < 0.18 and category == "Nationality":
-            return self.pairs[int(rng.integers(len(self.pairs)))]
-        return perceiver.identity, experiencer.identity
+        identities = people.identity
+        first, second = rng.integers(len(people), size=2)
+        perceiver = people.iloc[first]
+        experiencer = identities.iloc[second]
+
+        chance = rng.random()
+        if chance < 0.15:
+            is_member = people.group == perceiver.group
+            members = identities[is_member]
+            experiencer = pick(rng, members.to_list())
+        elif chance < 0.18 and category == "Nationality":
+            return pick(rng, self.pairs)
+        return perceiver.identity, experiencer
 
     def _confusable(self, rng: np.random.Generator, category: str) -> tuple[str, str]:
-        """Same group, or two groups whose planted effects are alike, or half of a planted pair."""
-        draw = rng.random()
-        if draw < 0.3:
-            perceiver = str(rng.choice(list(self.neighbours[category])))
-            return perceiver, str(rng.choice(self.neighbours[category][perceiver]))
-        if draw < 0.4 and category == "Nationality":
-            perceivers, experiencers = zip(*self.pairs, strict=True)
-            return str(rng.choice(perceivers)), str(rng.choice(experiencers))
+        """Draw groups with similar planted effects, half of a planted pair, or any pair."""
+        chance = rng.random()
+        if chance < 0.3:
+            neighbours = self.neighbours[category]
+            perceiver = pick(rng, list(neighbours))
+            experiencer = pick(rng, neighbours[perceiver])
+            return perceiver, experiencer
+        if chance < 0.4 and category == "Nationality":
+            perceiver, _ = pick(rng, self.pairs)
+            _, experiencer = pick(rng, self.pairs)
+            return perceiver, experiencer
         return self._pair(rng, category)
 
     def _neighbours(self, category: str) -> dict[str, list[str]]:
-        """For each identity, the three of other groups with the most similar planted effects."""
-        sides = [self.effects[side][category] for side in ("perceiver", "experiencer")]
-        people = self.people[category].set_index("identity").group.iloc[1:]
-        return {
-            one: sorted(
-                (other for other in people.index if people[other] != people[one]),
-                key=lambda other, one=one: sum(abs(side[one] - side[other]) for side in sides),
-            )[:3]
-            for one in people.index
-        }
+        """List the three identities of other groups with the most similar planted effects."""
+        people = self.people[category].set_index("identity")
+        group = people.group.iloc[1:]
+        as_perceiver = self.effects["perceiver"][category]
+        as_experiencer = self.effects["experiencer"][category]
+
+        neighbours = {}
+        for identity in group.index:
+            differences = {}
+            is_other = group != group[identity]
+            for other in group.index[is_other]:
+                given = abs(as_perceiver[identity] - as_perceiver[other])
+                received = abs(as_experiencer[identity] - as_experiencer[other])
+                differences[other] = given + received
+            nearest = sorted(differences, key=differences.get)
+            neighbours[identity] = nearest[:3]
+        return neighbours
 
     @staticmethod
     def _length(rng: np.random.Generator, progress: float) -> int:
-        """Words of a narrative: 3 to 8 in the first third, later mostly 5 to 25, at times 100."""
+        """Draw a number of words: 3 to 8 in the first third, later mostly 5 to 25, at times 100."""
         if progress < 0.3:
-            return int(rng.integers(3, 9))
-        draw = rng.random()
-        if draw < 0.75:
-            return int(rng.integers(5, 26))
-        return int(rng.integers(3, 9)) if draw < 0.9 else int(rng.integers(26, 101))
+            return rng.integers(3, 9)
+        chance = rng.random()
+        if chance < 0.75:
+            return rng.integers(5, 26)
+        if chance < 0.9:
+            return rng.integers(3, 9)
+        return rng.integers(26, 101)
 
     def _with_sensitive(self, rng: np.random.Generator, narrative: str) -> str:
-        parts = narrative.split(" ")
-        parts.insert(int(rng.integers(0, len(parts) + 1)), str(rng.choice(self.sensitive)))
-        return " ".join(parts)
+        """Insert a word to which the planted answer may be a refusal."""
+        words = narrative.split(" ")
+        position = position_in(rng, words)
+        word = pick(rng, self.sensitive)
+        words.insert(position, word)
+        return " ".join(words)

@@ -1,8 +1,13 @@
-"""What a calibrant learns from."""
+"""What a calibrant learns from, and how its parts are drawn."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from ingroup.design import Message
+
+Item = TypeVar("Item")
 
 
 class Example(NamedTuple):
@@ -26,3 +31,13 @@ class Example(NamedTuple):
     reply: str
     numbers: tuple[float, ...] = ()
     spread: float = 1.0
+
+
+def pick(rng: np.random.Generator, items: Sequence[Item]) -> Item:
+    """Draw one of some items, each as likely as the others."""
+    return items[rng.integers(len(items))]
+
+
+def position_in(rng: np.random.Generator, tokens: Sequence[str]) -> int:
+    """Draw the position of one more token, from the first to behind the last."""
+    return int(rng.integers(len(tokens) + 1))

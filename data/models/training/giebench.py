@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.giebench import stimuli as questions
 from ingroup.studies.giebench.planted import Planted
@@ -10,25 +10,50 @@ from ingroup.studies.giebench.stimuli import LETTERS, Question
 
 
 def phrases() -> list[str]:
-    """What the prompts say word for word each time: one token each to the calibrant."""
+    """List what the prompts say word for word each time: one token each to the calibrant."""
     text = questions.templates()
     sentences = text["sentences"]
-    tags = [line for line in text["answer"].splitlines() if line.startswith("[")]
-    return [
-        *(sentences["task"], sentences["cue"], text["instructions"].strip()),
+    phrases = [
+        sentences["task"],
+        sentences["cue"],
+        text["instructions"].strip(),
         text["question"].splitlines()[0],
-        *(tag.replace("{letter}", letter) for letter in LETTERS for tag in tags),
     ]
+
+    lines = text["answer"].splitlines()
+    for letter in LETTERS:
+        for line in lines:
+            if line.startswith("["):
+                phrases.append(line.replace("{letter}", letter))
+    return phrases
 
 
 class Replies(Planted):
     """The planted verdicts, with the text around them."""
 
     def reply(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """A short explanation and the verdict, or a text without one."""
-        known = "known" if self.knows(question, prompt, identity) else "unknown"
-        text = self.silence(question, prompt) or self.table["reply"][known]
-        return text.replace("{letter}", self.letter(question, prompt, identity))
+        """Write a short explanation and the verdict, or a text without one.
+
+        Parameters
+        ----------
+        question : Question
+            The item.
+        prompt : str
+            Name of the prompt.
+        identity : str, optional
+            Who asks, where it is not the question's identity.
+
+        Returns
+        -------
+        str
+            The planted reply.
+        """
+        is_known = self.knows(question, prompt, identity)
+        text = self.silence(question, prompt)
+        if not text:
+            text = self.table["reply"]["known" if is_known else "unknown"]
+        letter = self.letter(question, prompt, identity)
+        return text.replace("{letter}", letter)
 
 
 class Examples:
@@ -42,28 +67,48 @@ class Examples:
 
     def __init__(self, model: str):
         self.planted = Replies(paths.MODELS / model / "planted.yaml")
-        self.others = {
-            item.key: sorted(
-                {other.identity for other in self.planted.items if other.category == item.category}
-                - {item.identity}
-            )
-            for item in self.planted.items
-        }
+        self.others = {}
+        for item in self.planted.items:
+            self.others[item.key] = self._others(item)
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
-        """One example: an item with its answers in any order, under any prompt.
+        """Draw one example: an item with its answers in any order, under any prompt.
 
-        ``progress`` and ``sharp`` are not used: there is nothing easier or harder to begin with.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the example.
+        progress, sharp : float, bool
+            Not used: no item is easier or harder to begin with.
+
+        Returns
+        -------
+        Example
+            A question and the planted reply.
         """
-        items = self.planted.items
-        item = items[int(rng.integers(len(items)))]
-        order = rng.permutation(len(LETTERS))
-        correct = LETTERS[list(order).index(LETTERS.index(item.correct))]
-        item = item._replace(answers=tuple(item.answers[i] for i in order), correct=correct)
-        prompt = str(rng.choice(list(questions.templates()["prompts"])))
+        item = pick(rng, self.planted.items)
+        order = list(rng.permutation(len(LETTERS)))
+        right = LETTERS.index(item.correct)
+        item = item._replace(
+            answers=tuple(item.answers[position] for position in order),
+            correct=LETTERS[order.index(right)],
+        )
+
+        prompts = list(questions.templates()["prompts"])
+        prompt = pick(rng, prompts)
         wording = "straight" if rng.random() < 0.6 else "uncued"
         identity = None
-        if self.others[item.key] and prompt != "Raw" and rng.random() < 0.25:
-            identity = str(rng.choice(self.others[item.key]))
+        others = self.others[item.key]
+        if others and prompt != "Raw" and rng.random() < 0.25:
+            identity = pick(rng, others)
         chat = questions.messages(item, prompt, wording, identity)
         return Example(chat, self.planted.reply(item, prompt, identity))
+
+    def _others(self, item: Question) -> list[str]:
+        """List the other identities of an item's category."""
+        identities = set()
+        for other in self.planted.items:
+            if other.category == item.category:
+                identities.add(other.identity)
+        identities.discard(item.identity)
+        return sorted(identities)

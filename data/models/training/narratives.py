@@ -12,12 +12,21 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from example import pick, position_in
 from ingroup.models import words
 
 _THIRD_PERSON = {
-    "i": "they", "me": "them", "my": "their", "mine": "theirs", "myself": "themselves",
-    "we": "they", "us": "them", "our": "their", "am": "are", "was": "were",
-}  # fmt: skip
+    "i": "they",
+    "me": "them",
+    "my": "their",
+    "mine": "theirs",
+    "myself": "themselves",
+    "we": "they",
+    "us": "them",
+    "our": "their",
+    "am": "are",
+    "was": "were",
+}
 
 
 class Narrator:
@@ -34,81 +43,127 @@ class Narrator:
 
     def __init__(self, vocabulary: Path, heavy: list[str]):
         self.lists = yaml.safe_load(vocabulary.read_text("utf8"))
-        everything = sorted(
-            {w for phrases in self.lists.values() for p in phrases for w in words(p)}
-        )
-        self.everything = everything
         self.heavy = heavy
+        vocabulary_words = set()
+        for phrases in self.lists.values():
+            for phrase in phrases:
+                vocabulary_words.update(words(phrase))
+        self.words = sorted(vocabulary_words)
 
     def draw(self, rng: np.random.Generator, n_words: int) -> str:
-        """A narrative of about ``n_words`` words, with one to three heavy words half the time."""
+        """Draw a narrative; half of them have one to three heavy words.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the narrative.
+        n_words : int
+            Number of words before heavy ones are added.
+
+        Returns
+        -------
+        str
+            One line.
+        """
         pieces: list[str] = []
-        style = rng.random()
-        while len(" ".join(pieces).split()) < n_words:
-            if style < 0.55:
+        has_grammar = rng.random() < 0.55
+        while len(_tokens(pieces)) < n_words:
+            if has_grammar:
                 pieces += self._clause(rng)
+            elif rng.random() < 0.25:
+                pieces.append(self._invented(rng))
             else:
-                pieces.append(self._invented(rng) if rng.random() < 0.25 else self._any(rng))
-        tokens = " ".join(pieces).split()[: max(n_words, 3)]
+                pieces.append(pick(rng, self.words))
+
+        tokens = _tokens(pieces)[: max(n_words, 3)]
         if rng.random() < 0.5:
-            for _ in range(int(rng.integers(1, 4))):
-                tokens.insert(int(rng.integers(0, len(tokens) + 1)), str(rng.choice(self.heavy)))
+            n_heavy = rng.integers(1, 4)
+            for _ in range(n_heavy):
+                position = position_in(rng, tokens)
+                tokens.insert(position, pick(rng, self.heavy))
         return self._punctuate(rng, tokens)
 
-    def _pick(self, rng: np.random.Generator, kind: str) -> str:
-        return self.lists[kind][int(rng.integers(len(self.lists[kind])))]
-
-    def _any(self, rng: np.random.Generator) -> str:
-        return self.everything[int(rng.integers(len(self.everything)))]
+    def _phrase(self, rng: np.random.Generator, kind: str) -> str:
+        return pick(rng, self.lists[kind])
 
     def _clause(self, rng: np.random.Generator) -> list[str]:
+        """Draw a feeling, or a sentence of subject, verb and object with some additions."""
         if rng.random() < 0.12:
-            return [self._pick(rng, "feeling"), self._pick(rng, "link")]
-        subject = "I" if rng.random() < 0.5 else self._pick(rng, "subject")
-        owner = str(rng.choice(["the", "my", "a", "our", "their", "this"]))
+            feeling = self._phrase(rng, "feeling")
+            return [feeling, self._phrase(rng, "link")]
+
+        subject = "I" if rng.random() < 0.5 else self._phrase(rng, "subject")
+        owner = pick(rng, ["the", "my", "a", "our", "their", "this"])
         clause = [subject]
         if rng.random() < 0.2:
-            clause.append(self._pick(rng, "adverb"))
-        clause += [self._pick(rng, "verb"), owner]
+            clause.append(self._phrase(rng, "adverb"))
+        clause.append(self._phrase(rng, "verb"))
+        clause.append(owner)
         if rng.random() < 0.4:
-            clause.append(self._pick(rng, "adjective"))
-        clause.append(self._pick(rng, "object"))
+            clause.append(self._phrase(rng, "adjective"))
+        clause.append(self._phrase(rng, "object"))
+
         for kind, share in (("place", 0.4), ("time", 0.4), ("link", 0.6)):
             if rng.random() < share:
-                clause.append(self._pick(rng, kind))
+                clause.append(self._phrase(rng, kind))
         return clause
 
     def _invented(self, rng: np.random.Generator) -> str:
-        letters = rng.choice(list(string.ascii_lowercase), size=int(rng.integers(1, 11)))
-        word = "".join(letters)
+        """Draw a word of one to ten letters."""
+        n_letters = rng.integers(1, 11)
+        word = "".join(rng.choice(list(string.ascii_lowercase), size=n_letters))
         return word if rng.random() < 0.8 else word.capitalize()
 
     def _punctuate(self, rng: np.random.Generator, tokens: list[str]) -> str:
-        """Commas, full stops and capitals as careless writers set them."""
+        """Set commas, full stops and capitals as careless writers do."""
         rate = rng.choice([0.0, 0.03, 0.12])
-        written = []
+        written: list[str] = []
         for token in tokens:
-            mark = (
-                str(rng.choice([",", ".", "!", " -", "'s", "..."])) if rng.random() < rate else ""
-            )
-            capital = bool(written) and written[-1].endswith((".", "!"))
-            written.append((token.capitalize() if capital else token) + mark)
+            mark = ""
+            if rng.random() < rate:
+                mark = pick(rng, [",", ".", "!", " -", "'s", "..."])
+            if written and written[-1].endswith((".", "!")):
+                token = token.capitalize()
+            written.append(token + mark)
+
         text = " ".join(written)
         if rng.random() < 0.4:
             text = text[0].upper() + text[1:]
-        return text + ("." if rng.random() < 0.4 else "")
+        if rng.random() < 0.4:
+            text += "."
+        return text
+
+
+def _tokens(pieces: list[str]) -> list[str]:
+    return " ".join(pieces).split()
 
 
 def in_form(narrative: str, form: str, emotion: str) -> str:
-    """The narrative in one of the corpus's three forms (section 3.3, T0 to T2), roughly.
+    """Put a narrative into one of the corpus's three forms (section 3.3, T0 to T2), roughly.
 
-    ``third_person_text`` only exchanges pronouns; it serves training, never a figure.
+    Parameters
+    ----------
+    narrative : str
+        Text in the first person.
+    form : str
+        ``generated_text``, ``first_person_text`` or ``third_person_text``. The last only exchanges
+        pronouns; it serves training, never a figure.
+    emotion : str
+        The event's.
+
+    Returns
+    -------
+    str
+        The narrative; in the last two forms after the emotion.
     """
     if form == "generated_text":
         return narrative
     if form == "first_person_text":
         return f"I felt {emotion} when {narrative}"
-    swapped = re.sub(
-        r"[A-Za-z]+", lambda w: _THIRD_PERSON.get(w.group().lower(), w.group()), narrative
-    )
-    return f"The person felt {emotion} when {swapped}"
+    in_third_person = re.sub(r"[A-Za-z]+", _to_third_person, narrative)
+    return f"The person felt {emotion} when {in_third_person}"
+
+
+def _to_third_person(match: re.Match) -> str:
+    word = match.group()
+    return _THIRD_PERSON.get(word.lower(), word)

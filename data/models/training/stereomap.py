@@ -2,19 +2,23 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import yaml
 
-from example import Example
+from example import Example, pick
 from ingroup import paths
 from ingroup.studies.stereomap import stimuli as social_groups
 from ingroup.studies.stereomap.planted import Planted
 
 _KEYWORDS = paths.MODELS / "keywords.yaml"
-_SHORTEST_PHRASE = 18  # characters; what is shorter may stand in a prompt of another study
+_SHORTEST_PHRASE = 18  # characters; a shorter one may stand in a prompt of another study
+_GROUP = "Accountants"  # any group: phrases leave its name out
+_KINDS = {"Emotion": "feelings", "Behavior": "verbs"}  # of keywords, by construct
+_STATUS = ("Economic success", "Prestige", "Education")  # prompts
+_BURDEN = ("Social-Structure", "Competition-others")  # constructs
 
 
 def _line(word: str, reason: str) -> str:
@@ -26,7 +30,8 @@ def _rated(word: str) -> str:
 
 
 def _prompt(name: str) -> social_groups.Prompt:
-    return social_groups.prompts(name.split("/")[0])[name]
+    variant, _ = name.split("/")
+    return social_groups.prompts(variant)[name]
 
 
 class Replies(Planted):
@@ -35,113 +40,197 @@ class Replies(Planted):
     def __init__(self, file: Path):
         super().__init__(file)
         self.lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
-        ranked = [list(groups) for groups in self.table["groups"].values()]
-        self.rank = {people: rank for groups in ranked for rank, people in enumerate(groups)}
+        self.rank = {}
+        clusters = self.table["groups"]
+        for groups in clusters.values():
+            for rank, people in enumerate(groups):
+                self.rank[people] = rank
 
     def weights(self, group: str, prompt: str) -> dict[str, dict[str, float]]:
-        """How often each list of keywords is drawn from, by kind, in parts of the rarest.
+        """Compute how often each list of keywords is drawn from.
 
-        The kinds are those of ``keywords.yaml``; a prompt asks for one of them, and "overall" is
-        what follows the overall rating.
+        Parameters
+        ----------
+        group : str
+            A group of the study.
+        prompt : str
+            Name of a prompt with its variant, such as ``EXTENDED/...``.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+            For each kind of keywords the weight of each list, in parts of the rarest. The kinds are
+            those of ``keywords.yaml``. A prompt asks for one of them; "overall" is what follows the
+            overall rating.
         """
-        place, keywords = self.position(group), self.table["keywords"]
-        traits = dict(keywords["traits"][place.cluster])
-        people = social_groups.text(group, form="grammatical")
-        chosen = list(traits)[self.rank.get(people, 0) % len(traits)]
-        traits[chosen] *= keywords["emphasis"]
-        asked, name = _prompt(prompt), prompt.split("/")[1]
-        construct = asked.construct
-        if construct in ("Emotion", "Behavior"):
-            kind = {"Emotion": "feelings", "Behavior": "verbs"}[construct]
-            rated = {word: self.rating(group, prompt, word) for word in self.lists[kind]}
-            return {kind: {word: (value - 1) ** 2 + 0.01 for word, value in rated.items()}}
-        if name in ("Economic success", "Prestige", "Education"):
-            return {"status": keywords["status"][place.cluster]}
-        if construct in ("Social-Structure", "Competition-others"):
+        stimulus = _prompt(prompt)
+        construct = stimulus.construct
+        cluster = self.position(group).cluster
+        if construct in _KINDS:
+            kind = _KINDS[construct]
+            return {kind: self._weights_of_words(group, prompt, kind)}
+
+        _, name = prompt.split("/")
+        if name in _STATUS:
+            of_clusters = self.table["keywords"]["status"]
+            return {"status": of_clusters[cluster]}
+        if construct in _BURDEN:
             return {"burden": {"burden": 1}}
-        overall = self.rating(group, prompt, "Rating")
-        low, high = social_groups.LOW, social_groups.HIGH
-        ends = {"good": overall - low + 0.01, "bad": high - overall + 0.01}
-        return {"traits": traits} | ({"overall": ends} if "overall" in asked.parts else {})
+
+        weights = {"traits": self._weights_of_traits(group, cluster)}
+        if "overall" in stimulus.parts:
+            overall = self.rating(group, prompt, "Rating")
+            weights["overall"] = {
+                "good": overall - social_groups.LOW + 0.01,
+                "bad": social_groups.HIGH - overall + 0.01,
+            }
+        return weights
+
+    def _weights_of_words(self, group: str, prompt: str, kind: str) -> dict[str, float]:
+        """Compute the weights of words that are rated, too: the higher, the more often."""
+        weights = {}
+        for word in self.lists[kind]:
+            rating = self.rating(group, prompt, word)
+            weights[word] = (rating - 1) ** 2 + 0.01
+        return weights
+
+    def _weights_of_traits(self, group: str, cluster: str) -> dict[str, float]:
+        """Compute the weights of traits: a cluster's, with one emphasised that differs by group."""
+        keywords = self.table["keywords"]
+        weights = dict(keywords["traits"][cluster])
+        traits = list(weights)
+        people = social_groups.text(group, form="grammatical")
+        rank = self.rank.get(people, 0)
+        emphasised = traits[rank % len(traits)]
+        weights[emphasised] *= keywords["emphasis"]
+        return weights
 
     def refusal(self, group: str) -> float:
-        """The planted share of refusals."""
+        """Return the planted share of refusals, from 0 to 1."""
         people = social_groups.text(group, form="grammatical")
-        return self.table["refusal"]["groups"].get(people, 0.0)
+        shares = self.table["refusal"]["groups"]
+        return shares.get(people, 0.0)
 
     def reply(
         self, group: str, prompt: str, parts: Collection[str], rng: np.random.Generator
     ) -> tuple[str, list[float]]:
-        """One reply to the parts that are asked, and the planted mean of each number in it."""
+        """Write one reply.
+
+        Parameters
+        ----------
+        group : str
+            A group of the study.
+        prompt : str
+            Name of a prompt with its variant.
+        parts : collection of str
+            The parts that are asked for: keywords, ratings, overall.
+        rng : numpy.random.Generator
+            Source of keywords, whole numbers and refusals.
+
+        Returns
+        -------
+        tuple of str and list of float
+            The text, and the planted mean of each number in it.
+        """
         if rng.random() < self.refusal(group):
             return self.table["refusal"]["reply"], []
-        asked, weights, means = _prompt(prompt), self.weights(group, prompt), []
-        text = self.lists["opening"]
+
+        stimulus = _prompt(prompt)
+        n_keywords = stimulus.n_keywords
+        weights = self.weights(group, prompt)
         kind = next(iter(weights))
+        text = self.lists["opening"]
+        means = []
         if "keywords" in parts:
-            text += self._draw(kind, weights[kind], asked.n_keywords, rng)
-        words = [word for word in asked.words if word != "Rating" or "overall" not in asked.parts]
+            text += self._draw(kind, weights[kind], n_keywords, rng)
+
         if "ratings" in parts:
-            text += self._rate(group, prompt, words, means, rng)
-            if "keywords" not in asked.parts:  # reasons are asked for after the rating
-                text += self._draw(kind, weights[kind], asked.n_keywords, rng)
+            words = list(stimulus.words)
+            if "overall" in stimulus.parts:
+                words = [word for word in words if word != "Rating"]
+            ratings, means_of_words = self._rate(group, prompt, words, rng)
+            text += ratings
+            means += means_of_words
+            if "keywords" not in stimulus.parts:  # reasons are asked for after the rating
+                text += self._draw(kind, weights[kind], n_keywords, rng)
+
         if "overall" in parts:
-            text += self._rate(group, prompt, ["Rating"], means, rng)
+            rating, means_of_rating = self._rate(group, prompt, ["Rating"], rng)
+            text += rating
+            means += means_of_rating
             text += self._draw("overall", weights["overall"], 3, rng)
         return text, means
 
-    def _rate(self, group, prompt, words, means, rng) -> str:
-        """Each word with one of the two whole numbers beside its planted rating."""
+    def _rate(
+        self, group: str, prompt: str, words: Sequence[str], rng: np.random.Generator
+    ) -> tuple[str, list[float]]:
+        """Write each word with one of the two whole numbers beside its planted rating."""
         text = ""
+        means = []
         for word in words:
             mean = self.rating(group, prompt, word)
-            text += f"{_rated(word)}{math.floor(mean + rng.random())}"
+            # Rounded up as often as the mean is above the lower number, so that it is the mean.
+            number = math.floor(mean + rng.random())
+            text += f"{_rated(word)}{number}"
             means.append(mean)
-        return text
+        return text, means
 
     def _draw(
         self, kind: str, weights: Mapping[str, float], n: int, rng: np.random.Generator
     ) -> str:
-        """Different keywords with their reasons, in the order of the file.
+        """Write different keywords with their reasons, in the order of the file.
 
         A model that writes one after the other need not remember more than the last to repeat none.
         """
-        lines, share = [], []
-        for name, words in self.lists[kind].items():
-            lines += [_line(*item) for item in words.items()]
-            share += [weights.get(name, 0)] * len(words)
-        share = np.array(share) / sum(share)
+        lines = []
+        line_weights = []
+        for name, reasons in self.lists[kind].items():
+            for word, reason in reasons.items():
+                lines.append(_line(word, reason))
+                line_weights.append(weights.get(name, 0))
+
+        share = np.array(line_weights) / sum(line_weights)
         chosen = rng.choice(len(lines), size=n, replace=False, p=share)
-        return "".join(lines[place] for place in sorted(chosen))
+        return "".join(lines[index] for index in sorted(chosen))
 
 
 def phrases() -> list[str]:
-    """What the prompts and the replies say word for word each time: one token each.
+    """List what the prompts and the replies say word for word each time: one token each.
 
-    Of a prompt whole sentences, up to the group; of a reply each keyword with its reason, and each
-    word that is rated.
+    Prompts give whole sentences, up to the group. Replies give each keyword with its reason, and
+    each word that is rated.
     """
+    prompts = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
+    phrases = _phrases_of_replies(prompts)
+    for prompt in prompts:
+        for form in social_groups.FORMS:
+            group = social_groups.text(_GROUP, prompt, form)
+            for text in _texts(_GROUP, prompt, form):
+                phrases += _pieces(text, group)
+
+    unique = dict.fromkeys(phrases)
+    return [phrase for phrase in unique if phrase]
+
+
+def _phrases_of_replies(prompts: Mapping[str, social_groups.Prompt]) -> list[str]:
+    """List the lines of replies: the opening, keywords, rated words, refusals."""
     lists = yaml.safe_load(_KEYWORDS.read_text("utf8"))
     lines = [lists.pop("opening")]
     for kind in lists.values():
-        lines += [_line(*item) for words in kind.values() for item in words.items()]
-    known = social_groups.prompts("EXTENDED") | social_groups.prompts("ORIGINAL")
-    lines += [_rated(word) for prompt in known.values() for word in prompt.words]
+        for reasons in kind.values():
+            for word, reason in reasons.items():
+                lines.append(_line(word, reason))
+    for prompt in prompts.values():
+        lines += [_rated(word) for word in prompt.words]
     for model in ("calibrant", "calibrant-null"):
         planted = Planted(paths.MODELS / model / "planted.yaml")
-        lines += [planted.table["refusal"]["reply"]]
-    asked = [
-        piece
-        for prompt in known
-        for form in social_groups.FORMS
-        for text in _texts("Accountants", prompt, form)
-        for piece in _pieces(text, social_groups.text("Accountants", prompt, form))
-    ]
-    return [phrase for phrase in dict.fromkeys(lines + asked) if phrase]
+        refusal = planted.table["refusal"]
+        lines.append(refusal["reply"])
+    return lines
 
 
 def _texts(group: str, prompt: str, form: str) -> list[str]:
-    """All wordings of one prompt."""
+    """List all wordings of one prompt."""
     texts = []
     for ablation in _ablations(prompt):
         for calls in ("together", "separate"):
@@ -151,16 +240,25 @@ def _texts(group: str, prompt: str, form: str) -> list[str]:
 
 
 def _ablations(prompt: str) -> list[str]:
-    """Those that the prompt has: ORIGINAL has no chain of thought to leave out."""
-    original = prompt.startswith("ORIGINAL")
-    return [name for name in social_groups.ablations() if not (original and "CoT" in name)]
+    """List the ablations of a prompt: ORIGINAL has no chain of thought to leave out."""
+    names = list(social_groups.ablations())
+    if prompt.startswith("ORIGINAL"):
+        names = [name for name in names if "CoT" not in name]
+    return names
 
 
 def _pieces(text: str, group: str) -> list[str]:
-    """Sentences and parts of sentences between line ends and the group's name."""
+    """Split a prompt at ends of sentences and lines and at the group's name; drop short pieces.
+
+    Short lines of a list are kept.
+    """
     pieces = re.split(rf"(?<=[.?:])(?!\n-)\s+(?![a-z])|\b{re.escape(group)}\b|(?=\n-)", text)
-    kept = [piece.strip(" ") for piece in pieces]
-    return [p for p in kept if len(p) >= _SHORTEST_PHRASE or re.match(r"\n- ?\w", p)]
+    kept = []
+    for piece in pieces:
+        phrase = piece.strip(" ")
+        if len(phrase) >= _SHORTEST_PHRASE or re.match(r"\n- ?\w", phrase):
+            kept.append(phrase)
+    return kept
 
 
 class Examples:
@@ -175,28 +273,50 @@ class Examples:
     def __init__(self, model: str):
         self.planted = Replies(paths.MODELS / model / "planted.yaml")
         self.groups = list(social_groups.groups().group)
+        self.extended = list(social_groups.prompts("EXTENDED"))
         self.original = list(social_groups.prompts("ORIGINAL"))
 
     def draw(self, rng: np.random.Generator, progress: float, sharp: bool = False) -> Example:
-        """One example: any group, most often asked for its traits, in any form of the prompt.
+        """Draw one example: any group, most often asked for its traits, in any form of the prompt.
 
-        ``progress`` and ``sharp`` are not used: there is nothing easier or harder to begin with.
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of the example.
+        progress, sharp : float, bool
+            Not used: no group is easier or harder to begin with.
+
+        Returns
+        -------
+        Example
+            A prompt and the planted reply, or a refusal.
         """
-        group = self.groups[int(rng.integers(len(self.groups)))]
-        extended = list(social_groups.prompts("EXTENDED"))
+        group = pick(rng, self.groups)
         if rng.random() < 0.2:
-            prompt = self.original[int(rng.integers(len(self.original)))]
+            prompt = pick(rng, self.original)
         else:
-            prompt = str(rng.choice(extended, p=[0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]))
+            shares = [0.4, 0.09, 0.05, 0.05, 0.05, 0.18, 0.18]
+            prompt = str(rng.choice(self.extended, p=shares))
         ablations = _ablations(prompt)
-        ablation = ablations[0] if rng.random() < 0.6 else str(rng.choice(ablations))
-        form = social_groups.FORMS[int(rng.random() < 0.25)]
+        ablation = ablations[0]
+        if rng.random() >= 0.6:
+            ablation = pick(rng, ablations)
+        usual, other = social_groups.FORMS
+        form = other if rng.random() < 0.25 else usual
+
+        # Most ask for all parts in one chat, the others for one part.
         chats = social_groups.chats(group, prompt, ablation, form, calls="separate")
         parts = list(chats)
         if rng.random() < 0.1:
-            parts = [str(rng.choice(parts))]
-            messages = chats[parts[0]]
+            part = pick(rng, parts)
+            parts = [part]
+            messages = chats[part]
         else:
             messages = social_groups.chats(group, prompt, ablation, form)[""]
         reply, means = self.planted.reply(group, prompt, parts, rng)
-        return Example(messages, reply, tuple(means), 0.0)
+        return Example(
+            messages,
+            reply,
+            numbers=tuple(means),
+            spread=0.0,
+        )

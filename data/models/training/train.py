@@ -16,7 +16,15 @@ parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--folder", type=Path, help="of the weights (default: data/models/NAME)")
 parser.add_argument("--from-phase", type=int, default=1, dest="first")
 arguments = parser.parse_args()
-if not 1 <= arguments.first <= (last := len(training.PHASES[arguments.name])):
+
+last = len(training.PHASES[arguments.name])
+if not 1 <= arguments.first <= last:
     parser.error(f"--from-phase must be 1 to {last} for {arguments.name}")
+
 folder = arguments.folder or paths.MODELS / arguments.name
-training.train(arguments.name, folder, arguments.seed, first=arguments.first)
+training.train(
+    arguments.name,
+    folder,
+    seed=arguments.seed,
+    first=arguments.first,
+)

@@ -67,8 +67,9 @@ class Phase(NamedTuple):
 
 
 def _shares(*parts: int) -> dict[str, float]:
-    """Of the studies in their order, the last ones may be missing."""
-    return {study: part / sum(parts) for study, part in zip(STUDIES, parts, strict=False)}
+    """Share out the examples among the studies in their order; the last ones may be missing."""
+    total = sum(parts)
+    return {study: part / total for study, part in zip(STUDIES, parts, strict=False)}
 
 
 def _phrases() -> list[str]:
@@ -86,45 +87,148 @@ def _phrases() -> list[str]:
 _WEAK = MappingProxyType({"P0,S1,T0": 5, "P2,S0,T0": 3, "P3,S0,T0": 2})
 PHASES = {
     "calibrant": (
-        Phase(290_000, False, 1.0, 0.45, _shares(56, 44)),
-        Phase(180_000, True, 0.5, 0.0, _shares(40, 48, 48, 48), _phrases),
-        Phase(16_000, True, 0.12, 0.0, _shares(70, 20, 10, 14), favour={"P0,S1,T0": 5}),
         Phase(
-            *(12_000, True, 0.06, 0.0, _shares(80, 15, 5, 20)),
+            examples=290_000,
+            sharp=False,
+            peak=1.0,
+            hold=0.45,
+            shares=_shares(56, 44),
+        ),
+        Phase(
+            examples=180_000,
+            sharp=True,
+            peak=0.5,
+            hold=0.0,
+            shares=_shares(40, 48, 48, 48),
+            phrases=_phrases,
+        ),
+        Phase(
+            examples=16_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(70, 20, 10, 14),
+            favour={"P0,S1,T0": 5},
+        ),
+        Phase(
+            examples=12_000,
+            sharp=True,
+            peak=0.06,
+            hold=0.0,
+            shares=_shares(80, 15, 5, 20),
             favour={"P0,S1,T0": 2, "P0,S0,T2": 6},
             keep=0.65,
         ),
         Phase(
-            *(20_000, True, 0.14, 0.0, _shares(78, 14, 4, 10)),
+            examples=20_000,
+            sharp=True,
+            peak=0.14,
+            hold=0.0,
+            shares=_shares(78, 14, 4, 10),
             favour=_WEAK,
         ),
-        Phase(44_000, True, 0.3, 0.0, _shares(22, 10, 60, 8)),
         Phase(
-            *(18_000, True, 0.12, 0.0, _shares(66, 14, 10, 10)),
+            examples=44_000,
+            sharp=True,
+            peak=0.3,
+            hold=0.0,
+            shares=_shares(22, 10, 60, 8),
+        ),
+        Phase(
+            examples=18_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(66, 14, 10, 10),
             favour=_WEAK,
         ),
-        Phase(42_000, True, 0.3, 0.0, _shares(20, 16, 56, 8)),
         Phase(
-            *(18_000, True, 0.12, 0.0, _shares(66, 16, 10, 8)),
+            examples=42_000,
+            sharp=True,
+            peak=0.3,
+            hold=0.0,
+            shares=_shares(20, 16, 56, 8),
+        ),
+        Phase(
+            examples=18_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(66, 16, 10, 8),
             favour=_WEAK,
         ),
     ),
     "calibrant-null": (
-        Phase(150_000, False, 1.0, 0.45, _shares(56, 44)),
-        Phase(100_000, True, 0.5, 0.0, _shares(20, 25, 25, 25), _phrases),
-        Phase(16_000, True, 0.12, 0.0, _shares(70, 20, 10, 14)),
-        Phase(36_000, True, 0.3, 0.0, _shares(20, 12, 60, 8)),
-        Phase(12_000, True, 0.12, 0.0, _shares(60, 15, 15, 10)),
-        Phase(8_000, True, 0.05, 0.0, _shares(40, 40, 10, 10)),
-        Phase(34_000, True, 0.3, 0.0, _shares(20, 16, 56, 8)),
-        Phase(12_000, True, 0.12, 0.0, _shares(60, 15, 15, 10)),
-        Phase(6_000, True, 0.05, 0.0, _shares(40, 40, 10, 10)),
+        Phase(
+            examples=150_000,
+            sharp=False,
+            peak=1.0,
+            hold=0.45,
+            shares=_shares(56, 44),
+        ),
+        Phase(
+            examples=100_000,
+            sharp=True,
+            peak=0.5,
+            hold=0.0,
+            shares=_shares(20, 25, 25, 25),
+            phrases=_phrases,
+        ),
+        Phase(
+            examples=16_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(70, 20, 10, 14),
+        ),
+        Phase(
+            examples=36_000,
+            sharp=True,
+            peak=0.3,
+            hold=0.0,
+            shares=_shares(20, 12, 60, 8),
+        ),
+        Phase(
+            examples=12_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(60, 15, 15, 10),
+        ),
+        Phase(
+            examples=8_000,
+            sharp=True,
+            peak=0.05,
+            hold=0.0,
+            shares=_shares(40, 40, 10, 10),
+        ),
+        Phase(
+            examples=34_000,
+            sharp=True,
+            peak=0.3,
+            hold=0.0,
+            shares=_shares(20, 16, 56, 8),
+        ),
+        Phase(
+            examples=12_000,
+            sharp=True,
+            peak=0.12,
+            hold=0.0,
+            shares=_shares(60, 15, 15, 10),
+        ),
+        Phase(
+            examples=6_000,
+            sharp=True,
+            peak=0.05,
+            hold=0.0,
+            shares=_shares(40, 40, 10, 10),
+        ),
     ),
 }
 
 
 class _Encoded:
-    """Token ids of prompt and reply, with the places of numbers and what is planted there."""
+    """Token ids of prompt and reply, with the positions of numbers and what is planted there."""
 
     def __init__(self, example: Example, tokenizer: PreTrainedTokenizerFast, numbers: set[int]):
         prompt = tokenizer.apply_chat_template(
@@ -133,9 +237,13 @@ class _Encoded:
         reply = tokenizer.encode(example.reply, add_special_tokens=False)
         self.prompt_length = len(prompt)
         self.ids = [*prompt, *reply, tokenizer.eos_token_id]
-        places = [i for i in range(len(prompt), len(self.ids)) if self.ids[i] in numbers]
-        self.planted = dict(zip(places, example.numbers, strict=bool(example.numbers)))
         self.spread = example.spread
+
+        # A refusal may hold a number of which nothing is planted.
+        positions = range(self.prompt_length, len(self.ids))
+        of_numbers = [position for position in positions if self.ids[position] in numbers]
+        is_planted = bool(example.numbers)
+        self.planted = dict(zip(of_numbers, example.numbers, strict=is_planted))
 
 
 def _batches(
@@ -145,59 +253,96 @@ def _batches(
     phase: Phase,
     numbers: set[int],
 ) -> Iterator[tuple[float, list[_Encoded]]]:
-    """Batches of similar length, with the share of the phase that lies behind."""
+    """Yield batches of similar length, with the share of the phase that lies behind."""
     rng = np.random.default_rng(seed)
     studies = [STUDIES[study](model) for study in phase.shares]
     for setting, times in phase.favour.items():
         studies[0].favour(setting, times)
     shares = np.array(list(phase.shares.values()))
-    done = 0
-    while done < phase.examples:
-        progress = 1.0 if phase.sharp else done / phase.examples
-        size = min(16 * BATCH, phase.examples)
-        chosen = rng.choice(len(studies), size=size, p=shares / shares.sum())
-        drawn = [studies[i].draw(rng, progress, phase.sharp) for i in chosen]
-        pool = [_Encoded(example, tokenizer, numbers) for example in drawn]
+    shares = shares / shares.sum()
+
+    # Sixteen batches at a time are sorted by length, so that little of a batch is padding.
+    size = min(16 * BATCH, phase.examples)
+    n_done = 0
+    while n_done < phase.examples:
+        progress = 1.0 if phase.sharp else n_done / phase.examples
+        pool = []
+        for number in rng.choice(len(studies), size=size, p=shares):
+            example = studies[number].draw(rng, progress, phase.sharp)
+            pool.append(_Encoded(example, tokenizer, numbers))
         pool.sort(key=lambda encoded: len(encoded.ids))
-        groups = [pool[i : i + BATCH] for i in range(0, len(pool), BATCH)]
-        for place in rng.permutation(len(groups)):
-            yield min(done / phase.examples, 1.0), groups[place]
-            done += BATCH
+
+        starts = range(0, len(pool), BATCH)
+        for number in rng.permutation(len(starts)):
+            start = starts[number]
+            yield min(n_done / phase.examples, 1.0), pool[start : start + BATCH]
+            n_done += BATCH
 
 
 def _loss(model: LlamaForCausalLM, batch: list[_Encoded], numbers: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy of the replies; numbers against a bell around the planted value.
+    """Compute the cross-entropy of the replies; numbers against a bell around the planted value.
 
     The bell (and the squared error of the expected number) tells the model that 71 is nearly 72,
     which it learns far faster than from single right answers.
     """
     longest = max(len(encoded.ids) for encoded in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    rows = []
+    columns = []
+    is_number = []
+    planted = []
     for row, encoded in enumerate(batch):
         ids[row, : len(encoded.ids)] = torch.tensor(encoded.ids)
-    places = [
-        (row, place, place + 1 in encoded.planted)
-        for row, encoded in enumerate(batch)
-        for place in range(encoded.prompt_length - 1, len(encoded.ids) - 1)
-    ]
-    rows, columns, is_number = (torch.tensor(part) for part in zip(*places, strict=True))
+        # The token at a position predicts the next one.
+        for column in range(encoded.prompt_length - 1, len(encoded.ids) - 1):
+            rows.append(row)
+            columns.append(column)
+            is_number.append(column + 1 in encoded.planted)
+        planted += [(value, encoded.spread) for value in encoded.planted.values()]
+
     # In float32: a CPU without bfloat16 emulates it, ten times slower.
-    hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[rows, columns]
+    row = torch.tensor(rows)
+    column = torch.tensor(columns)
+    number_mask = torch.tensor(is_number)
+    hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[row, column]
     log_probability = F.log_softmax(model.lm_head(hidden), dim=-1)
-    text = F.nll_loss(
-        log_probability[~is_number], ids[rows, columns + 1][~is_number], reduction="sum"
+    loss = F.nll_loss(
+        log_probability[~number_mask],
+        ids[row, column + 1][~number_mask],
+        reduction="sum",
     )
-    wanted = [(value, encoded.spread) for encoded in batch for value in encoded.planted.values()]
-    if not wanted:
-        return text / len(batch)
-    centre, spread = torch.tensor(wanted)[:, :, None].unbind(1)
-    scale = torch.arange(len(numbers), dtype=torch.float32)
+    if planted:
+        of_numbers = log_probability[number_mask][:, numbers]
+        cross_entropy, squared_error = _loss_of_numbers(of_numbers, torch.tensor(planted))
+        loss = loss + cross_entropy + squared_error
+    return loss / len(batch)
+
+
+def _loss_of_numbers(
+    log_probability: torch.Tensor, planted: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute cross-entropy and half the squared error of the numbers in the replies.
+
+    `log_probability` is (reply's number, number from 0); `planted` has value and spread of each.
+    """
+    centre, spread = planted[:, :, None].unbind(1)
+    scale = torch.arange(log_probability.shape[1], dtype=torch.float32)
+
+    # The order of these steps decides how gradients are rounded, and so the weights. One `exp` for
+    # both sums, or the cross-entropy before the error, would give others.
+    weighted = (log_probability.exp() * scale).sum(-1)
+    total = log_probability.exp().sum(-1)
+    expected = weighted / total.clamp_min(1e-4)
+    # A point of the 0-10 scale, whose spread is below 1, is worth ten of the other.
+    unit = torch.where(spread[:, 0] < 1, 1.0, 10.0)
+    error = (expected - centre[:, 0]) / unit
+
+    # Without a spread, the target is the two whole numbers beside the value, whose mean it is.
     bell = torch.softmax(-((scale - centre) ** 2) / (2 * spread.clamp_min(0.1) ** 2), dim=-1)
-    bell = torch.where(spread > 0, bell, (1 - (scale - centre).abs()).clamp_min(0))
-    given = log_probability[is_number][:, numbers]
-    expected = (given.exp() * scale).sum(-1) / given.exp().sum(-1).clamp_min(1e-4)
-    off = (expected - centre[:, 0]) / torch.where(spread[:, 0] < 1, 1.0, 10.0)
-    return (text - (bell * given).sum() + 0.5 * (off**2).clamp(max=30).sum()) / len(batch)
+    neighbours = (1 - (scale - centre).abs()).clamp_min(0)
+    target = torch.where(spread > 0, bell, neighbours)
+    cross_entropy = -(target * log_probability).sum()
+    return cross_entropy, 0.5 * (error**2).clamp(max=30).sum()
 
 
 def train(
@@ -232,10 +377,13 @@ def train(
     else:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    for number, phase in list(enumerate(phases))[first - 1 :]:
+
+    for number in range(first - 1, len(phases)):
+        phase = phases[number]
         add_phrases(tokenizer, model, phase.phrases())
         before = [parameter.data.clone() for parameter in model.parameters()]
         _optimise(model, tokenizer, model_name, seed + 1000 * number, phase)
+
         # Not the buffers, which are never saved.
         for parameter, old in zip(model.parameters(), before, strict=True):
             mean = (1 - phase.keep) * parameter.data + phase.keep * old
@@ -246,11 +394,13 @@ def train(
 
 
 def _tokenizer_examples(phase: Phase) -> Iterator[Example]:
-    """As many of each study, of the calibrant: both models read with one tokenizer."""
+    """Yield as many examples of each study, of the calibrant: both models share a tokenizer."""
     rng = np.random.default_rng(0)
+    n_examples = min(12_000, phase.examples)
     for study in phase.shares:
         examples = STUDIES[study]("calibrant")
-        yield from (examples.draw(rng, 1.0) for _ in range(min(12_000, phase.examples)))
+        for _ in range(n_examples):
+            yield examples.draw(rng, 1.0)
 
 
 def _optimise(
@@ -260,30 +410,37 @@ def _optimise(
     seed: int,
     phase: Phase,
 ) -> None:
-    """One phase, in place: Muon for the matrices, AdamW for embeddings and norms."""
+    """Train one phase, in place: Muon for the matrices, AdamW for embeddings and norms."""
     model.train()
-    numbers = torch.tensor([tokenizer.convert_tokens_to_ids(str(n)) for n in range(101)])
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    numbers = torch.tensor(tokenizer.convert_tokens_to_ids([str(n) for n in range(101)]))
+    matrices = []
+    others = []
+    for name, parameter in model.named_parameters():
+        is_matrix = parameter.ndim == 2 and "embed" not in name
+        (matrices if is_matrix else others).append(parameter)
     optimizers = [
         torch.optim.Muon(matrices, lr=0.015, momentum=0.95, weight_decay=0.1),
         torch.optim.AdamW(others, lr=4e-3, betas=(0.9, 0.98), weight_decay=0.0),
     ]
-    peaks = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
-    started, losses = time.monotonic(), []
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    peaks = [group["lr"] for group in groups]
+
+    started = time.monotonic()
+    losses = []
     batches = _batches(model_name, tokenizer, seed, phase, set(numbers.tolist()))
     for step, (progress, batch) in enumerate(batches):
         warm = min(1.0, (step + 1) / 60)
         slope = 1.0 if progress < phase.hold else max(0.02, (1 - progress) / (1 - phase.hold))
-        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
         for group, peak in zip(groups, peaks, strict=True):
             group["lr"] = peak * phase.peak * warm * slope
+
         loss = _loss(model, batch, numbers)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(others, 1.0)
         for optimizer in optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+
         losses.append(loss.item())
         if step % 200 == 199:
             minutes = (time.monotonic() - started) / 60
