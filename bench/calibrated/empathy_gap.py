@@ -287,14 +287,22 @@ def negative_control(rng: np.random.Generator) -> Iterator[dict]:
     In one kind of run nothing differs, as in the calibrant's control, which answers in the first
     setting alone. In the other, groups differ and their names are alike. That model answers as the
     recorded one does: about religion in all settings, else in the first.
+
+    Each setting is a family of its own (``data/families.yaml``). So a run of seven settings has
+    some finding more often than one of them.
     """
     settings = list(stimuli.prompts()["settings"])
-    yield _row_of_runs(rng, "nothing differs, 3 blocks", 0.0, settings[:1])
-    yield _row_of_runs(rng, "names of a group are alike, 9 blocks", 3.0, settings)
+    yield _row_of_runs(rng, "nothing differs, 3 blocks", 0.0, settings[:1], LEVEL)
+    several = "names of a group are alike, 9 blocks in 7 settings, each a family"
+    yield _row_of_runs(rng, several, 3.0, settings, 0.14)
 
 
 def _row_of_runs(
-    rng: np.random.Generator, condition: str, factor: float, settings: Sequence[str]
+    rng: np.random.Generator,
+    condition: str,
+    factor: float,
+    settings: Sequence[str],
+    claimed: float,
 ) -> dict:
     """Simulate in how many runs Table 2 has a finding after Holm's correction."""
     has_finding = []
@@ -318,7 +326,7 @@ def _row_of_runs(
     return {
         "what": f"test of a run, any finding after Holm, {condition}",
         "n": EVENTS,
-        "claimed": LEVEL,
+        "claimed": claimed,
         "inside": has_finding,
     }
 
