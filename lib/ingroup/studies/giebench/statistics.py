@@ -223,11 +223,12 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
         where a ``reason`` says why they cannot be told.
     """
     right = 100 * share_right(answers)
-    raw = right["Raw"]
     identities = answers.groupby("key").identity.first().reindex(right.index)
+    other_prompts = right.columns.drop("Raw")
 
     rows = []
-    for prompt in right.columns.drop("Raw"):
+    for prompt in other_prompts:
+        raw = right["Raw"]
         test = paired_test(right[prompt], raw)
         like = over_clusters(right[prompt] - raw, identities, "identity")
         row = {
