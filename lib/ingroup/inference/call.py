@@ -446,7 +446,7 @@ def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
     Parameters
     ----------
     calls : iterable of Call
-        The calls; those of one model and engine are neighbours.
+        The calls; neighbours of one model and engine share the engine.
     parameters : mapping
         The run's parameters, with the engine options, the prices and the COST_LIMIT.
 

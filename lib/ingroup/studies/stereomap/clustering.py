@@ -80,6 +80,8 @@ def clusters(
 ) -> Clusters | None:
     """Cluster the groups on competence and warmth by k-means: Figures 2 and 6.
 
+    It returns None where fewer positions than `n_clusters` are different.
+
     Parameters
     ----------
     means : DataFrame
@@ -106,8 +108,6 @@ def clusters(
     left_out : list of str
         The groups without both axes.
 
-    None is returned instead where fewer positions than `n_clusters` are different.
-
     Notes
     -----
     Checked against scikit-learn. A map without clusters has many optima that are nearly as good. In
@@ -125,6 +125,7 @@ def clusters(
     if kmeans == "released":
         partition = _released_partition(points, n_clusters, seed)
     else:
+        # The k-means of `exchange_null`: a map and its null are clustered by the same code.
         rng = np.random.default_rng(seed)
         one_map = points.to_numpy()[np.newaxis]
         partitions = _partitions(one_map, n_clusters, n_init, rng)
