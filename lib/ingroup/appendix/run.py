@@ -101,8 +101,7 @@ class Run:
     def notebooks(self) -> list[str]:
         """The notebooks that ran, by number."""
         files = (self.folder / "notebooks").glob("[0-9]*.ipynb")
-        names = {file.stem for file in files}
-        return sorted(names - {name for name in names if name.endswith(".unfinished")})
+        return sorted(file.stem for file in files if not file.stem.endswith(".unfinished"))
 
     @cached_property
     def studies(self) -> dict[str, str]:
@@ -275,17 +274,19 @@ def _recorded_chats(file: Path) -> dict[str, str]:
 
 def _absent(calls: list[Call]) -> list[str]:
     """A sentence for each model on the calls without stored answers."""
-    sentences = []
     by_model: dict[str, list[Call]] = {}
     for call in calls:
         by_model.setdefault(call.model, []).append(call)
 
-    for model, own in by_model.items():
-        first = " ".join(map(str, own[0].labels.values()))
-        more = f", and {len(own) - 1} more" if len(own) > 1 else ""
+    sentences = []
+    for model, absent in by_model.items():
+        first = absent[0]
+        labels = " ".join(map(str, first.labels.values()))
+        n = len(absent)
+        more = f", and {n - 1} more" if n > 1 else ""
         sentences.append(
-            f"{models.label(model)}: no stored answers to {len(own)} of the calls "
-            f"({first}, {WAYS[own[0].way]}{more})."
+            f"{models.label(model)}: no stored answers to {n} of the calls "
+            f"({labels}, {WAYS[first.way]}{more})."
         )
     return sentences
 
@@ -293,14 +294,14 @@ def _absent(calls: list[Call]) -> list[str]:
 def _drawing(cells: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The cells that save a figure: the caption before each, and its code."""
     caption = ""
-    found = []
+    drawn = []
     for cell in cells:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             caption = _caption(source) or caption
         elif SAVES.search(source):
-            found.append((caption, source))
-    return found
+            drawn.append((caption, source))
+    return drawn
 
 
 def _caption(source: str) -> str:

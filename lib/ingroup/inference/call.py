@@ -1,11 +1,11 @@
 """A call: one design asked of one model with one sampling, answered into one store.
 
-A study's ``calls(parameters)`` spells the address of its answers once. Whatever asks, plans, reads
-or records them goes through these.
+A study's ``calls(parameters)`` defines the address of its answers once. All code that asks, plans,
+reads or records answers goes through these calls.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, wraps
@@ -28,24 +28,44 @@ from ingroup.tables import read_table, shown
 # The options of `make_engine`, under their names as parameters of a notebook.
 OPTIONS = {name: name.upper() for name in make_engine.__kwdefaults__}
 Calls = Callable[[Mapping[str, Any]], list["Call"]]  # a study's: parameters to calls
-EXCERPTS = "excerpts"  # folder of responses: recorded answers to fewer prompts than were recorded
+EXCERPTS = "excerpts"  # a folder of responses: recorded answers to some of the prompts
 
 
 class IdentityError(StoreError):
-    """A store holds the answers of another model or engine than its place says."""
+    """A store holds the answers of another model or engine than its folder's name says."""
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What is asked of whom, and where the answers are.
+    """A design that is asked of a model, and where the answers are.
 
-    ``source`` says how much of what is asked about (``"sample-8"``), ``part`` what of the study
-    this store answers (``"P0,S0,T0"``), ``labels`` are columns that tell this call's rows from
-    those of others, ``options`` are those of the engine that the study sets, ``root`` is where new
-    answers go, if not to ``build/responses``. It is not ``settled`` where texts of the design are
-    still to be written, so that it can only be planned. ``reading`` says how scored answers become
-    numbers; it changes nothing that is asked. ``wider`` is a recorded call that may hold all trials
-    of this one (:func:`excerpts_of`).
+    Attributes
+    ----------
+    study : str
+        The study.
+    source : str
+        How much of the stimuli is asked about, e.g. ``"sample-8"``.
+    model, engine : str
+        Who answers.
+    part : str
+        Which part of the study this store answers, e.g. ``"P0,S0,T0"``.
+    design : Design
+        The prompts.
+    sampling : Sampling
+        How they are asked.
+    labels : mapping
+        Columns that tell this call's rows from those of others.
+    settled : bool
+        False where texts of the design are still to be written, so that the call can only be
+        planned.
+    options : mapping
+        The engine options that the study sets.
+    root : Path, optional
+        Where new answers go, if not to ``build/responses``.
+    reading : Reading
+        How scored answers become numbers; it changes no prompt.
+    wider : Call, optional
+        A recorded call that may hold all trials of this one (:func:`excerpts_of`).
     """
 
     study: str
@@ -66,65 +86,91 @@ class Call:
     def address(self) -> Path:
         """``<study>/<source>/<model>@<engine>/<part>``, below any folder of responses.
 
-        Slashes of a name are made harmless. The same model through two engines has two stores.
+        Slashes of a name become "--". The same model through two engines has two stores.
         """
-        part = f"{self.part}+choices" if self.over_choices else self.part
+        model = f"{self.model.strip('/')}@{self.engine}"
+        part = self.part
+        if self.over_choices:
+            part += "+choices"
         if self.sampling.reasoning:
-            part = f"{part}+reasoning-{self.sampling.reasoning}"
-        parts = (self.study, self.source, f"{self.model.strip('/')}@{self.engine}", part)
-        return Path(*(part.strip("/").replace("/", "--") for part in parts))
+            part += f"+reasoning-{self.sampling.reasoning}"
+
+        names = (self.study, self.source, model, part)
+        return Path(*(name.strip("/").replace("/", "--") for name in names))
 
     @property
     def folder(self) -> Path:
         """Where the answers are read from, the first of `folders`, or where new ones go."""
-        found = self.folders
-        return found[0] if found else (self.root or paths.RESPONSES) / self.address
+        folders = self.folders
+        if folders:
+            return folders[0]
+        return self._own_root / self.address
 
     @property
     def folders(self) -> list[Path]:
         """All folders with answers, below ``data/recordings`` or ``build/responses``.
 
-        The one that holds the largest share of the shards is first, of equals a recorded one. Those
-        recorded to other prompts or with another sampling are passed over. For the engine "stored"
-        they are those of any engine. Where there are none, complete ones under the engine's earlier
-        name (``models.FORMER``), which are only read, or an excerpt of recorded ones (`provide`).
-        """
-        recorded = paths.RECORDINGS / self.address.parts[2].partition("@")[0]
-        roots = recorded, self.root or paths.RESPONSES
-        place = escape(str(self.address))
-        if self.engine == STORED:
-            place = place.replace(f"@{STORED}/", "@*/")
-        files = [f for root in roots for f in sorted(root.glob(f"{place}/manifest.json"))]
-        there = [f.parent for f in files if recorded not in f.parents or self._fits(f.parent)]
-        there = there or self._former(roots[-1])
-        there = there or [
-            f.parent for f in (paths.RESPONSES / EXCERPTS).glob(f"{place}/manifest.json")
-        ]
-        if len(there) > 1:
-            there.sort(key=_share_of_shards, reverse=True)  # stable: of equals, recorded ones first
-        return there
+        The folder that holds the largest share of its shards comes first; of equals, a recorded
+        one. Recorded answers to other prompts or with another sampling are left out. For the engine
+        "stored" the folders are those of any engine.
 
-    def _former(self, root: Path) -> list[Path]:
-        """Folders with all answers to this, under an earlier name of its engine."""
-        found = []
-        for name, now in models.FORMER.items():
-            folder = root / replace(self, engine=name).address
+        Where there are none, they are complete ones under the engine's earlier name
+        (``models.FORMER``), which are only read. Where there are none of these either, they are an
+        excerpt of recorded ones (`provide`).
+        """
+        model, _, _ = self.address.parts[2].partition("@")
+        recorded = paths.RECORDINGS / model
+        folders = []
+        for root in (recorded, self._own_root):
+            for folder in sorted(self._stores_below(root)):
+                is_recorded = recorded in folder.parents
+                if not is_recorded or self._fits(folder):
+                    folders.append(folder)
+
+        if not folders:
+            folders = self._former_folders()
+        if not folders:
+            folders = list(self._stores_below(paths.RESPONSES / EXCERPTS))
+        if len(folders) > 1:
+            folders.sort(key=_share_of_shards, reverse=True)  # stable: recorded ones stay first
+        return folders
+
+    @property
+    def _own_root(self) -> Path:
+        """The folder below which new answers go."""
+        return self.root or paths.RESPONSES
+
+    def _stores_below(self, root: Path) -> Iterator[Path]:
+        """Folders with a manifest at this call's address; for "stored" with any engine."""
+        address = escape(str(self.address))
+        if self.engine == STORED:
+            address = address.replace(f"@{STORED}/", "@*/")
+        for file in root.glob(f"{address}/manifest.json"):
+            yield file.parent
+
+    def _former_folders(self) -> list[Path]:
+        """Folders with all answers to this call, under an earlier name of its engine."""
+        folders = []
+        for former, current in models.FORMER.items():
+            if current != self.engine:
+                continue
+            folder = self._own_root / replace(self, engine=former).address
             file = folder / "manifest.json"
-            if now == self.engine and file.exists() and self._fits(folder):
+            if file.exists() and self._fits(folder):
                 store = Store(folder, read_manifest(file))
-                if len(store.files()) == store.shards:
-                    found.append(folder)
-        return found
+                if _is_complete(store):
+                    folders.append(folder)
+        return folders
 
     def _fits(self, folder: Path) -> bool:
-        """Whether what is there answers this design with this sampling."""
-        there = read_manifest(folder / "manifest.json")
-        asked = pinned(self.design, self.sampling, there.get("shard_size"))
-        return asked.items() <= there.items()
+        """Whether the answers in a folder are to this design, with this sampling."""
+        manifest = read_manifest(folder / "manifest.json")
+        expected = pinned(self.design, self.sampling, manifest.get("shard_size"))
+        return expected.items() <= manifest.items()
 
     @property
     def over_choices(self) -> bool:
-        """Whether the probabilities of all admissible answers are asked for, not a text."""
+        """Whether probabilities of all admissible answers are asked for, instead of a text."""
         return bool(self.sampling.choices)
 
     @property
@@ -134,19 +180,21 @@ class Call:
 
     @property
     def way(self) -> str:
-        """How it is asked, as a table says it: ``"freely"`` or ``"over choices"``."""
+        """How it is asked, as tables show it: ``"freely"`` or ``"over choices"``."""
         return "over choices" if self.over_choices else "freely"
 
     @property
     def read_as(self) -> str:
-        """How an answer becomes a value, as a table says it: ``"free"``, or a scored reading."""
+        """How an answer becomes a value, as tables show it: ``"free"``, or a scored reading."""
         return str(self.reading if self.over_choices else FREE)
 
     @property
     def title(self) -> str:
         """Model and labels, for a progress bar or a line of a plan."""
-        how = [self.way] if self.over_choices else []
-        return " ".join([Path(self.model).name, *map(str, self.labels.values()), *how])
+        words = [Path(self.model).name, *map(str, self.labels.values())]
+        if self.over_choices:
+            words.append(self.way)
+        return " ".join(words)
 
     @property
     def key(self) -> tuple:
@@ -154,8 +202,13 @@ class Call:
         return (self.model, *self.labels.values())
 
 
+def _is_complete(store: Store) -> bool:
+    """Whether a store has all its shards."""
+    return len(store.files()) == store.shards
+
+
 def _share_of_shards(folder: Path) -> float:
-    """How much of a store's design its shards hold; a damaged file that was moved aside is none."""
+    """The share of its shards that a store has; a damaged file that was moved aside is none."""
     try:
         store = Store(folder, read_manifest(folder / "manifest.json"))
     except StoreError:
@@ -164,12 +217,12 @@ def _share_of_shards(folder: Path) -> float:
 
 
 def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
-    """Decorate a study's ``calls``, so that part of what was recorded is read, and not asked.
+    """Decorate a study's ``calls``, so that any part of the recordings is read instead of asked.
 
     Parameters
     ----------
     **stimuli
-        The parameters, with their values, that tell what the recordings were asked about.
+        The parameters, with their values, that say about which stimuli the recordings are.
 
     Returns
     -------
@@ -183,14 +236,18 @@ def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
         def with_wider(parameters: Mapping[str, Any]) -> list[Call]:
             asked = calls(parameters)
             as_recorded = {**parameters, **stimuli}
-            if as_recorded == dict(parameters) or all(_has_own(call) for call in asked):
+            if as_recorded == dict(parameters) or all(map(_has_own, asked)):
                 return asked
 
             recorded = {_name(call): call for call in calls(as_recorded)}
-            return [
-                call if _has_own(call) else replace(call, wider=recorded.get(_name(call)))
-                for call in asked
-            ]
+            widened = []
+            for call in asked:
+                if _has_own(call):
+                    widened.append(call)
+                else:
+                    wider = recorded.get(_name(call))
+                    widened.append(replace(call, wider=wider))
+            return widened
 
         return with_wider
 
@@ -203,25 +260,39 @@ def _name(call: Call) -> tuple:
 
 
 def _has_own(call: Call) -> bool:
-    """Whether a call has a folder with answers that is no excerpt."""
-    return any(not is_excerpt(folder) for folder in call.folders)
+    """Whether a call has a folder with answers that is not an excerpt."""
+    return not all(map(is_excerpt, call.folders))
 
 
 def is_excerpt(folder: Path) -> bool:
-    """Whether a folder of answers is an excerpt of recorded ones."""
+    """Tell whether a folder of answers is an excerpt of recorded ones."""
     return paths.RESPONSES / EXCERPTS in folder.parents
+
+
+def _is_recorded(folder: Path) -> bool:
+    """Whether a folder of answers is one of the recordings."""
+    return paths.RECORDINGS in folder.parents
 
 
 def provide(call: Call) -> None:
     """Copy a call's answers from the recorded call that holds all its trials, if there is one.
 
-    Nothing is copied where the call has answers of its own. StoreError where the recorded answers
-    cannot be read.
+    Nothing is copied where the call has answers of its own.
+
+    Parameters
+    ----------
+    call : Call
+        A call, with the recorded one as ``wider``.
+
+    Raises
+    ------
+    StoreError
+        Where the recorded answers cannot be read.
     """
     if call.wider is None:
         return
     source = call.wider.folder
-    if paths.RECORDINGS not in source.parents:
+    if not _is_recorded(source):
         return
 
     study, asked_about, _, part = call.address.parts
@@ -230,70 +301,135 @@ def provide(call: Call) -> None:
 
 
 def rated(calls: Iterable[Call]) -> list[Call]:
-    """The calls whose answers a study analyses: of a model asked over choices those alone."""
+    """Select the calls whose answers a study analyses.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls of any models.
+
+    Returns
+    -------
+    list of Call
+        Only the calls over choices, where a model has any; else all of its calls.
+    """
     calls = list(calls)
-    over_choices = {call.model for call in calls if call.over_choices}
-    return [call for call in calls if call.over_choices or call.model not in over_choices]
+    scored_models = {call.model for call in calls if call.over_choices}
+    return [call for call in calls if call.over_choices or call.model not in scored_models]
 
 
 def rated_by(model: str, calls: Iterable[Call]) -> list[Call]:
-    """What this model is rated by, of the calls that are stored; of all, where none is."""
+    """Select the calls by which one model is rated.
+
+    Parameters
+    ----------
+    model : str
+        The model.
+    calls : iterable of Call
+        Calls of any models.
+
+    Returns
+    -------
+    list of Call
+        The `rated` ones of this model's calls that are stored, or of all of them where none is.
+    """
     own = [call for call in calls if call.model == model]
     return rated(there(own) or own)
 
 
 def there(calls: Iterable[Call]) -> list[Call]:
-    """The calls whose answers are stored, all of them and to these prompts.
+    """Select the calls whose answers are stored, all of them and to these prompts.
 
-    IdentityError where stored answers are another model's or engine's.
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls, whose answers are copied from recorded ones where they can be (`provide`).
+
+    Returns
+    -------
+    list of Call
+        The stored ones, in their order.
+
+    Raises
+    ------
+    IdentityError
+        Where stored answers are another model's or engine's.
     """
-    found = []
+    complete = []
     for call in calls:
         provide(call)
+
         try:
             store = stored(call)
         except IdentityError:
             raise
         except StoreError:
             continue
-        if len(store.files()) == store.shards:
-            found.append(call)
-    return found
+        if _is_complete(store):
+            complete.append(call)
+    return complete
 
 
 def kept(calls: Iterable[Call]) -> int:
-    """How many answers to these calls, but for recorded ones, shards and journals hold."""
-    found = 0
+    """Count the stored answers to these calls, in shards and journals.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls; recorded answers and excerpts do not count.
+
+    Returns
+    -------
+    int
+        The number of answers; a store that cannot be read has none.
+    """
+    n_answers = 0
     for call in calls:
-        if paths.RECORDINGS in call.folder.parents or is_excerpt(call.folder):
+        folder = call.folder
+        if _is_recorded(folder) or is_excerpt(folder):
             continue
+
         with suppress(StoreError):
-            store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
-            found += sum(stop - start for start, stop in map(store.bounds, store.files()))
-            found += len(store.journal().kept)
-    return found
+            store = Store(folder, read_manifest(folder / "manifest.json"))
+            for shard in store.files():
+                start, stop = store.bounds(shard)
+                n_answers += stop - start
+            n_answers += len(store.journal().kept)
+    return n_answers
 
 
 def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
-    """What the answers of servers that :func:`kept` counts cost, in all runs, at a run's prices.
+    """Compute the cost of the servers' answers that :func:`kept` counts, in all runs.
 
-    Each counts at the share of the price at which it was bought.
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls of any engines; only those of servers cost.
+    parameters : mapping
+        The run's parameters, with its prices.
+
+    Returns
+    -------
+    float
+        The cost at the run's prices. Each answer counts at the share of the price at which it was
+        bought.
     """
     columns = ["trial", "finish_reason", "prompt_tokens", "output_tokens", "price_share"]
     prompt_tokens = 0.0
     output_tokens = 0.0
     for call in calls:
-        is_recorded = paths.RECORDINGS in call.folder.parents
-        if is_recorded or call.engine not in models.SERVERS:
+        folder = call.folder
+        if _is_recorded(folder) or call.engine not in models.SERVERS:
             continue
 
         with suppress(StoreError):
-            store = Store(call.folder, read_manifest(call.folder / "manifest.json"))
+            store = Store(folder, read_manifest(folder / "manifest.json"))
             for _, table, _ in store.tables(store.files(), columns):
-                if table is not None:
-                    share = table["price_share"].to_numpy()
-                    prompt_tokens += float(table["prompt_tokens"].to_numpy() @ share)
-                    output_tokens += float(table["output_tokens"].to_numpy() @ share)
+                if table is None:
+                    continue
+                share = table["price_share"].to_numpy()
+                prompt_tokens += float(table["prompt_tokens"].to_numpy() @ share)
+                output_tokens += float(table["output_tokens"].to_numpy() @ share)
 
             for reply in store.journal().kept.values():
                 prompt_tokens += reply.prompt_tokens * reply.price_share
@@ -302,97 +438,199 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
 
 
 def ask(calls: Iterable[Call], parameters: Mapping[str, Any]) -> list[Call]:
-    """Answer what the stores of these calls do not hold yet; :func:`stored` then reads them.
+    """Ask for the answers that the stores of these calls do not hold yet.
 
-    One engine a model, where something is missing, with the options that the ``parameters`` name.
-    Returns the answered calls: those of the engine "stored" that are not here, and rounds without
-    recordings, are left out and named. EngineError where an engine cannot start or gives up; the
-    stores keep what they have, also where a further call could pass the run's COST_LIMIT.
-    InputError where that is given without prices. StoreError where all are left out, a
-    store answers something else or cannot be written; ValueError where a call is not settled.
+    :func:`stored` then reads them. Each model has one engine, which starts only where an answer is
+    missing.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        The calls; neighbours of one model and engine share the engine.
+    parameters : mapping
+        The run's parameters, with the engine options, the prices and the COST_LIMIT.
+
+    Returns
+    -------
+    list of Call
+        The answered calls. Calls of the engine "stored" without stored answers, and rounds without
+        recordings, are left out and named on the standard error.
+
+    Raises
+    ------
+    EngineError
+        Where an engine cannot start or gives up, or a further call could pass the COST_LIMIT. The
+        stores keep the answers that they have.
+    InputError
+        Where a COST_LIMIT is given without prices.
+    StoreError
+        Where all calls are left out, or a store answers something else or cannot be written.
+    ValueError
+        Where a call is not settled.
     """
     calls = list(calls)
     _print_choices(calls)
     budget = budget_of(parameters)
-    given = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
+    options = {name: parameters[given] for name, given in OPTIONS.items() if given in parameters}
     categories = {call.labels.get("category", "") for call in calls}
-    revision = cache(models.revision)
-    open_calls = [call for call in calls if not _answered(call, given | call.options, revision)]
-    absent = [call for call in open_calls if call.engine == STORED]
-    asked = [call for call in open_calls if call.engine != STORED]
-    for call in {call.model: call for call in asked if call.engine == "inspect"}.values():
-        make_engine(call.engine, call.model, **given | call.options).close()  # no key, no server
-    for _, group in groupby(asked, lambda call: (call.model, call.engine)):
-        same = list(group)
-        if unsettled := [call.title for call in same if not call.settled]:
-            raise ValueError(f"{unsettled[0]}: texts of its prompts are still to be written")
-        engine = make_engine(same[0].engine, same[0].model, **given | same[0].options)
-        with closing(engine):
-            for call in same:  # what is ambiguous is refused before anything is stored
-                if call.engine == "replay":
-                    _turned(engine, call, categories)
+    absent, asked = _unanswered(calls, options)
+    _check_servers(asked, options)
 
-            for call in same:
-                if call.engine == "replay" and not _turned(engine, call, categories):
+    for _, group in groupby(asked, lambda call: (call.model, call.engine)):
+        same_engine = list(group)
+        _check_settled(same_engine)
+        first = same_engine[0]
+        engine = make_engine(first.engine, first.model, **options | first.options)
+        with closing(engine):
+            # Ambiguous recordings are refused before anything is stored.
+            for call in same_engine:
+                _can_answer(engine, call, categories)
+
+            for call in same_engine:
+                if not _can_answer(engine, call, categories):
                     absent.append(call)
                     continue
                 try:
-                    store = open_store(
-                        call.folder, call.design, engine, call.sampling, budget=budget
-                    )
-                    fill(call.design, engine, store, call.sampling, call.title, budget)
+                    _fill(call, engine, budget)
                 except LimitReached as reached:
-                    whole = money(cost_stored(calls, parameters))
-                    raise EngineError(
-                        f"{reached}; {kept(calls):,} replies are stored, which cost {whole} in all "
-                        "runs, and the same command with a higher COST_LIMIT goes on"
-                    ) from reached
+                    message = _at_limit(reached, calls, parameters)
+                    raise EngineError(message) from reached
+
     if absent:
-        named, more = "; ".join(call.title for call in absent[:3]), len(absent) - 3
-        told = f"not stored, and not asked for: {named}" + f" and {more} more" * (more > 0)
-        if any(call.engine == "replay" for call in absent):
-            told += (
-                "; no recording is of that round and category (a column run or category; files "
-                "with a word of their category in the name, or numbered from 0 or 1 without a gap)"
-            )
-        if len(absent) == len(calls):
-            raise StoreError(told)
-        print(shown(told), file=sys.stderr)
+        _report_absent(absent, calls)
     return [call for call in calls if call not in absent]
+
+
+def _unanswered(calls: Iterable[Call], options: Mapping[str, Any]) -> tuple[list[Call], list[Call]]:
+    """The calls whose stores lack answers: those of the engine "stored", and those to ask."""
+    revision = cache(models.revision)  # many calls have one model
+    absent = []
+    asked = []
+
+    for call in calls:
+        if _answered(call, options | call.options, revision):
+            continue
+        if call.engine == STORED:
+            absent.append(call)
+        else:
+            asked.append(call)
+    return absent, asked
+
+
+def _check_servers(calls: Iterable[Call], options: Mapping[str, Any]) -> None:
+    """Make and close the engine of each server's model: a missing key is told before any call."""
+    by_model = {}
+    for call in calls:
+        if call.engine == "inspect":
+            by_model[call.model] = call
+
+    for call in by_model.values():
+        engine = make_engine(call.engine, call.model, **options | call.options)
+        engine.close()
+
+
+def _check_settled(calls: Iterable[Call]) -> None:
+    """Raise a ValueError where texts of a call's prompts are still to be written."""
+    for call in calls:
+        if not call.settled:
+            raise ValueError(f"{call.title}: texts of its prompts are still to be written")
+
+
+def _can_answer(engine: Any, call: Call, categories: Iterable[str]) -> bool:
+    """Turn recordings to a call; whether there are any of its round and category.
+
+    An engine other than "replay" can always answer. EngineError where prompts of the call have
+    several recordings that nothing tells apart.
+    """
+    if call.engine != "replay":
+        return True
+
+    has_some = engine.turn_to(call.round, call.labels.get("category", ""), categories)
+    engine.tell_apart(call.design)
+    return has_some
+
+
+def _fill(call: Call, engine: Any, budget: Any) -> None:
+    """Ask a call's missing prompts, and store the replies."""
+    store = open_store(call.folder, call.design, engine, call.sampling, budget=budget)
+    fill(call.design, engine, store, call.sampling, call.title, budget)
+
+
+def _at_limit(reached: LimitReached, calls: Iterable[Call], parameters: Mapping[str, Any]) -> str:
+    """The message of a run that stops at its COST_LIMIT."""
+    cost = money(cost_stored(calls, parameters))
+    return (
+        f"{reached}; {kept(calls):,} replies are stored, which cost {cost} in all "
+        "runs, and the same command with a higher COST_LIMIT goes on"
+    )
+
+
+def _report_absent(absent: Sequence[Call], calls: Sequence[Call]) -> None:
+    """Print which calls are left out; a StoreError where all are."""
+    titles = "; ".join(call.title for call in absent[:3])
+    message = f"not stored, and not asked for: {titles}"
+    if len(absent) > 3:
+        message += f" and {len(absent) - 3} more"
+    if any(call.engine == "replay" for call in absent):
+        message += (
+            "; no recording is of that round and category (a column run or category; files "
+            "with a word of their category in the name, or numbered from 0 or 1 without a gap)"
+        )
+
+    if len(absent) == len(calls):
+        raise StoreError(message)
+    print(shown(message), file=sys.stderr)
 
 
 def _print_choices(calls: Iterable[Call]) -> None:
     """Print which folder is read where several hold answers to the same call."""
-    chosen = []
+    choices = []
     for call in calls:
         folders = call.folders
         if len(folders) > 1:
             read, *others = map(str, folders)
-            chosen.append(f"{read} is read, and not {' or '.join(others)}")
-    if chosen:
-        more = f"; {len(chosen) - 3:,} calls more have several, too" if len(chosen) > 3 else ""
-        print(f"several folders hold answers: {'; '.join(chosen[:3])}{more}", file=sys.stderr)
+            choices.append(f"{read} is read, and not {' or '.join(others)}")
+    if not choices:
+        return
+
+    message = f"several folders hold answers: {'; '.join(choices[:3])}"
+    if len(choices) > 3:
+        message += f"; {len(choices) - 3:,} calls more have several, too"
+    print(message, file=sys.stderr)
 
 
 def other_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     """Tell in which of model and engine the manifest of a call's folder differs from the call.
 
-    A manifest that names neither differs in none. Where any engine's answers may be read, the
-    engine is the one that the store's folder names.
+    Parameters
+    ----------
+    call : Call
+        The call.
+    folder : Path
+        The folder of its answers.
+    manifest : mapping
+        The folder's manifest. Where it names neither model nor engine, it differs in neither.
+
+    Returns
+    -------
+    list of str
+        Any of "model" and "engine". Where any engine's answers may be read, the call's engine is
+        the one that the folder's name says.
     """
     _, _, engine = folder.parent.name.rpartition("@")
-    found = []
-    if _model_name(manifest.get("model", call.model)) != _model_name(call.model):
-        found.append("model")
+    model = manifest.get("model", call.model)
+    differences = []
+    if _model_name(model) != _model_name(call.model):
+        differences.append("model")
     if manifest.get("engine", engine) != engine:
-        found.append("engine")
-    return found
+        differences.append("engine")
+    return differences
 
 
 def _model_name(text: str) -> str:
     """A model's name in the registry, or the last part of a folder's or hub's."""
-    known = models.find(text)
-    return known.name if known else Path(text).name
+    model = models.find(text)
+    return model.name if model else Path(text).name
 
 
 def _check_identity(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -419,79 +657,126 @@ def _check_chats(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
     For a recorded store whose manifest does not say, ``data/recordings/chats.csv`` does.
     """
     digest = manifest.get("chats", "")
-    if not digest and paths.RECORDINGS in folder.parents:
+    if not digest and _is_recorded(folder):
+        digests = _recorded_chats(paths.RECORDINGS / "chats.csv")
         address = folder.relative_to(paths.RECORDINGS).as_posix()
-        digest = _recorded_chats(paths.RECORDINGS / "chats.csv").get(address, "")
+        digest = digests.get(address, "")
     check_chats(folder, digest, call.design.chats_digest)
 
 
-def _turned(engine: Any, call: Call, categories: Iterable[str]) -> bool:
-    """Turn recordings to a call; whether there are any of its round and category.
-
-    EngineError where prompts of the call have several recordings that nothing tells apart.
-    """
-    has_some = engine.turn_to(call.round, call.labels.get("category", ""), categories)
-    engine.tell_apart(call.design)
-    return has_some
-
-
 def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
-    """Whether a store holds all that would be asked, told without the engine.
+    """Whether a store holds all answers to a call, told without the engine.
 
-    StoreError where it answers something else; for the engine "stored" there is nothing then.
+    StoreError where it answers something else; for the engine "stored" the call then has none.
     """
     provide(call)
-    own_folder = call.folder
-    file = own_folder / "manifest.json"
-    if not file.exists() or call.engine == "replay":  # recordings tell what they answer
+    folder = call.folder
+    file = folder / "manifest.json"
+    if not file.exists() or call.engine == "replay":  # only its engine reads the recordings' file
         return False
-    there = read_manifest(file)
-    asked = pinned(call.design, call.sampling, there.get("shard_size"))
-    options = call.options if call.engine == STORED else options  # those of others, else
-    known = {name: options[name] for name in ("system", "bos", "dtype") if name in options}
-    known = {k: v for k, v in known.items() if there.get(k, v) != v and v != "auto"}
-    folder = models.folder(call.model)
-    recorded = paths.RECORDINGS in file.parents or is_excerpt(own_folder)
-    if folder and (not recorded or paths.MODELS in folder.parents):
-        known["revision"] = revision(folder)  # it may have been trained anew
+
+    manifest = read_manifest(file)
+    expected = pinned(call.design, call.sampling, manifest.get("shard_size"))
+    identity = _expected_identity(call, folder, manifest, options, revision)
     if call.engine == STORED:
-        differ = [k for k, v in (asked | known).items() if there.get(k) != v]
-        if differ := other_identity(call, own_folder, there) + differ:
-            print(f"{file} differs in {', '.join(differ)} from what is asked", file=sys.stderr)
+        differences = other_identity(call, folder, manifest)
+        for name, value in (expected | identity).items():
+            if manifest.get(name) != value:
+                differences.append(name)
+        if differences:
+            names = ", ".join(differences)
+            print(f"{file} differs in {names} from what is asked", file=sys.stderr)
             return False
-    _check_identity(call, own_folder, there)
-    same_prompts = all(there.get(name) == asked[name] for name in ("prompts", "trials"))
-    if same_prompts:  # else the difference is said below
-        _check_chats(call, own_folder, there)
-    rest = {k: v for k, v in there.items() if not k.startswith("sampling_")}
-    store = Store(own_folder, rest | asked | known, call.sampling.max_tokens)
+
+    _check_identity(call, folder, manifest)
+    has_prompts = manifest.get("prompts") == expected["prompts"]
+    has_trials = manifest.get("trials") == expected["trials"]
+    if has_prompts and has_trials:  # else the store names the difference
+        _check_chats(call, folder, manifest)
+
+    other = {name: v for name, v in manifest.items() if not name.startswith("sampling_")}
+    store = Store(folder, other | expected | identity, call.sampling.max_tokens)
+    return _holds_all(store, call.engine, manifest.get("engine"))
+
+
+def _expected_identity(
+    call: Call,
+    folder: Path,
+    manifest: Mapping[str, Any],
+    options: Mapping[str, Any],
+    revision: Callable[[Path], str],
+) -> dict[str, Any]:
+    """What a store's manifest should say about the engine, as far as it is known without it."""
+    if call.engine == STORED:
+        options = call.options  # the others are those of another engine
+
+    expected = {}
+    for name in ("system", "bos", "dtype"):
+        if name not in options:
+            continue
+        value = options[name]
+        if value != "auto" and manifest.get(name, value) != value:
+            expected[name] = value
+
+    model_folder = models.folder(call.model)
+    if model_folder:
+        is_copied = _is_recorded(folder) or is_excerpt(folder)
+        is_packaged = paths.MODELS in model_folder.parents
+        if is_packaged or not is_copied:
+            expected["revision"] = revision(model_folder)  # it may have been trained anew
+    return expected
+
+
+def _holds_all(store: Store, engine: str, stored_engine: str | None) -> bool:
+    """Whether nothing of a store would be asked by an engine; prints damage for "stored"."""
     state = store.state()
-    if call.engine == STORED:  # any other engine names it when it asks again
+    if engine == STORED:  # any other engine names it when it asks again
         for path in state.damaged:
             print(f"{path} is damaged", file=sys.stderr)
 
-    lacks = state.missing or state.damaged or store.has_journal
-    if there.get("engine") in models.FORMER:  # it is read, and nothing of it is asked again
-        return not lacks
-    again = state.failed and call.engine in models.SERVERS  # their failed calls are asked again
-    return not (lacks or state.cut or again)
+    if state.missing or state.damaged or store.has_journal:
+        return False
+    if stored_engine in models.FORMER:  # such a store is only read
+        return True
+
+    retries_failed = engine in models.SERVERS  # they ask their failed calls again
+    return not (state.cut or (state.failed and retries_failed))
 
 
 def stored(call: Call) -> Store:
-    """The answers to a call, as their own manifest describes them, for reading: no engine.
+    """Open the answers to a call for reading, as their own manifest describes them.
 
-    StoreError where there are none, the manifest cannot be read, or they answer other prompts;
-    IdentityError where they are another model's or engine's.
+    It needs no engine.
+
+    Parameters
+    ----------
+    call : Call
+        The call.
+
+    Returns
+    -------
+    Store
+        Its answers.
+
+    Raises
+    ------
+    StoreError
+        Where there are no answers, their manifest cannot be read, or they are to other prompts.
+    IdentityError
+        Where they are another model's or engine's.
     """
     folder = call.folder
     file = folder / "manifest.json"
     if not file.exists():
         raise StoreError(f"{folder} holds no answers; run the study again")
+
     manifest = read_manifest(file)
-    here = call.design.fingerprint, len(call.design)
-    if (manifest.get("prompts"), manifest.get("trials")) != here:
+    is_of_prompts = manifest.get("prompts") == call.design.fingerprint
+    is_of_trials = manifest.get("trials") == len(call.design)
+    if not (is_of_prompts and is_of_trials):
         other = "answers to other prompts than the study would ask now"
         raise StoreError(f"{folder} holds {other}; run it again")
+
     _check_identity(call, folder, manifest)
     _check_chats(call, folder, manifest)
     return Store(folder, manifest)

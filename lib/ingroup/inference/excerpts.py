@@ -15,21 +15,28 @@ from ingroup.inference.shards import SCHEMA
 from ingroup.inference.store import Store, StoreError, read_manifest
 
 SOURCE = "excerpt_of"  # in a manifest: digest of the store from which the answers were copied
+# Names in a manifest that say what was asked, and nothing about how.
 OF_DESIGN = ("prompts", "trials", "shard_size", "chats")
 
 
-def excerpt(source: Store, asked: Design, design: Design, sampling: Sampling, folder: Path) -> bool:
+def excerpt(
+    source: Store,
+    asked: Design,
+    design: Design,
+    sampling: Sampling,
+    folder: Path,
+) -> bool:
     """Copy the answers to a design from a store that answers all its prompts, and others.
 
-    An excerpt that is in the folder already is kept while the source has not changed; otherwise it
-    is copied anew, which costs nothing. Two processes may call this at the same time.
+    An excerpt that is already in the folder is kept while the source has not changed. Otherwise the
+    answers are copied again, which costs nothing. Two processes may call this at the same time.
 
     Parameters
     ----------
     source : Store
         Complete answers to `asked`; it is not changed.
     asked : Design
-        What the source answers.
+        The prompts that the source answers.
     design : Design
         The prompts whose answers are wanted.
     sampling : Sampling
@@ -49,8 +56,7 @@ def excerpt(source: Store, asked: Design, design: Design, sampling: Sampling, fo
     """
     if len(source.files()) < source.shards:
         return False
-    how = {key: value for key, value in pinned(design, sampling).items() if key not in OF_DESIGN}
-    if not how.items() <= source.manifest.items():
+    if not _has_sampling(source, design, sampling):
         return False
     trials = _trials(asked, design)
     if trials is None:
@@ -74,11 +80,24 @@ def excerpt(source: Store, asked: Design, design: Design, sampling: Sampling, fo
     return True
 
 
+def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:
+    """Whether a store was asked with this sampling, whatever its design."""
+    expected = pinned(design, sampling)
+    for name in OF_DESIGN:
+        expected.pop(name, None)
+    return expected.items() <= source.manifest.items()
+
+
 def _trials(asked: Design, design: Design) -> list[int] | None:
     """The number of each prompt of a design among those that were asked; None if one is not."""
     numbers = _numbers(asked)
-    trials = [numbers.get(json.dumps(trial.messages)) for trial in design]
-    return None if None in trials else trials
+    trials = []
+    for trial in design:
+        number = numbers.get(json.dumps(trial.messages))
+        if number is None:
+            return None
+        trials.append(number)
+    return trials
 
 
 @lru_cache(maxsize=4)  # the same design is asked of several models

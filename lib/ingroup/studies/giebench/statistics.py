@@ -1,16 +1,17 @@
 """Accuracy of verdicts, its change between prompts, position bias and identity mismatch.
 
-GIEBench (Wang et al. 2024), sections 4 and 5. Answers are those of `answers.load`; one without a
-verdict is wrong, as in the paper, and is also shown apart. Shares are in percent, of items unless
-said. Intervals, ``low`` to ``high``, are at 95 %: Wilson's of one share and `mcnemar`'s of the
+GIEBench (Wang et al. 2024), sections 4 and 5. Answers are those of `answers.load`. One without a
+verdict is wrong, as in the paper, and is also counted apart. Shares are in percent, of items unless
+said. Intervals, ``low`` to ``high``, are at 95 %: Wilson's for one share, and `mcnemar`'s for the
 difference of two shares of the same items. Tables keep the order in which prompts and categories
-come; "Overall" is last. ValueError is for an item that was not asked as often as a function needs.
+come; "Overall" is last.
 
 Tests of one family have ``p_least``, the smallest p that so many items can give, and the columns of
 :func:`ingroup.stats.paired.in_family` at 0.05.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,66 +27,183 @@ OVERALL = "Overall"
 CHANCE = 1 / len(LETTERS)
 
 
-def accuracy(
-    answers: pd.DataFrame, denominator: str = "paper", decimals: int | None = None
-) -> pd.DataFrame:
-    """Accuracy by prompt and category, and overall, of items asked once: Tables 1, 2 and 6.
+class _Accuracy(NamedTuple):
+    """A row of `accuracy`."""
 
-    The denominator is "paper": right / n; or "released": right / (n + 1) in a category and right /
-    n overall, as the evaluation first released (June 2024) counts: its printed tables cannot be met
-    otherwise. The share may be rounded to `decimals` before it becomes a percent, 3 in the released
-    code. The interval is of right / n; of the answers ``without`` a verdict are ``refused``,
-    ``cut`` and ``failed``.
+    prompt: str
+    category: str
+    n: int
+    right: int
+    without: int
+    refused: int
+    cut: int
+    failed: int
+    accuracy: float
+    low: float
+    high: float
+
+
+def accuracy(
+    answers: pd.DataFrame,
+    denominator: str = "paper",
+    decimals: int | None = None,
+) -> pd.DataFrame:
+    """Compute the accuracy by prompt and category, and overall: Tables 1, 2 and 6.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers to items that each prompt asked once.
+    denominator : {"paper", "released"}
+        "paper" divides by n. "released" divides by n + 1 in a category and by n overall, as the
+        evaluation first released (June 2024) does: its printed tables cannot be met otherwise.
+    decimals : int, optional
+        To how many decimals the share is rounded before it becomes a percent. The released code
+        rounds to 3.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, ``category``, ``n``; ``right``; ``without``, the answers without a verdict, and
+        how many of them are ``refused``, ``cut`` and ``failed``; ``accuracy``; ``low`` and
+        ``high``, which are of right / n whatever the options.
+
+    Raises
+    ------
+    ValueError
+        Where a prompt asked an item twice. The message names the first such item.
     """
     rows = []
     for prompt, category, part in _parts(_once(answers)):
-        n, right, without = len(part), int(part["right"].sum()), part["letter"].eq("")
-        counts = [(without & part["status"].eq(w)).sum() for w in ("refused", "cut", "failed")]
-        share = _share(right, n, category, denominator, decimals)
-        row = prompt, category, n, right, without.sum(), *counts, share
-        rows.append((*row, *_interval(right, n)))
-    columns = "prompt category n right without refused cut failed accuracy low high"
-    return pd.DataFrame(rows, columns=columns.split())
+        n = len(part)
+        right = int(part["right"].sum())
+        is_without = part["letter"].eq("")
+        reasons = part.loc[is_without, "status"]
+
+        low, high = _interval(right, n)
+        row = _Accuracy(
+            prompt=prompt,
+            category=category,
+            n=n,
+            right=right,
+            without=is_without.sum(),
+            refused=reasons.eq("refused").sum(),
+            cut=reasons.eq("cut").sum(),
+            failed=reasons.eq("failed").sum(),
+            accuracy=_share(right, n, category, denominator, decimals),
+            low=low,
+            high=high,
+        )
+        rows.append(row)
+    return pd.DataFrame(rows, columns=_Accuracy._fields)
+
+
+class _Change(NamedTuple):
+    """A row of `changes`, before the correction."""
+
+    category: str
+    n: int
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    gained: int
+    lost: int
+    p: float
+    p_least: float
 
 
 def changes(
-    answers: pd.DataFrame, before: str, after: str, denominator: str = "paper",
+    answers: pd.DataFrame,
+    before: str,
+    after: str,
+    denominator: str = "paper",
     decimals: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """What one prompt gains and loses against another, item by item: Tables 4 and 5.
+) -> pd.DataFrame:
+    """Count what one prompt gains and loses against another, item by item: Tables 4 and 5.
 
-    An item is gained where only `after` answers it rightly, lost where only `before` does; the test
-    and the interval of the change, (gained - lost) / n in points, are those of `mcnemar`, of which
-    one excludes 0 where the other rejects. The options are those of `accuracy`; with 3 decimals the
-    change is that of rounded accuracies, as in the paper. The categories are one family; Overall,
-    where ``p_holm`` is NaN, is a test of its own.
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers to items that both prompts asked once.
+    before, after : str
+        The prompts.
+    denominator, decimals
+        As in `accuracy`. With 3 decimals the change is that of rounded accuracies, as in the paper.
+
+    Returns
+    -------
+    DataFrame
+        ``category``, ``n``; ``before`` and ``after``, the accuracies; ``change`` in points, with
+        ``low`` and ``high``; ``gained``, the items that only `after` answers rightly, and ``lost``,
+        those that only `before` does; ``p``, ``p_least`` and the columns of `in_family`. The
+        categories are one family. Overall is a test of its own, and its ``p_holm`` is NaN.
+
+    Raises
+    ------
+    ValueError
+        Where a prompt asked an item twice, or did not ask it. The message names the first one.
+
+    Notes
+    -----
+    The test of the change, (gained - lost) / n, and its interval are those of `mcnemar`: the
+    interval excludes 0 where the test rejects.
     """
+    pairs = _paired(_once(answers), before, after)
     rows = []
-    for _, category, part in _parts(_paired(_once(answers), before, after).assign(prompt=after)):
-        n, (was, now) = len(part), (part["before"], part["after"])
-        shares = [_share(int(s.sum()), n, category, denominator, decimals) for s in (was, now)]
-        gained, lost = int((now & ~was).sum()), int((was & ~now).sum())
+    for _, category, part in _parts(pairs.assign(prompt=after)):
+        n = len(part)
+        is_before = part["before"]
+        is_after = part["after"]
+        gained = int((is_after & ~is_before).sum())
+        lost = int((is_before & ~is_after).sum())
         low, high, p = mcnemar(gained, lost, n)
-        change = shares[1] - shares[0], 100 * low, 100 * high
-        rows.append((category, n, *shares, *change, gained, lost, p, 2.0 ** (1 - n)))
-    columns = "category n before after change low high gained lost p p_least"
-    table = pd.DataFrame(rows, columns=columns.split())
+
+        n_before = int(is_before.sum())
+        n_after = int(is_after.sum())
+        share_before = _share(n_before, n, category, denominator, decimals)
+        share_after = _share(n_after, n, category, denominator, decimals)
+        row = _Change(
+            category=category,
+            n=n,
+            before=share_before,
+            after=share_after,
+            change=share_after - share_before,
+            low=100 * low,
+            high=100 * high,
+            gained=gained,
+            lost=lost,
+            p=p,
+            p_least=2.0 ** (1 - n),
+        )
+        rows.append(row)
+
+    table = pd.DataFrame(rows, columns=_Change._fields)
     return in_family(table, 0.05, table["category"] != OVERALL)
 
 
 def share_right(answers: pd.DataFrame) -> pd.DataFrame:
-    """Share of an item's orders in which its verdict is right: items by prompts, 0 to 1.
+    """Compute the share of an item's orders in which its verdict is right.
 
-    `answers` has a row for each ``key``, ``prompt`` and order; no verdict is wrong.
+    Parameters
+    ----------
+    answers : DataFrame
+        A row for each ``key``, ``prompt`` and order; an answer without a verdict is wrong.
+
+    Returns
+    -------
+    DataFrame
+        Items by prompts, 0 to 1.
     """
     right = answers["letter"].eq(answers["correct"])
     return right.groupby([answers["key"], answers["prompt"]]).mean().unstack("prompt")
 
 
 def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
-    """Test what a prompt gains over Raw, an item counting once with the mean over its orders.
+    """Test what a prompt gains over Raw, where an item counts once with the mean over its orders.
 
-    A judge that looks at the place of an answer alone gains nothing over all four orders, and
+    A judge that looks only at the position of an answer gains nothing over all four orders, and
     something in one of them. The test for these identities is the paired t-test of `share_right`
     over items. The test for identities like these takes the identities that the items are about as
     a sample (:func:`ingroup.stats.crossed.over_clusters`).
@@ -106,14 +224,17 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
     """
     right = 100 * share_right(answers)
     identities = answers.groupby("key").identity.first().reindex(right.index)
+    other_prompts = right.columns.drop("Raw")
+
     rows = []
-    for prompt in right.columns.drop("Raw"):
-        test = paired_test(right[prompt], right["Raw"])
-        like = over_clusters(right[prompt] - right["Raw"], identities, "identity")
-        rows.append({
+    for prompt in other_prompts:
+        raw = right["Raw"]
+        test = paired_test(right[prompt], raw)
+        like = over_clusters(right[prompt] - raw, identities, "identity")
+        row = {
             "prompt": prompt,
             "n": int(test.n),
-            "before": right["Raw"].mean(),
+            "before": raw.mean(),
             "after": right[prompt].mean(),
             "change": test.difference,
             "low": test.low,
@@ -125,162 +246,397 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
             "high_like": like.high,
             "p_like": like.p,
             "reason": like.reason,
-        })  # fmt: skip
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def p_right(answers: pd.DataFrame) -> pd.DataFrame:
-    """Probability of the right letter, of answers over choices, by prompt and category.
+class _RightLetter(NamedTuple):
+    """A row of `p_right`, before Holm's correction."""
 
-    An item counts once, with the mean over the orders of its answers: over all four a judge that
-    looks at the place alone has 1/4 to the last digit, `CHANCE`. Means over items with t-intervals:
-    ``p_right``, whose ``p`` is of `_any_right`, and ``gain`` over Raw for the same items, with
-    ``gain_p`` of a t-test; ``_holm`` as in `changes`, a family for each prompt. An item with a
-    failed call is left out; the gain is NaN where Raw was not asked. Of 6 items of a judge that is
-    sure of itself, whose probabilities are skewed, 0.91 of the intervals hold. Gains that are
-    lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the cases with 79 items and in
-    0.32 with 6, although the mean gain is 0 (``make calibration``).
+    prompt: str
+    category: str
+    n: int
+    p_right: float
+    low: float
+    high: float
+    p: float
+    gain: float = np.nan
+    gain_low: float = np.nan
+    gain_high: float = np.nan
+    gain_p: float = np.nan
+
+
+def p_right(answers: pd.DataFrame) -> pd.DataFrame:
+    """Average the probability of the right letter, by prompt and category.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers over choices, with the columns `CHANCES`.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, ``category``, ``n`` (items); ``p_right`` (0 to 1) with its t-interval ``low`` to
+        ``high``, and ``p`` of `_any_right`; ``gain`` over Raw for the same items, ``gain_low`` to
+        ``gain_high``, and ``gain_p`` of a t-test. ``p_holm`` and ``gain_p_holm`` are corrected as
+        in `changes`, with a family for each prompt. The gain is NaN where Raw was not asked.
+
+    Notes
+    -----
+    An item counts once, with the mean over the orders of its answers. Over all four orders, a judge
+    that looks only at the position has 1/4 to the last digit, `CHANCE`. An item with a failed call
+    is left out.
+
+    A judge that is sure of itself has skewed probabilities: with 6 such items, 0.91 of the
+    intervals hold. Gains that are lognormal (sigma 1.5) have a ``gain_p`` below 0.05 in 0.16 of the
+    cases with 79 items and in 0.32 with 6, although the mean gain is 0 (``make calibration``).
     """
     by_item = answers.groupby(["prompt", "category", "key"], sort=False)[CHANCES]
     by_item = by_item.mean(skipna=False).reset_index()
-    raw, rows = by_item[by_item.prompt == "Raw"].set_index("key").p_right, []
+    raw = by_item[by_item.prompt == "Raw"].set_index("key").p_right
+
+    rows = []
     for prompt, category, part in _parts(by_item):
-        one = part.set_index("key").p_right
-        test, gain = paired_test(one, CHANCE), paired_test(one, raw.reindex(one.index))
-        mean = CHANCE + np.array([test.difference, test.low, test.high])
-        gained = [gain.difference, gain.low, gain.high, gain.pvalue]
-        gained = [np.nan] * 4 if prompt == "Raw" else gained
-        p = _any_right(part[CHANCES].dropna().to_numpy())
-        rows.append((prompt, category, int(test.n), *mean, p, *gained))
-    columns = "prompt category n p_right low high p gain gain_low gain_high gain_p"
-    table = pd.DataFrame(rows, columns=columns.split())
+        right = part.set_index("key").p_right
+        test = paired_test(right, CHANCE)
+        row = _RightLetter(
+            prompt=prompt,
+            category=category,
+            n=int(test.n),
+            p_right=CHANCE + test.difference,
+            low=CHANCE + test.low,
+            high=CHANCE + test.high,
+            p=_any_right(part[CHANCES].dropna().to_numpy()),
+        )
+        if prompt != "Raw":
+            gain = paired_test(right, raw.reindex(right.index))
+            row = row._replace(
+                gain=gain.difference,
+                gain_low=gain.low,
+                gain_high=gain.high,
+                gain_p=gain.pvalue,
+            )
+        rows.append(row)
+
+    table = pd.DataFrame(rows, columns=_RightLetter._fields)
+    is_category = table.category != OVERALL
     for name in ("p", "gain_p"):
-        tested = table[name].where(table.category != OVERALL).groupby(table.prompt, sort=False)
-        table[f"{name}_holm"] = tested.transform(adjust, "holm")
+        by_prompt = table[name].where(is_category).groupby(table.prompt, sort=False)
+        table[f"{name}_holm"] = by_prompt.transform(adjust, "holm")
     return table
 
 
 def _any_right(chances: np.ndarray, n_resamples: int = 9999) -> float:
-    """Could any answer of each item (row) be the right one, the first? p, two-sided, of the mean.
+    """Test whether the right answers (first column) could be any of the four of each item (row).
 
-    Each draw takes one of the four for each item; NaN without an item. It asks nothing of how the
-    probabilities are spread, where a t-test of six skewed ones rejects too often.
+    The p is two-sided, and NaN without an item. Each draw takes one answer to each item, and counts
+    where its mean is as far from `CHANCE` as that of the right answers. The test assumes nothing
+    about how the probabilities are spread. A t-test of six skewed ones rejects too often.
     """
-    if not len(chances):
+    n = len(chances)
+    if n == 0:
         return np.nan
-    picks = np.random.default_rng(0).integers(4, size=(n_resamples, len(chances)))
-    off = np.abs(chances[np.arange(len(chances)), picks].mean(axis=1) - CHANCE)
-    far = off >= abs(chances[:, 0].mean() - CHANCE) - TINY
-    return float((1 + far.sum()) / (n_resamples + 1))
+
+    picks = np.random.default_rng(0).integers(4, size=(n_resamples, n))
+    picked = chances[np.arange(n), picks]
+    off = np.abs(picked.mean(axis=1) - CHANCE)
+    observed = abs(chances[:, 0].mean() - CHANCE)
+    n_as_far = (off >= observed - TINY).sum()
+    return float((1 + n_as_far) / (n_resamples + 1))
+
+
+class _Position(NamedTuple):
+    """A row of `by_position`."""
+
+    prompt: str
+    position: str
+    n: int
+    right: int
+    accuracy: float
+    low: float
+    high: float
+    chosen: int
+    chosen_percent: float
 
 
 def by_position(answers: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy by the position of the right answer, and how often each letter is the verdict.
+    """Compute the accuracy by the position of the right answer, and count each letter's verdicts.
 
-    Every item is asked in four rotations, with its right answer at A, B, C and D. ``chosen`` are
-    the verdicts with this letter, right or wrong, ``chosen_percent`` of all 4 n. A judge without
-    position bias has the same accuracy four times and chooses 25 % of each.
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers to items in four rotations, with the right answer at A, B, C and D.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, ``position``, ``n``, ``right``, ``accuracy``, ``low``, ``high``; ``chosen``, the
+        verdicts with this letter, right or wrong, and ``chosen_percent`` of all 4 n. A judge
+        without position bias has the same accuracy four times and chooses 25 % of each.
+
+    Raises
+    ------
+    ValueError
+        Where an item was not asked in all four rotations. The message names it.
     """
     rows = []
     for prompt, asked in _rotated(answers).groupby("prompt", sort=False):
         for position in LETTERS:
-            there = asked.loc[asked["correct"] == position, "right"]
-            n, right, chosen = len(there), int(there.sum()), int(asked["letter"].eq(position).sum())
-            shares = 100 * right / n, *_interval(right, n), chosen, 25 * chosen / n
-            rows.append((prompt, position, n, right, *shares))
-    columns = "prompt position n right accuracy low high chosen chosen_percent"
-    return pd.DataFrame(rows, columns=columns.split())
+            at_position = asked.loc[asked["correct"] == position, "right"]
+            n = len(at_position)
+            right = int(at_position.sum())
+            chosen = int(asked["letter"].eq(position).sum())
+
+            low, high = _interval(right, n)
+            row = _Position(
+                prompt=prompt,
+                position=position,
+                n=n,
+                right=right,
+                accuracy=100 * right / n,
+                low=low,
+                high=high,
+                chosen=chosen,
+                chosen_percent=25 * chosen / n,
+            )
+            rows.append(row)
+    return pd.DataFrame(rows, columns=_Position._fields)
+
+
+class _PositionTest(NamedTuple):
+    """A row of `position_test`, before the correction."""
+
+    prompt: str
+    n: int
+    n_informative: int
+    statistic: float
+    df: int
+    p: float
+    p_least: float
 
 
 def position_test(answers: pd.DataFrame) -> pd.DataFrame:
-    r"""Cochran's Q: is an item answered rightly as often at A, B, C and D?
+    r"""Test whether an item is answered rightly as often at A, B, C and D: Cochran's Q.
 
+    Parameters
+    ----------
+    answers : DataFrame
+        As in `by_position`.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, ``n``; ``n_informative``, the items that are right at some positions only;
+        ``statistic`` and ``df``; ``p``, ``p_least`` and the columns of `in_family`. The prompts are
+        one family. Without an informative item the statistic is NaN and p is 1.
+
+    Raises
+    ------
+    ValueError
+        As in `by_position`.
+
+    Notes
+    -----
     .. math:: Q = 3 \frac{4 \sum_j G_j^2 - (\sum_j G_j)^2}{4 \sum_i L_i - \sum_i L_i^2}
 
     with :math:`G_j` right answers at position j and :math:`L_i` of item i; chi-squared with 3
-    degrees of freedom. That is Friedman's test, SciPy's, of answers that are 0 or 1. The items are
-    the blocks, as the four answers to one are not independent; ``n_informative`` of them are right
-    at some positions only: without one, the statistic is NaN and p is 1. Q is at most 3 n. The
-    prompts are one family.
+    degrees of freedom. It is SciPy's Friedman test, of answers that are 0 or 1. The items are the
+    blocks, as the four answers to one are not independent. Q is at most 3 n.
     """
     rows = []
     for prompt, asked in _rotated(answers).groupby("prompt", sort=False):
         right = asked.pivot(index="key", columns="correct", values="right").to_numpy(int)
-        mixed = int((right.min(axis=1) < right.max(axis=1)).sum())
-        q, p = friedmanchisquare(*right.T) if mixed else (np.nan, 1.0)
-        rows.append((prompt, len(right), mixed, q, 3, p, chi2.sf(3 * len(right), 3)))
-    columns = ["prompt", "n", "n_informative", "statistic", "df", "p", "p_least"]
-    return in_family(pd.DataFrame(rows, columns=columns), 0.05)
+        n = len(right)
+        is_informative = right.min(axis=1) < right.max(axis=1)
+        n_informative = int(is_informative.sum())
+
+        statistic = np.nan
+        p = 1.0
+        if n_informative:
+            statistic, p = friedmanchisquare(*right.T)
+        row = _PositionTest(
+            prompt=prompt,
+            n=n,
+            n_informative=n_informative,
+            statistic=statistic,
+            df=3,
+            p=p,
+            p_least=chi2.sf(3 * n, 3),
+        )
+        rows.append(row)
+
+    table = pd.DataFrame(rows, columns=_PositionTest._fields)
+    return in_family(table, 0.05)
+
+
+class _Consistency(NamedTuple):
+    """A row of `consistency`."""
+
+    prompt: str
+    category: str
+    n: int
+    consistent: int
+    consistency: float
+    low: float
+    high: float
+    accuracy: float
+    right: int
+    accuracy_strict: float
+    strict_low: float
+    strict_high: float
+    accuracy_among: float
 
 
 def consistency(answers: pd.DataFrame) -> pd.DataFrame:
-    """How many items get the same answer in all four rotations, and what accuracy that leaves.
+    """Count the items with the same answer in all four rotations, and compute their accuracy.
 
-    An answer is known by its distance from the right one, which a rotation does not change. An item
-    with a reply without a verdict is not consistent. ``consistency`` is consistent / n, in items;
-    ``accuracy`` is over all 4 n answers; ``right`` are items that are right in all four;
-    ``accuracy_strict`` is right / n, with ``strict_low`` to ``strict_high``; ``accuracy_among`` is
-    right / consistent, NaN without a consistent item.
+    Parameters
+    ----------
+    answers : DataFrame
+        As in `by_position`.
+
+    Returns
+    -------
+    DataFrame
+        ``prompt``, ``category``, ``n``; ``consistent`` and ``consistency``, consistent / n in
+        items, with ``low`` to ``high``; ``accuracy`` over all 4 n answers; ``right``, the items
+        that are right in all four; ``accuracy_strict``, right / n, with ``strict_low`` to
+        ``strict_high``; ``accuracy_among``, right / consistent, NaN without a consistent item.
+
+    Raises
+    ------
+    ValueError
+        As in `by_position`.
+
+    Notes
+    -----
+    An answer is identified by its distance from the right one, which a rotation does not change. An
+    item with a reply without a verdict is not consistent.
     """
-    asked = _rotated(answers)
-    place = {letter: k for k, letter in enumerate(LETTERS)}
-    asked["answer"] = (asked["letter"].map(place) - asked["correct"].map(place)) % 4
-    by_item = asked.groupby(["prompt", "key"], sort=False)
-    items = asked[asked["shift"] == 0].set_index(["prompt", "key"])
-    items["consistent"] = by_item["answer"].count().eq(4) & by_item["answer"].nunique().eq(1)
-    items["accuracy"] = by_item["right"].mean()
     rows = []
-    for prompt, category, part in _parts(items.reset_index()):
-        n, consistent = len(part), int(part["consistent"].sum())
+    for prompt, category, part in _parts(_over_rotations(answers)):
+        n = len(part)
+        consistent = int(part["consistent"].sum())
         right = int((part["consistent"] & part["right"]).sum())
-        row = [prompt, category, n, consistent, 100 * consistent / n]
-        row += [*_interval(consistent, n), 100 * part["accuracy"].mean()]
-        row += [right, 100 * right / n, *_interval(right, n)]
-        rows.append((*row, 100 * right / consistent if consistent else np.nan))
-    columns = "prompt category n consistent consistency low high accuracy right accuracy_strict"
-    columns += " strict_low strict_high accuracy_among"
-    return pd.DataFrame(rows, columns=columns.split())
+
+        low, high = _interval(consistent, n)
+        strict_low, strict_high = _interval(right, n)
+        row = _Consistency(
+            prompt=prompt,
+            category=category,
+            n=n,
+            consistent=consistent,
+            consistency=100 * consistent / n,
+            low=low,
+            high=high,
+            accuracy=100 * part["accuracy"].mean(),
+            right=right,
+            accuracy_strict=100 * right / n,
+            strict_low=strict_low,
+            strict_high=strict_high,
+            accuracy_among=100 * right / consistent if consistent else np.nan,
+        )
+        rows.append(row)
+    return pd.DataFrame(rows, columns=_Consistency._fields)
+
+
+def _over_rotations(answers: pd.DataFrame) -> pd.DataFrame:
+    """One row for each prompt and item: whether it is ``consistent``, and its ``accuracy``."""
+    rotated = _rotated(answers)
+    position_of = {letter: position for position, letter in enumerate(LETTERS)}
+    position = rotated["letter"].map(position_of)
+    right_position = rotated["correct"].map(position_of)
+    rotated["answer"] = (position - right_position) % 4  # NaN without a verdict
+
+    by_item = rotated.groupby(["prompt", "key"], sort=False)
+    has_all = by_item["answer"].count().eq(4)
+    has_one = by_item["answer"].nunique().eq(1)
+    items = rotated[rotated["shift"] == 0].set_index(["prompt", "key"])
+    items["consistent"] = has_all & has_one
+    items["accuracy"] = by_item["right"].mean()
+    return items.reset_index()
 
 
 def mismatch(answers: pd.DataFrame, tuples: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Accuracy when the user is given the other identity of a tuple: Tables 3 and 7.
+    """Compute the accuracy when the user is given the other identity of a tuple: Tables 3 and 7.
 
+    Parameters
+    ----------
+    answers : DataFrame
+        Answers under COT and ID to items that state their own identity, and the other one.
+    tuples : iterable of (str, str)
+        The identities i and j.
+
+    Returns
+    -------
+    DataFrame
+        A row for each tuple: ``identity_i``, ``identity_j``, ``n``; ``cot_prompt_mismatch`` and
+        ``id_prompt_mismatch``, with the other identity; ``no_mismatch``, which is COT in print, and
+        ``no_mismatch_id``, which is not printed. With the prefixes ``cot_`` and ``id_`` follow the
+        columns of `changes` from own to mismatch, with the tuples as one family a prompt.
+
+    Raises
+    ------
+    ValueError
+        As in `changes`.
+
+    Notes
+    -----
     The items of both identities count, each asked with its own and with the other one, as the
-    printed shares of (Male, Female) are of the whole category. The printed ``no_mismatch`` is COT;
-    ``no_mismatch_id`` is not printed. With ``cot_`` and ``id_`` follow the columns of `changes`
-    from own to mismatch, with the tuples as one family a prompt. Without tuples it has no row.
+    printed shares of (Male, Female) are of the whole category.
     """
-    pairs, found = list(tuples), {}
+    pairs = list(tuples)
+    cot = _mismatch_changes(answers, pairs, "COT")
+    plain = _mismatch_changes(answers, pairs, "ID")
+
+    table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"])
+    table["n"] = cot["n"]
+    table["cot_prompt_mismatch"] = cot["after"]
+    table["id_prompt_mismatch"] = plain["after"]
+    table["no_mismatch"] = cot["before"]
+    table["no_mismatch_id"] = plain["before"]
+
+    cot_tests = cot.loc[:, "change":].add_prefix("cot_")
+    id_tests = plain.loc[:, "change":].add_prefix("id_")
+    return pd.concat([table, cot_tests, id_tests], axis=1)
+
+
+def _mismatch_changes(
+    answers: pd.DataFrame, pairs: Sequence[tuple[str, str]], prompt: str
+) -> pd.DataFrame:
+    """`changes` overall from the own identity to the other one: a row for each pair."""
     columns = changes(answers[:0], "own", "other").columns
-    for name in ("COT", "ID"):
-        rows = []
-        for pair in pairs:
-            told = answers["identity"].isin(pair) & answers["told"].isin(pair)
-            asked = answers[told & (answers["prompt"] == name)]
-            side = np.where(asked["told"] == asked["identity"], "own", "other")
-            rows.append(changes(asked.assign(prompt=side), "own", "other").iloc[-1])
-        found[name] = in_family(pd.DataFrame(rows, columns=columns).reset_index(drop=True), 0.05)
-    cot, plain = found["COT"], found["ID"]
-    table = pd.DataFrame(pairs, columns=["identity_i", "identity_j"]).assign(
-        n=cot["n"], cot_prompt_mismatch=cot["after"], id_prompt_mismatch=plain["after"],
-        no_mismatch=cot["before"], no_mismatch_id=plain["before"],
-    )  # fmt: skip
-    tests = [part.loc[:, "change":].add_prefix(f"{n.lower()}_") for n, part in found.items()]
-    return pd.concat([table, *tests], axis=1)
+    rows = []
+    for pair in pairs:
+        is_of_pair = answers["identity"].isin(pair) & answers["told"].isin(pair)
+        asked = answers[is_of_pair & (answers["prompt"] == prompt)]
+        is_own = asked["told"] == asked["identity"]
+        by_identity = asked.assign(prompt=np.where(is_own, "own", "other"))
+        overall = changes(by_identity, "own", "other").iloc[-1]
+        rows.append(overall)
+
+    table = pd.DataFrame(rows, columns=columns).reset_index(drop=True)
+    return in_family(table, 0.05)
 
 
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
-    for row in answers[answers.duplicated(["prompt", "key"])].itertuples():
+    """The answers and whether they are ``right``; ValueError where an item was asked twice."""
+    is_repeated = answers.duplicated(["prompt", "key"])
+    for row in answers[is_repeated].itertuples():
         expected = "expected once: take the rows of one shift"
         raise ValueError(f"item {row.key} (prompt {row.prompt}) was asked twice, {expected}")
     return answers.assign(right=answers["letter"] == answers["correct"])
 
 
 def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
-    asked = answers.groupby(["prompt", "key"], sort=False)[["shift", "correct"]].agg(sorted)
-    for (prompt, key), shifts, right in asked.itertuples():
-        if shifts != [0, 1, 2, 3] or right != list(LETTERS):
-            found = f"with the shifts {shifts} and its right answer at {right}"
+    """The answers and whether they are ``right``; ValueError where a rotation is missing."""
+    by_item = answers.groupby(["prompt", "key"], sort=False)
+    rotations = by_item[["shift", "correct"]].agg(sorted)
+    for (prompt, key), shifts, positions in rotations.itertuples():
+        if shifts != [0, 1, 2, 3] or positions != list(LETTERS):
+            found = f"with the shifts {shifts} and its right answer at {positions}"
             expected = f"0 to 3 and {list(LETTERS)}"
             raise ValueError(f"item {key} (prompt {prompt}) was asked {found}, expected {expected}")
     return answers.assign(right=answers["letter"] == answers["correct"])
@@ -288,25 +644,38 @@ def _rotated(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _paired(answers: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     """One row an item: its category, and whether it is right ``before`` and ``after``."""
-    sides = [answers[answers["prompt"] == prompt].set_index("key") for prompt in (before, after)]
-    for name, side, other in zip((before, after), sides, sides[::-1], strict=True):
-        for key in other.index.difference(side.index, sort=False):
-            raise ValueError(f"item {key} was not asked with {name!r}, expected both")
-    return sides[0][["category"]].assign(before=sides[0]["right"], after=sides[1]["right"])
+    first = answers[answers["prompt"] == before].set_index("key")
+    second = answers[answers["prompt"] == after].set_index("key")
+    _check_items(first, second, before)
+    _check_items(second, first, after)
+    return first[["category"]].assign(before=first["right"], after=second["right"])
 
 
-def _parts(answers: pd.DataFrame) -> Iterable[tuple[str, str, pd.DataFrame]]:
+def _check_items(asked: pd.DataFrame, other: pd.DataFrame, prompt: str) -> None:
+    """ValueError where a prompt did not ask an item of the other prompt."""
+    for key in other.index.difference(asked.index, sort=False):
+        raise ValueError(f"item {key} was not asked with {prompt!r}, expected both")
+
+
+def _parts(answers: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Prompt, category and its answers; after the categories of a prompt, all of it."""
     for prompt, asked in answers.groupby("prompt", sort=False):
-        for category, part in [*asked.groupby("category", sort=False), (OVERALL, asked)]:
+        for category, part in asked.groupby("category", sort=False):
             yield prompt, category, part
+        yield prompt, OVERALL, asked
 
 
 def _share(right: int, n: int, category: str, denominator: str, decimals: int | None) -> float:
-    share = right / (n + 1 if denominator == "released" and category != OVERALL else n)
-    # Python's round, as released: np.round multiplies first and may end elsewhere.
-    return 100 * (share if decimals is None else round(share, decimals))
+    """Percent right of n items, as `accuracy` describes it."""
+    is_raised = denominator == "released" and category != OVERALL
+    share = right / (n + 1) if is_raised else right / n
+    if decimals is not None:
+        # Python's round, as released: np.round multiplies first and may end elsewhere.
+        share = round(share, decimals)
+    return 100 * share
 
 
-def _interval(right: int, n: int) -> list[float]:
-    return [100 * end for end in proportion_confint(right, n, method="wilson")]
+def _interval(right: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, in percent."""
+    low, high = proportion_confint(right, n, method="wilson")
+    return 100 * low, 100 * high

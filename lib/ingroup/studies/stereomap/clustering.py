@@ -1,8 +1,8 @@
-"""Clusters of the groups on competence and warmth, how firm they are, and whether they differ.
+"""Clusters of the groups on competence and warmth, how stable they are, and whether they differ.
 
 StereoMap (Jeoung et al. 2023), sections 3.1 and 5.1, appendices F and H, Figures 2, 3 and 6. The
-`scores`, `means` and axes are those of `statistics`, `labels` are of `clusters`; p-values are
-two-sided, ``p_holm`` takes a table as one family, intervals (``low``, ``high``) are of 95 %.
+`scores`, `means` and axes are those of `statistics`; `labels` come from `clusters`. p-values are
+two-sided, and ``p_holm`` takes a table as one family. Intervals (``low``, ``high``) are at 95 %.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,14 @@ from ingroup.studies.stereomap.statistics import AXES
 from ingroup.studies.stereomap.stimuli import ANCHORS
 
 LARGEST_MEAN = 100  # standard deviations, beyond which no difference is looked for
+MOST_STEPS = 300  # of k-means, as in scikit-learn
+
+Numbers = NDArray[np.float64]
+Labels = NDArray[np.intp]
 
 
 class Clusters(NamedTuple):
-    """Labels by group, centroids by cluster, and the groups without a position: see `clusters`."""
+    """What `clusters` returns, and explains."""
 
     labels: pd.Series
     centroids: pd.DataFrame
@@ -34,109 +38,294 @@ class Clusters(NamedTuple):
 
 
 def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rounds of every group, at random in two halves: one to cluster, one for `axis_tests`.
+    """Split the rounds of every group at random: one half to cluster, one for `axis_tests`.
 
-    Of an odd number the first half has one more. Groups with fewer than 2 rounds with both axes are
-    in neither; ValueError where there is no other.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+    rng : numpy.random.Generator
+        Shuffles the rounds.
+
+    Returns
+    -------
+    first, second : DataFrame
+        The rounds with both axes, in the order of `scores`. Where a group has an odd number of
+        rounds, the first half has one more. Groups with fewer than 2 such rounds are in neither.
+
+    Raises
+    ------
+    ValueError
+        Where no group has 2 rounds with both axes.
     """
-    used = scores.dropna(subset=AXES)
-    used = used[used.groupby("group")["group"].transform("size") > 1]
-    if used.empty:
+    complete = scores.dropna(subset=AXES)
+    n_rounds = complete.groupby("group")["group"].transform("size")
+    complete = complete[n_rounds > 1]
+    if complete.empty:
         raise ValueError("no group has 2 rounds with both axes, expected at least one to halve")
-    shuffled = used.iloc[rng.permutation(len(used))]
-    first = (shuffled.groupby("group").cumcount() % 2 == 0).reindex(used.index)
-    return used[first], used[~first]
+
+    shuffled = complete.iloc[rng.permutation(len(complete))]
+    is_even = shuffled.groupby("group").cumcount() % 2 == 0
+    in_first = is_even.reindex(complete.index)
+    return complete[in_first], complete[~in_first]
 
 
 def clusters(
-    means: pd.DataFrame, n_clusters: int = 5, n_init: int = 500, seed: int = 0, version: str = "",
+    means: pd.DataFrame,
+    n_clusters: int = 5,
+    n_init: int = 500,
+    seed: int = 0,
+    version: str = "",
     kmeans: str = "sound",
-) -> Clusters | None:  # fmt: skip
-    """k-means of the groups on competence and warmth, the best of `n_init` starts: Figures 2 and 6.
+) -> Clusters | None:
+    """Cluster the groups on competence and warmth by k-means: Figures 2 and 6.
 
-    Checked against scikit-learn. A map without clusters has many optima that are nearly as good: of
-    the control's, one start in a hundred finds the best. `kmeans` "released" is the call of the
-    authors' code instead: scikit-learn's k-means of ten starts (its default in 2023), with the
-    random state `seed`.
+    It returns None where fewer positions than `n_clusters` are different.
 
-    Clusters are numbered from 0 by competence + warmth of their centroid, the lowest first; the
-    order of the groups changes nothing. Groups without both axes are ``left_out``; ``centroids``
-    has ``n``, both axes, ``anchor`` and ``name``, the anchor or the group next to the centroid.
-    With a `version`, the k-th of those `ANCHORS` that are in the map calls its cluster k (unless
-    they are more than clusters); of two in a cluster the first counts (in the released code the
-    second, and a cluster has no number), and other clusters share the free numbers as above. None
-    where fewer positions than `n_clusters` are different.
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`. The order of the groups changes no result.
+    n_clusters : int
+        Number of clusters.
+    n_init : int
+        Number of random starts, of which the best counts.
+    seed : int
+        Seed of the starts.
+    version : str
+        The version of the prompts, whose `ANCHORS` number and name clusters; "" for none.
+    kmeans : {"sound", "released"}
+        "released" is the call of the authors' code: scikit-learn's k-means with ten starts (its
+        default in 2023), `seed` as its random state, and without regard to `n_init`.
+
+    Returns
+    -------
+    labels : Series
+        The number of its cluster, from 0, for each group with both axes.
+    centroids : DataFrame
+        Index ``cluster``; ``n``, both axes, ``anchor`` ("" for none) and ``name``, which is the
+        anchor, or "near" and the group next to the centroid.
+    left_out : list of str
+        The groups without both axes.
+
+    Notes
+    -----
+    Checked against scikit-learn. A map without clusters has many optima that are nearly as good. In
+    the control's map, one start in a hundred finds the best.
+
+    The k-th anchor that is in the map gives its cluster the number k, unless there are more such
+    anchors than clusters. Where two anchors share a cluster, the first counts; in the released code
+    the second does, and a cluster has no number. The other clusters share the free numbers by
+    competence + warmth of their centroids, the lowest first.
     """
     points = means[AXES].dropna()
     if len(points.drop_duplicates()) < n_clusters:
         return None
+
     if kmeans == "released":
-        found = _released_partition(points, n_clusters, seed)
+        partition = _released_partition(points, n_clusters, seed)
     else:
+        # The k-means of `exchange_null`: a map and its null are clustered by the same code.
         rng = np.random.default_rng(seed)
-        (found,) = _partitions(points.to_numpy()[None], n_clusters, n_init, rng)
-        found = pd.Series(found, points.index)
+        one_map = points.to_numpy()[np.newaxis]
+        partitions = _partitions(one_map, n_clusters, n_init, rng)
+        partition = pd.Series(partitions[0], points.index)
+
     anchors = [group for group in ANCHORS.get(version, ()) if group in means.index]
-    number, named = {}, {}
-    for k, anchor in enumerate(anchors if len(anchors) <= n_clusters else ()):
-        if anchor in found.index and found[anchor] not in number:
-            number[found[anchor]], named[k] = k, anchor
-    free = (k for k in range(n_clusters) if k not in named)
-    height = points.groupby(found).mean().sum(axis=1).round(9)
-    for cluster in height.sort_values(kind="stable").index:
-        if cluster not in number:
-            number[cluster] = next(free)
-    labels = found.map(number).rename("cluster")
-    centroids = points.groupby(labels).mean()
+    if len(anchors) > n_clusters:
+        anchors = []
+    anchor_of = _anchored(partition, anchors)
+    numbers = _numbers(points, partition, anchor_of)
+    labels = partition.map(numbers).rename("cluster")
+
+    centroids = _centroids(points, labels, anchor_of)
+    left_out = means.index.difference(points.index, sort=False)
+    return Clusters(labels, centroids, list(left_out))
+
+
+def _anchored(partition: pd.Series, anchors: Sequence[str]) -> dict[int, str]:
+    """The anchor that gives its cluster a number, by this number; the first of two in a cluster."""
+    anchor_of = {}
+    numbered = set()
+    for number, anchor in enumerate(anchors):
+        if anchor not in partition.index:  # it has no position
+            continue
+        cluster = partition[anchor]
+        if cluster not in numbered:
+            numbered.add(cluster)
+            anchor_of[number] = anchor
+    return anchor_of
+
+
+def _numbers(
+    points: pd.DataFrame,
+    partition: pd.Series,
+    anchor_of: dict[int, str],
+) -> dict[int, int]:
+    """The number of each cluster of a partition: its anchor's, or the next that is free."""
+    numbers = {partition[anchor]: number for number, anchor in anchor_of.items()}
+    height = points.groupby(partition).mean().sum(axis=1)
+    lowest_first = height.round(9).sort_values(kind="stable").index
+
+    next_number = 0
+    for cluster in lowest_first:
+        if cluster in numbers:
+            continue
+        while next_number in anchor_of:
+            next_number += 1
+        numbers[cluster] = next_number
+        next_number += 1
+    return numbers
+
+
+def _centroids(points: pd.DataFrame, labels: pd.Series, anchor_of: dict[int, str]) -> pd.DataFrame:
+    """A row for each cluster: its size, its centroid, its anchor and its name."""
+    by_cluster = points.groupby(labels)
+    centroids = by_cluster.mean()
     centroids.insert(0, "n", labels.value_counts())
-    centroids["anchor"] = [named.get(k, "") for k in centroids.index]
-    near = ((points - points.groupby(labels).transform("mean")) ** 2).sum(axis=1)
-    near = near.round(9).sort_index().groupby(labels).idxmin()  # of two as near the first by name
-    centroids["name"] = [named.get(k) or f"near {near[k]}" for k in centroids.index]
-    return Clusters(labels, centroids, list(means.index.difference(points.index, sort=False)))
+
+    offsets = points - by_cluster.transform("mean")
+    distances = (offsets**2).sum(axis=1)
+    # Where two groups are as near, up to rounding, the first by name counts.
+    nearest = distances.round(9).sort_index().groupby(labels).idxmin()
+
+    anchors = []
+    names = []
+    for number in centroids.index:
+        anchor = anchor_of.get(number, "")
+        anchors.append(anchor)
+        names.append(anchor or f"near {nearest[number]}")
+    centroids["anchor"] = anchors
+    centroids["name"] = names
+    return centroids
 
 
 def stability(
-    scores: pd.DataFrame, labels: pd.Series, rng: np.random.Generator, n_resamples: int
+    scores: pd.DataFrame,
+    labels: pd.Series,
+    rng: np.random.Generator,
+    n_resamples: int,
 ) -> dict[str, float]:
-    """How much of a clustering would be left with other rounds.
+    """Estimate how much of a clustering would be left with other rounds.
 
-    Each draw resamples the rounds of every group with replacement, and clusters their means;
-    partitions are compared by the adjusted Rand index (Hubert and Arabie 1985; 1 is the same, 0
-    chance): ``ari`` is its mean, ``low`` to ``high`` hold 95 % of the draws. ``overlap of <k>`` is
-    the Jaccard index of a cluster with the most similar one of a draw, averaged (Hennig 2007:
-    stable above 0.75, dissolved at 0.5). Means of a draw vary about means that vary, so both come
-    out low rather than high. ValueError where every group has a single round.
+    Parameters
+    ----------
+    scores : DataFrame
+        From `round_scores`.
+    labels : Series
+        From `clusters`, of the same rounds.
+    rng : numpy.random.Generator
+        Draws the rounds, and the starts of k-means.
+    n_resamples : int
+        Number of draws.
+
+    Returns
+    -------
+    dict
+        ``ari``, the mean of the adjusted Rand index of `labels` and the partition of a draw (1 is
+        the same, 0 chance); ``low`` and ``high``, between which 95 % of the draws are. For each
+        cluster ``overlap of <k>``: the Jaccard index (0 to 1) of this cluster and the most similar
+        one of a draw, averaged. It is stable above 0.75, and dissolved at 0.5.
+
+    Raises
+    ------
+    ValueError
+        Where every group has a single round.
+
+    Notes
+    -----
+    Each draw resamples the rounds of every group with replacement, and clusters their means by the
+    best of 20 starts. Means of a draw vary about means that vary, so both indices come out too low
+    rather than too high.
+
+    References
+    ----------
+    Hubert and Arabie 1985 (the index); Hennig 2007 (the overlap and its limits).
     """
-    used = dict(list(scores.dropna(subset=AXES).groupby("group")[AXES]))
-    if max(map(len, used.values())) < 2:
-        raise ValueError("every group has a single round, expected at least 2 to resample")
-    draws = np.empty((n_resamples, len(labels), 2))
-    for place, group in enumerate(labels.index):
-        points = used[group].to_numpy()
-        chosen = rng.integers(len(points), size=(n_resamples, len(points)))
-        draws[:, place] = points[chosen].mean(axis=1)
+    maps = _resampled_maps(scores, labels.index, rng, n_resamples)
     numbers = np.unique(labels)
-    rand, best = np.empty(n_resamples), np.empty((n_resamples, len(numbers)))
-    for draw, found in enumerate(_partitions(draws, len(numbers), 20, rng)):
-        rand[draw] = adjusted_rand_score(labels, found)
-        shared = contingency_matrix(labels, found)
-        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
-        best[draw] = (shared / either).max(axis=1)
+    partitions = _partitions(maps, len(numbers), 20, rng)
+
+    rand = np.empty(n_resamples)
+    overlap = np.empty((n_resamples, len(numbers)))
+    for draw, partition in enumerate(partitions):
+        rand[draw] = adjusted_rand_score(labels, partition)
+        overlap[draw] = _overlaps(labels, partition)
+
     low, high = np.quantile(rand, [0.025, 0.975])
-    overlap = pd.Series(best.mean(axis=0), numbers).add_prefix("overlap of ")
-    return {"ari": rand.mean(), "low": low, "high": high, **overlap}
+    mean_overlap = pd.Series(overlap.mean(axis=0), numbers)
+    return {
+        "ari": rand.mean(),
+        "low": low,
+        "high": high,
+        **mean_overlap.add_prefix("overlap of "),
+    }
+
+
+def _resampled_maps(
+    scores: pd.DataFrame,
+    groups: pd.Index,
+    rng: np.random.Generator,
+    n_resamples: int,
+) -> Numbers:
+    """Means (draw, group, axis) of the rounds of each group, drawn with replacement."""
+    complete = scores.dropna(subset=AXES)
+    rounds = dict(list(complete.groupby("group")[AXES]))
+    if max(map(len, rounds.values())) < 2:
+        raise ValueError("every group has a single round, expected at least 2 to resample")
+
+    maps = np.empty((n_resamples, len(groups), len(AXES)))
+    for position, group in enumerate(groups):
+        points = rounds[group].to_numpy()
+        n_rounds = len(points)
+        drawn = rng.integers(n_rounds, size=(n_resamples, n_rounds))
+        maps[:, position] = points[drawn].mean(axis=1)
+    return maps
+
+
+def _overlaps(labels: pd.Series, partition: Labels) -> Numbers:
+    """The Jaccard index of each cluster and the most similar one of a partition."""
+    # Groups that a cluster (row) and a cluster of the partition (column) share, or have together.
+    shared = contingency_matrix(labels, partition)
+    sizes = shared.sum(axis=1, keepdims=True)
+    other_sizes = shared.sum(axis=0)
+    together = sizes + other_sizes - shared
+    jaccard = shared / together
+    return jaccard.max(axis=1)
 
 
 def exchange_null(
-    means: pd.DataFrame, n_clusters: int, rng: np.random.Generator, n_draws: int = 999,
+    means: pd.DataFrame,
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_draws: int = 999,
     n_init: int = 5,
-) -> NDArray[np.float64]:  # fmt: skip
-    """The largest z of a cluster in each of `n_draws` maps without a difference between the axes.
+) -> Numbers:
+    """Draw the largest z of a cluster in maps without a difference between the axes.
 
-    Were competence not rated otherwise than warmth, a group's two axes could be exchanged. Each
-    draw does so for a random half of the groups, which keeps their noise and how far from the
-    diagonal they lie, and clusters anew. For the d = competence - warmth of a cluster's n groups::
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`.
+    n_clusters : int
+        Number of clusters.
+    rng : numpy.random.Generator
+        Draws the exchanged groups, and the starts of k-means.
+    n_draws : int
+        Number of maps.
+    n_init : int
+        Number of starts of k-means in each map.
+
+    Returns
+    -------
+    ndarray, (n_draws,)
+        The largest z of a map's clusters, from 0 to sqrt(groups).
+
+    Notes
+    -----
+    If competence is rated as warmth is, a group's two axes can be exchanged. Each draw does so for
+    a random half of the groups and clusters anew. The draw keeps the groups' noise, and how far
+    from the diagonal they lie. For the d = competence - warmth of a cluster's n groups::
 
         z = abs(sum(d)) / sqrt(sum(d**2))
 
@@ -148,18 +337,29 @@ def exchange_null(
     calibration``).
     """
     points = means[AXES].dropna().to_numpy()
-    turned = rng.random((n_draws, len(points))) < 0.5
-    maps = np.where(turned[..., None], points[:, ::-1], points)
-    member = _partitions(maps, n_clusters, n_init, rng)[..., None] == np.arange(n_clusters)
-    d = (maps[..., 0] - maps[..., 1])[..., None]
-    size = np.sqrt((member * d**2).sum(axis=1))
-    return (np.abs((member * d).sum(axis=1)) / np.maximum(size, TINY)).max(axis=1)
+    exchanged = rng.random((n_draws, len(points))) < 0.5
+    maps = np.where(exchanged[..., np.newaxis], points[:, ::-1], points)
+    labels = _partitions(maps, n_clusters, n_init, rng)
+
+    # The last axis is the cluster; d counts as 0 in the clusters of which a group is no member.
+    numbers = np.arange(n_clusters)
+    is_member = labels[..., np.newaxis] == numbers
+    competence = maps[..., :1]
+    warmth = maps[..., 1:]
+    d = competence - warmth
+    sums = (is_member * d).sum(axis=1)
+    squares = (is_member * d**2).sum(axis=1)
+    lengths = np.maximum(np.sqrt(squares), TINY)
+    z = np.abs(sums) / lengths
+    return z.max(axis=1)
 
 
-def _exchange_p(null: Sequence[float], z: ArrayLike) -> NDArray[np.float64]:
+def _exchange_p(null: Sequence[float], z: ArrayLike) -> Numbers:
     """p of each z: the share of the draws, the observed map among them, that are as large."""
     draws = np.append(null, np.inf)
-    return np.mean(draws >= np.expand_dims(z, -1) - TINY, axis=-1)
+    lowest = np.expand_dims(z, -1) - TINY
+    is_as_large = draws >= lowest
+    return np.mean(is_as_large, axis=-1)
 
 
 def exchange_floor(null: Sequence[float], n: int) -> float:
@@ -167,7 +367,8 @@ def exchange_floor(null: Sequence[float], n: int) -> float:
 
     It is the p of z = sqrt(n), the largest of so many groups: larger clusters of a draw reach more.
     """
-    return float(_exchange_p(null, np.sqrt(n)))
+    largest_z = np.sqrt(n)
+    return float(_exchange_p(null, largest_z))
 
 
 def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
@@ -178,7 +379,8 @@ def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
     ValueError
         Where no number is enough: there are too few draws for `level`.
     """
-    if 1 / (len(null) + 1) >= level:
+    smallest_p = 1 / (len(null) + 1)
+    if smallest_p >= level:
         raise ValueError(f"found {len(null)} draws, expected more than {1 / level:g}")
 
     n = 2
@@ -188,7 +390,10 @@ def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
 
 
 def smallest_difference(
-    null: Sequence[float], n: int, level: float = 0.05, power: float = POWER
+    null: Sequence[float],
+    n: int,
+    level: float = 0.05,
+    power: float = POWER,
 ) -> float:
     """Find the difference of the axes that exchanging them finds in a cluster of `n` groups.
 
@@ -217,61 +422,127 @@ def smallest_difference(
 
     noise = np.random.default_rng(0).standard_normal((2_000, n))
 
-    def missing(mean: float) -> float:
+    def excess_power(mean: float) -> float:
         d = mean + noise
-        z = np.abs(d.sum(axis=1)) / np.sqrt((d**2).sum(axis=1))
-        return np.mean(_exchange_p(null, z) < level) - power
+        sums = d.sum(axis=1)
+        squares = (d**2).sum(axis=1)
+        z = np.abs(sums) / np.sqrt(squares)
+        is_found = _exchange_p(null, z) < level
+        return np.mean(is_found) - power
 
-    above = 1.0
-    while missing(above) < 0:
-        above *= 2
-        if above > LARGEST_MEAN:
+    upper = 1.0
+    while excess_power(upper) < 0:
+        upper *= 2
+        if upper > LARGEST_MEAN:
             return np.inf
-    return float(brentq(missing, 0, above))
+    return float(brentq(excess_power, 0, upper))
+
+
+class _AxisTest(NamedTuple):
+    """A row of `axis_tests`, before Holm's correction and the signs."""
+
+    cluster: int
+    n: int
+    Competence: float
+    Warmth: float
+    difference: float
+    low: float
+    high: float
+    statistic: float
+    d_z: float
+    p: float
+    p_exchanged: float
+    p_least: float
 
 
 def axis_tests(
-    means: pd.DataFrame, labels: pd.Series, alpha: float = 0.001, null: Sequence[float] = ()
+    means: pd.DataFrame,
+    labels: pd.Series,
+    alpha: float = 0.001,
+    null: Sequence[float] = (),
 ) -> pd.DataFrame:
-    """Competence against warmth over the groups of each cluster: Tables 2 and 5.
+    """Test competence against warmth over the groups of each cluster: Tables 2 and 5.
 
-    ``p`` is the paper's, by `paired_test`, with the ``sign`` ">" or "<" where it is below `alpha`,
-    else "=". It takes clusters as given, but k-means makes them of groups that differ alike: with
-    `means` and `labels` of the same rounds noise is significant, with those of other rounds
-    (`halves`) whatever a group keeps from round to round. Where a model rates all groups alike,
-    0.70 of the clusters of the same rounds have p < 0.001, and the interval of 95 % holds the
-    difference in 0.14 of them (``make calibration``).
+    Parameters
+    ----------
+    means : DataFrame
+        From `group_means`.
+    labels : Series
+        From `clusters`. The notes say from which rounds.
+    alpha : float
+        The level of the signs.
+    null : sequence of float
+        From `exchange_null`; without it, ``p_exchanged`` and ``p_least`` are NaN.
 
-    With a `null` of `exchange_null`, ``p_exchanged`` is the share of its draws and the observed map
-    with a z as large in any cluster, so that it is corrected for their number (Westfall and Young
-    1993), and ``p_least`` the smallest that so many groups can reach. Index ``cluster``; ``n``, the
-    centroid (the released code gives one cluster its warmth as competence, hence C = W in print)
-    and numbers of the tests. A single group is not tested: NaN and "".
+    Returns
+    -------
+    DataFrame
+        Index ``cluster``; ``n``; both axes of the centroid; ``difference``, ``low``, ``high``,
+        ``statistic``, ``d_z`` and ``p`` of the paper's `paired_test`, and ``p_holm``. ``sign`` is
+        ">" or "<" where ``p`` is below `alpha`, else "="; ``sign_holm`` goes by ``p_holm``.
+        ``p_exchanged`` is the share of the null's draws and the observed map with a z as large in
+        any cluster, and ``p_least`` the smallest that so many groups can reach. A single group is
+        not tested: NaN and "".
+
+    Notes
+    -----
+    The paired test takes clusters as given, but k-means makes them of groups that differ alike.
+    With `means` and `labels` of the same rounds, noise is significant. With `labels` of other
+    rounds (`halves`), any position that a group keeps from round to round is. Where a model rates
+    all groups alike, 0.70 of the clusters of the same rounds have p < 0.001, and the interval of
+    95 % holds the difference in 0.14 of them (``make calibration``).
+
+    ``p_exchanged`` is corrected for the number of clusters (Westfall and Young 1993).
+
+    The released code gives one cluster its warmth as competence, hence C = W in print.
     """
-    rows = {}
+    competence, warmth = AXES
+    rows = []
     for cluster, points in means.loc[labels.index, AXES].groupby(labels):
-        t = paired_test(points[AXES[0]], points[AXES[1]])
-        d = points[AXES[0]] - points[AXES[1]]
-        z = abs(d.sum()) / max(np.sqrt((d**2).sum()), TINY)
-        can_be_tested = len(null) > 0 and t.n > 1
-        ends = _exchange_p(null, [z, np.sqrt(t.n)]) if can_be_tested else [np.nan] * 2
-        numbers = t.difference, t.low, t.high, t.statistic, t.effect_size, t.pvalue, *ends
-        rows[cluster] = t.n, *points.mean(), *numbers
-    columns = ["n", *AXES, "difference", "low", "high", "statistic", "d_z", "p"]
-    columns += ["p_exchanged", "p_least"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("cluster")
+        test = paired_test(points[competence], points[warmth])
+        p_exchanged = p_least = np.nan
+        if len(null) > 0 and test.n > 1:
+            d = points[competence] - points[warmth]
+            length = np.sqrt((d**2).sum())
+            z = abs(d.sum()) / max(length, TINY)
+            largest_z = np.sqrt(test.n)
+            p_exchanged, p_least = _exchange_p(null, [z, largest_z])
+
+        centroid = points.mean()
+        row = _AxisTest(
+            cluster=cluster,
+            n=test.n,
+            Competence=centroid[competence],
+            Warmth=centroid[warmth],
+            difference=test.difference,
+            low=test.low,
+            high=test.high,
+            statistic=test.statistic,
+            d_z=test.effect_size,
+            p=test.pvalue,
+            p_exchanged=p_exchanged,
+            p_least=p_least,
+        )
+        rows.append(row)
+
+    table = pd.DataFrame(rows, columns=_AxisTest._fields).set_index("cluster")
     table["p_holm"] = adjust(table["p"], "holm")
-    for end in ("", "_holm"):
-        where = [table["p"].isna(), table[f"p{end}"] >= alpha, table["difference"] > 0]
-        table[f"sign{end}"] = np.select(where, ["", "=", ">"], "<")
+    table["sign"] = _signs(table["p"], table["difference"], alpha)
+    table["sign_holm"] = _signs(table["p_holm"], table["difference"], alpha)
     return table
+
+
+def _signs(p: pd.Series, difference: pd.Series, alpha: float) -> NDArray[np.str_]:
+    """The signs between competence and warmth; "" where nothing was tested."""
+    conditions = [p.isna(), p >= alpha, difference > 0]
+    return np.select(conditions, ["", "=", ">"], default="<")
 
 
 def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
     """Test competence against warmth over a whole map, for words like these.
 
-    `axis_tests` takes the words as all that could have been asked, and the groups as a sample. Here
-    the words of both axes are samples too, crossed with the groups
+    `axis_tests` takes the words as all that there are, and the groups as a sample. Here the words
+    of both axes are samples too, crossed with the groups
     (:func:`ingroup.stats.crossed.difference_of_levels`). Each word counts alike, as in Table 4,
     where all dimensions of an axis have as many words.
 
@@ -293,12 +564,12 @@ def over_words(ratings: pd.DataFrame, words: pd.DataFrame) -> Effect:
         Where no group has a rating of both axes.
     """
     by_group = ratings.groupby("group", sort=False)
-    sides = []
+    word_means = []
     for axis in AXES:
         names = words.loc[words["family"] == axis, "word"]
         means = by_group[list(names)].mean()
-        sides.append(means.to_numpy().T)
-    return difference_of_levels(*sides)
+        word_means.append(means.to_numpy().T)
+    return difference_of_levels(*word_means)
 
 
 def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.Series:
@@ -307,37 +578,72 @@ def _released_partition(points: pd.DataFrame, n_clusters: int, seed: int) -> pd.
     Its rows are sorted and warmth comes first: both decide what a random state draws.
     """
     ordered = points.sort_values(AXES, kind="stable")
+    warmth_first = ordered[AXES[::-1]].to_numpy()
     model = KMeans(n_clusters, n_init=10, random_state=seed)
-    found = model.fit_predict(ordered[AXES[::-1]].to_numpy())
-    return pd.Series(found, ordered.index).reindex(points.index)
+    labels = pd.Series(model.fit_predict(warmth_first), ordered.index)
+    return labels.reindex(points.index)
 
 
-def _partitions(
-    maps: NDArray[np.float64], n_clusters: int, n_init: int, rng: np.random.Generator
-) -> NDArray[np.intp]:
+def _partitions(maps: Numbers, n_clusters: int, n_init: int, rng: np.random.Generator) -> Labels:
     """k-means labels (map, point) of maps (map, point, 2); fewer clusters where fewer are distinct.
 
-    Keeps the start with the smallest inertia of `n_init` at random points. Ties, up to the error of
-    floats (`TINY`), go to the first. All at once: scikit-learn checks its input for a hundred
-    starts' time, and the null has thousands.
+    Keeps the best of `n_init` starts at random points, which has the smallest inertia. Ties, up to
+    the error of floats (`TINY`), go to the first. All maps and starts are computed at once:
+    scikit-learn takes as long to check its input as for a hundred starts, and the null has
+    thousands of maps.
     """
-    order = np.lexsort(np.moveaxis(maps, 2, 0))  # the order of the groups changes nothing
-    points = np.repeat(np.take_along_axis(maps, order[..., None], axis=1), n_init, axis=0)
-    starts = np.argsort(rng.random(points.shape[:2]))[:, :n_clusters, None]
-    centres, found = np.take_along_axis(points, starts, axis=1), None
-    for _ in range(300):
-        # Squared distances, less the square of the point, which is the same for all centres.
-        far = (centres**2).sum(axis=2)[:, None] - 2 * points @ centres.swapaxes(1, 2)
-        last, found = found, far.round(9).argmin(axis=2)
-        if np.array_equal(last, found):
-            break
-        member = (found[:, None] == np.arange(n_clusters)[:, None]).astype(float)
-        counts = member.sum(axis=2, keepdims=True)
-        centres = np.where(counts > 0, member @ points / np.maximum(counts, 1), centres)
-    inertia = far.min(axis=2).sum(axis=1).reshape(-1, n_init)
+    n_maps, n_points, _ = maps.shape
+    # Sorted points make the result independent of the order of the groups.
+    order = np.lexsort(np.moveaxis(maps, 2, 0))
+    sorted_maps = np.take_along_axis(maps, order[..., np.newaxis], axis=1)
+    points = np.repeat(sorted_maps, n_init, axis=0)
+
+    # The positions of the smallest random numbers are a draw of points without replacement.
+    random_numbers = rng.random((n_maps * n_init, n_points))
+    shuffled = np.argsort(random_numbers)
+    drawn = shuffled[:, :n_clusters, np.newaxis]
+    centres = np.take_along_axis(points, drawn, axis=1)
+    labels, inertia = _lloyd(points, centres, n_clusters)
+
+    inertia = inertia.reshape(n_maps, n_init)
     least = inertia.min(axis=1, keepdims=True)
-    best = (inertia <= least + TINY).argmax(axis=1)
-    labels = np.empty(maps.shape[:2], dtype=int)
-    found = found.reshape(-1, n_init, maps.shape[1])[np.arange(len(maps)), best]
-    np.put_along_axis(labels, order, found, axis=1)
-    return labels
+    is_least = inertia <= least + TINY
+    best_start = is_least.argmax(axis=1)  # the first
+    by_start = labels.reshape(n_maps, n_init, n_points)
+    best = by_start[np.arange(n_maps), best_start]
+
+    # `order` says from which position of its map each sorted point came.
+    partitions = np.empty((n_maps, n_points), dtype=int)
+    np.put_along_axis(partitions, order, best, axis=1)
+    return partitions
+
+
+def _lloyd(points: Numbers, centres: Numbers, n_clusters: int) -> tuple[Labels, Numbers]:
+    """Lloyd's algorithm from one start per row: labels (start, point) and inertia (start,).
+
+    The inertia is the sum of squared distances to the centres, less a number that all starts of a
+    map share. A centre without points stays where it is.
+    """
+    numbers = np.arange(n_clusters)[:, np.newaxis]
+    labels = np.full(points.shape[:2], -1)
+    for _ in range(MOST_STEPS):
+        # Squared distances, less the square of the point, which is the same for all centres.
+        squares = (centres**2).sum(axis=2)
+        products = 2 * points @ centres.swapaxes(1, 2)
+        distances = squares[:, np.newaxis] - products
+
+        previous = labels
+        labels = distances.round(9).argmin(axis=2)
+        if np.array_equal(previous, labels):
+            break
+
+        # Which points (last axis) each cluster has, as 0 and 1: a product with it sums them.
+        is_member = labels[:, np.newaxis] == numbers
+        members = is_member.astype(float)
+        counts = members.sum(axis=2, keepdims=True)
+        sums = members @ points
+        averages = sums / np.maximum(counts, 1)
+        centres = np.where(counts > 0, averages, centres)
+
+    nearest = distances.min(axis=2)
+    return labels, nearest.sum(axis=1)
