@@ -51,10 +51,8 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
 
     sums = answers.sum(axis=1)
     if width == 1:
-        is_right = sums <= 1 + TOLERANCE
-    else:
-        is_right = np.abs(sums - 1) <= TOLERANCE
-    return bool(is_right.all())
+        return bool((sums <= 1 + TOLERANCE).all())
+    return bool((np.abs(sums - 1) <= TOLERANCE).all())
 
 
 def numbers_of(column: pd.Series, width: int) -> Floats:
