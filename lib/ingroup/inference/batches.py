@@ -377,6 +377,7 @@ class Batcher:
         for trial, call in sorted(self._waiting.items()):
             body = body_of(call.request)
             more = len(json.dumps(body))
+
             is_full = size + more > MOST_BYTES or len(part) == MOST_REQUESTS
             if is_full or not parts:
                 part = {}
@@ -493,6 +494,7 @@ async def find_id(provider: Provider, ledger: Ledger, submission: Submission) ->
     batches = {other.batch for other in ledger.submissions.values()}
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
+
     try:
         return await again(is_passing, provider.find, submission, batches)
     except EngineError:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+Tokens = tuple[int, ...]  # ids
 Floats = NDArray[np.float64]
 Steps = Sequence[NDArray[np.floating]]  # at each place of a tree: (prompts, steps)
 Ending = Literal["turn", "newline", "any"]
@@ -188,15 +189,15 @@ def agreement(
 class Endings(NamedTuple):
     """Tokens that may stand behind a whole answer."""
 
-    turn: tuple[int, ...]  # the end of the reply
-    newline: tuple[int, ...]  # nothing but newlines
+    turn: Tokens  # the end of the reply
+    newline: Tokens  # nothing but newlines
 
 
 class Place(NamedTuple):
     """A beginning of answers behind which there is a choice."""
 
-    path: tuple[int, ...]  # its tokens; none where an answer begins
-    tokens: tuple[int, ...]  # those that go on with an admissible answer
+    path: Tokens  # its tokens; none where an answer begins
+    tokens: Tokens  # those that go on with an admissible answer
     is_answer: bool  # whether the beginning is a whole answer itself, which may end here
 
     @property
@@ -301,7 +302,7 @@ class Tree:
             raise ValueError("every admissible answer needs tokens of its own")
 
         # The tokens behind each beginning, each once and in the order of the answers.
-        following: dict[tuple[int, ...], dict[int, None]] = {}
+        following: dict[Tokens, dict[int, None]] = {}
         for answer in self.spelt:
             for length, token in enumerate(answer):
                 tokens = following.setdefault(answer[:length], {})
@@ -398,16 +399,14 @@ class Tree:
             is_greedy.append(follows)
         return np.argmax(is_greedy, axis=0)
 
-    def _ways(
-        self, steps: Steps, ending: Ending, temperature: float = 1.0
-    ) -> dict[tuple[int, ...], Floats]:
+    def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
         """Log-probabilities of the ways on, by the path of their place."""
         ways = {}
         for place, steps_of_place in zip(self.places, steps, strict=True):
             ways[place.path] = place.ways(steps_of_place, ending, temperature)
         return ways
 
-    def _way(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
+    def _way(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
         """The places on the way to an answer, and which of the ways on leads there."""
         for place in self.places:
             length = len(place.path)

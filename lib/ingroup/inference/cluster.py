@@ -176,6 +176,7 @@ class Cluster(Engine):
             num_gpus=self._gpus,
             scheduling_strategy="SPREAD",
         )
+
         worker = kind(Worker).remote(self._factory)
         self._actors.append(worker)
         return worker
@@ -245,6 +246,7 @@ class Cluster(Engine):
         """
         is_complete = False
         first: dict[str, str] = {}
+
         try:
             for place, engine, replies in self._answered(design, todo, sampling):
                 if isinstance(replies, EngineError):

@@ -91,6 +91,7 @@ class Sampling:
         else:
             identity["temperature"] = self.temperature
             identity["max_tokens"] = self.max_tokens
+
         if self.reasoning:
             identity["reasoning"] = self.reasoning
         if self.draws and not self.choices:

@@ -63,7 +63,9 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
 
     needs_an_end = any(Tree(spelt).needs_an_end for spelt in spelling.values())
     endings = ["turn", "newline", "any"] if needs_an_end else ["turn"]
-    hows = ["greedy", "drawn", "expected"] if sampling.draws else ["greedy", "expected"]
+    hows = ["greedy", "expected"]
+    if sampling.draws:
+        hows = ["greedy", "drawn", "expected"]
     return [Reading(how, ending) for ending in endings for how in hows]
 
 
@@ -107,7 +109,8 @@ def numbers(
         )
 
     trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
-    stored = numbers_of(responses["steps"], sum(tree.size for tree in trees))
+    n_steps = sum(tree.size for tree in trees)
+    stored = numbers_of(responses["steps"], n_steps)
     is_answered = ~np.isnan(stored[:, 0])
     all_steps = np.nan_to_num(stored)  # rows of failed calls are left out in the end
     points = _points(sampling)
@@ -181,7 +184,8 @@ def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> ND
     begin = blocks_before * NUMBERS_A_COUNT
     stream = np.random.Philox(key=seed)
     stream.advance(blocks_before)
-    uniform = np.random.Generator(stream).random(last + 1 - begin)
+    generator = np.random.Generator(stream)
+    uniform = generator.random(last + 1 - begin)
 
     # The answer drawn is the first whose cumulative probability reaches the trial's number.
     drawn = uniform[trials - begin]

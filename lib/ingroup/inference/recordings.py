@@ -319,6 +319,7 @@ def _sample(file: Path, sample: Any) -> Recording:
     content = output.message.content_list
     thoughts = [part.reasoning for part in content if part.type == "reasoning"]
     was_cut = output.stop_reason in ("max_tokens", "model_length")
+
     reply = Reply(
         output.completion,
         LENGTH if was_cut else STOP,

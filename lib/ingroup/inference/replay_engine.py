@@ -338,7 +338,8 @@ class ReplayEngine(Engine):
 
         asking: dict[int, list[int]] = {}
         for start in range(0, len(design), _PART):
-            trials = range(start, min(start + _PART, len(design)))
+            stop = min(start + _PART, len(design))
+            trials = range(start, stop)
             prompts = [_prompt(design[trial].messages) for trial in trials]
             begins, ends = self._find(prompts)
             for trial, begin, end in zip(trials, begins, ends, strict=True):
@@ -434,10 +435,11 @@ class ReplayEngine(Engine):
         """Say how many recordings no prompt used, where anything was asked."""
         total = len(self._used)
         used = int(self._used.sum())
-        if 0 < used < total:
+        unused = total - used
+        if used > 0 and unused > 0:
             drafts = self._rounds_of_drafts()
             print(
-                f"{total - used:,} of {total:,} recordings in {self.path} answer no prompt that "
+                f"{unused:,} of {total:,} recordings in {self.path} answer no prompt that "
                 f"was asked now{drafts}",
                 file=sys.stderr,
             )
@@ -481,4 +483,6 @@ def _short(reply: Reply) -> str:
     """The beginning of a reply, for a sentence."""
     if reply.text is None:
         return "a failed call"
-    return repr(reply.text if len(reply.text) <= 30 else f"{reply.text[:30]}...")
+    if len(reply.text) <= 30:
+        return repr(reply.text)
+    return repr(f"{reply.text[:30]}...")

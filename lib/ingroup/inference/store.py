@@ -111,7 +111,8 @@ class Store:
         for name in sorted(stored.keys() | self.manifest.keys()):
             self._check_same(name, stored.get(name), self.manifest.get(name))
         # Compared last: where the prompts' texts differ too, the error names these.
-        check_chats(self.folder, stored.get("chats", ""), self.manifest.get("chats", ""))
+        rendered = self.manifest.get("chats", "")
+        check_chats(self.folder, stored.get("chats", ""), rendered)
 
         self.manifest = stored  # as it was written (0 or 0.0), for its hash
         return True
@@ -231,7 +232,9 @@ class Store:
         for name in names:
             match = _NAME.fullmatch(name)
             if match:
-                parts.append((int(match[1]), int(match[2] or 0), name))
+                shard = int(match[1])
+                again = int(match[2] or 0)
+                parts.append((shard, again, name))
 
         files: dict[int, list[Path]] = {}
         for shard, again, name in sorted(parts):
@@ -295,7 +298,8 @@ class Store:
 
             # A shard from before the column was there has the limit of the manifest.
             limits = pc.max_element_wise(table["max_tokens"], first_limit)
-            cut = pc.and_(pc.equal(endings, LENGTH), pc.less(limits, self.max_tokens))
+            had_fewer_tokens = pc.less(limits, self.max_tokens)
+            cut = pc.and_(pc.equal(endings, LENGTH), had_fewer_tokens)
             state.cut.extend(trials.filter(cut).to_pylist())
         return state
 

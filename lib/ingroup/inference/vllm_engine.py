@@ -76,6 +76,7 @@ class VLLMEngine(LocalEngine):
         self._seed = 0
         self._gpus = tensor_parallel_size
         self._dtype = "float32" if self.on_cpu and dtype == "auto" else dtype
+
         about = {
             "engine": "vllm",
             "engine_version": self.vllm.__version__,
@@ -89,6 +90,7 @@ class VLLMEngine(LocalEngine):
         """Give vLLM with the model loaded."""
         self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
         sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
+
         try:
             return self.vllm.LLM(
                 str(self.weights.folder),
@@ -136,6 +138,7 @@ class VLLMEngine(LocalEngine):
             detokenize=False,
             logprobs=None if self.has_answered else 0,  # 0: of the tokens written alone
         )
+
         if sampling.draws and not self.on_cpu:
             params = [make_params(seed=sampling.trial_seed(ids)) for ids in prompts]
         else:

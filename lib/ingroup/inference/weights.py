@@ -428,6 +428,7 @@ class LocalEngine(Engine):
         longest = self._longest() - more
         fitting = [ids for ids in prompts if len(ids) <= longest]
         answers = iter(ask(fitting))
+
         replies = []
         for ids in prompts:
             length = len(ids)

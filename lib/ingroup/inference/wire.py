@@ -117,6 +117,7 @@ def without_keys(reply: Reply) -> Reply:
         text = text and text.replace(key, "[key]")
         reasoning = reasoning.replace(key, "[key]")
         model = model.replace(key, "[key]")
+
     return reply._replace(
         text=text, reasoning=reasoning, model=printable(model), error=masked(reply.error)
     )
@@ -243,6 +244,7 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     total = count(usage.get("total_tokens"))
     cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
     reasoning = _detail(usage, "completion_tokens_details", "reasoning_tokens")
+
     return {
         "prompt_tokens": prompt,
         "completion_tokens": written,
