@@ -214,19 +214,19 @@ class TransformersEngine(LocalEngine):
         tree_ids = torch.tensor(last_tokens, dtype=torch.long, device=self.device)
         ids = torch.cat([prompt_ids, tree_ids.expand(n_prompts, -1)], dim=1)
         is_visible = attention_mask(rest["attention_mask"].bool(), shared, paths)
-        hidden = (~is_visible[:, None]).to(model.dtype)
+        is_hidden = (~is_visible[:, None]).to(model.dtype)
 
-        # The token whose logits say what follows a path is the path's last, or the prompt's last.
+        # The logits behind a path are those of its last token, or of the prompt's last.
         position_of = {path: length + number for number, path in enumerate(paths)}
         position_of[()] = length - 1
-        read = [position_of[place.path] for place in tree.places]
+        positions = [position_of[place.path] for place in tree.places]
 
         logits = model(
             input_ids=ids,
-            attention_mask=hidden * torch.finfo(model.dtype).min,
+            attention_mask=is_hidden * torch.finfo(model.dtype).min,
             position_ids=(is_visible.sum(2) - 1).clamp(min=0),  # how many it sees before itself
             past_key_values=past,
-            logits_to_keep=torch.tensor(read, device=self.device),
+            logits_to_keep=torch.tensor(positions, device=self.device),
         ).logits.float()
         total = logits.logsumexp(dim=-1, keepdim=True)
 
