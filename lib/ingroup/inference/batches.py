@@ -2,7 +2,7 @@
 
 inspect_ai makes the requests and reads the replies. The batches between them are ours, because
 inspect_ai keeps its own in memory alone, and loses a whole batch where one of its requests failed.
-What a kill must not lose stands in the store's :class:`ingroup.inference.ledger.Ledger`.
+The store's :class:`ingroup.inference.ledger.Ledger` holds on disk which trials are in which batch.
 """
 
 import json
@@ -33,16 +33,24 @@ from ingroup.inference.wire import (
 TICK = 15.0  # seconds from one look at a batch to the next
 LOOKS = 240  # of a batch, one after the other, that may fail: an hour without a network
 ATTEMPTS = 6  # to create a batch, where the provider refuses it for now
-MOST_REQUESTS, MOST_BYTES = 50_000, 180_000_000  # to one batch; the least that providers take
+MOST_REQUESTS = 50_000  # in one batch: the smallest limit of the providers
+MOST_BYTES = 180_000_000  # of one batch, likewise
 LAG = 60.0  # seconds until a provider's list surely has a batch that was created
 SKEW = 3_600.0  # seconds that a provider's clock, or the way to it, may take
 REQUEST_MARK = "x-irid"  # inspect_ai's header
 # Anthropic's types of errors, as HTTP says them.
 STATUSES = {
-    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402,
-    "permission_error": 403, "not_found_error": 404, "request_too_large": 413,
-    "rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529,
-}  # fmt: skip
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 
 TRIAL: ContextVar[int] = ContextVar("trial")  # whose call is being made
 
@@ -64,25 +72,25 @@ class Provider(Protocol):
     """A batch API."""
 
     async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
-        """Bring requests, by their custom ids, to the provider; the id of the file, "" without."""
+        """Bring requests, by their custom ids, to the provider; return the file's id or ""."""
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
-        """Create a batch; returns the provider's id. The headers are those of its requests."""
+        """Create a batch with the headers of its requests; return the provider's id."""
 
     async def knows(self, file: str) -> bool:
-        """Whether an uploaded file is there; not so with the key of another project."""
+        """Tell whether the provider has an uploaded file; not with another project's key."""
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """The id of a batch that may have been created, "" where it was not.
+        """Find the id of a batch that may have been created, "" where it was not.
 
         ``others`` are ids of other batches.
         """
 
     async def check(self, batch: str) -> State:
-        """Whether a batch has ended."""
+        """Tell whether a batch has ended."""
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
-        """Custom ids with the client's object of an answer, or an exception."""
+        """Give custom ids with the client's object of an answer, or an exception."""
 
 
 class OpenAIBatches:
@@ -104,9 +112,11 @@ class OpenAIBatches:
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
         batch = await self.client.batches.create(
-            input_file_id=file, endpoint=self._endpoint(requests), completion_window="24h",
+            input_file_id=file,
+            endpoint=self._endpoint(requests),
+            completion_window="24h",
             extra_headers=headers,
-        )  # fmt: skip
+        )
         return batch.id
 
     def _endpoint(self, requests: Mapping[str, dict]) -> str:
@@ -123,7 +133,7 @@ class OpenAIBatches:
         return True
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        if not submission.file:  # a batch is created of a file
+        if not submission.file:  # a batch is created from a file
             return ""
         async for batch in self.client.batches.list(limit=100):
             if batch.input_file_id == submission.file:
@@ -131,30 +141,32 @@ class OpenAIBatches:
         return ""
 
     async def check(self, batch: str) -> State:
-        found = await self.client.batches.retrieve(batch)
-        if found.status == "failed":
-            errors = found.errors.data if found.errors else None
+        record = await self.client.batches.retrieve(batch)
+        if record.status == "failed":
+            errors = record.errors.data if record.errors else None
             reasons = [error.message or error.code or "" for error in errors or ()]
             return State(True, reasons[0] if reasons else "it failed")
-        if found.status not in ("completed", "expired", "cancelled"):
+        if record.status not in ("completed", "expired", "cancelled"):
             return State(False)
-        has_results = found.output_file_id or found.error_file_id
-        return State(True, "" if has_results else f"it is {found.status}, without replies")
+
+        has_results = record.output_file_id or record.error_file_id
+        return State(True, "" if has_results else f"it is {record.status}, without replies")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
-        found = await self.client.batches.retrieve(batch)
-        files = [file for file in (found.output_file_id, found.error_file_id) if file]
-        read = []
+        record = await self.client.batches.retrieve(batch)
+        files = [file for file in (record.output_file_id, record.error_file_id) if file]
+        n_read = 0
         for file in files:
             try:
                 content = await self.client.files.content(file)
                 lines = (await content.aread()).split(b"\n")
             except Exception as error:
-                # One of two may be gone: what it held is asked again, what the other holds is not.
-                if first_status(error) != 404 or (file == files[-1] and not read):
+                # One of two may be gone: its requests are asked again, those of the other are not.
+                if first_status(error) != 404 or (file == files[-1] and n_read == 0):
                     raise
                 continue
-            read.append(file)
+
+            n_read += 1
             for line in lines:
                 try:
                     entry = json.loads(line)
@@ -175,8 +187,8 @@ class OpenAIBatches:
         status = response["status_code"]
         if status != 200:
             return status_error(self.client, status, body)
-        made = Response if "output" in body else ChatCompletion
-        return made.construct(**sound(body))
+        kind = Response if "output" in body else ChatCompletion
+        return kind.construct(**sound(body))
 
 
 class AnthropicBatches:
@@ -218,6 +230,7 @@ class AnthropicBatches:
                 state = await look_at(self, candidate)
             if state.problem:
                 continue
+
             async for custom_id, _ in self.results(batch):
                 if submission.trial(custom_id) is not None:
                     return batch
@@ -225,10 +238,10 @@ class AnthropicBatches:
         return ""
 
     async def check(self, batch: str) -> State:
-        found = await self.client.messages.batches.retrieve(batch)
-        if found.processing_status != "ended":
+        record = await self.client.messages.batches.retrieve(batch)
+        if record.processing_status != "ended":
             return State(False)
-        return State(True, "" if found.results_url else "its results are no longer there")
+        return State(True, "" if record.results_url else "its results are no longer there")
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
         async for entry in await self.client.messages.batches.results(batch):
@@ -236,26 +249,23 @@ class AnthropicBatches:
             if result.type == "succeeded":
                 yield entry.custom_id, result.message
             elif result.type == "errored":
-                error = result.error.error
+                status = STATUSES.get(result.error.error.type, 500)
                 body = result.error.to_dict()
-                yield (
-                    entry.custom_id,
-                    status_error(self.client, STATUSES.get(error.type, 500), body),
-                )
+                yield entry.custom_id, status_error(self.client, status, body)
             else:
                 reason = f"this request of batch {batch} is {result.type}"
                 yield entry.custom_id, Unanswered(reason)
 
 
 def status_error(client: Any, status: int, body: Any) -> Exception:
-    """The error that a client raises for an answer with this status, which inspect_ai knows."""
+    """Make the error that a client raises for an answer with a status, which inspect_ai knows."""
     request = httpx2.Request("POST", client.base_url)
     response = httpx2.Response(status, json=body, request=request)
     return client._make_status_error_from_response(response)
 
 
 def provider_of(api: Any) -> Provider:
-    """The batch API of a model, by its client."""
+    """Give the batch API of a model, by its client."""
     is_anthropic = type(api.client).__module__.startswith("anthropic")
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
@@ -277,10 +287,19 @@ class Waiting:
 
 
 class Batcher:
-    """What inspect_ai asks in place of the server: it collects requests and hands out answers.
+    """Collects requests and hands out answers: inspect_ai asks it in place of the server.
 
-    :meth:`run` is a task beside the calls. The trials were all sent in an earlier run's batches
-    (``asked.are_covered``), and nothing is sent; or none was, and they go out in a new one.
+    :meth:`run` is a task beside the calls. Either all trials were sent in an earlier run's batches
+    (``asked.are_covered``), and nothing is sent; or none was sent, and they go out in a new batch.
+
+    Parameters
+    ----------
+    api : ModelAPI
+        Of an inspect_ai model that no other task uses.
+    asked : Asked
+        The trials, and the store's batches.
+    max_tokens : int
+        How many tokens a reply may have.
     """
 
     def __init__(self, api: Any, asked: Asked, max_tokens: int):
@@ -301,7 +320,7 @@ class Batcher:
         return await self.generate_for_request(request)
 
     async def generate_for_request(self, request: dict[str, Any]) -> Any:
-        """The answer to a request, as the client would give it; the exception it would raise."""
+        """Give the answer to a request as the client would, or raise the client's exception."""
         trial = TRIAL.get()
         call = Waiting(request)
         self._waiting[trial] = call
@@ -312,27 +331,33 @@ class Batcher:
         return call.answer
 
     def leave(self, trial: int) -> None:
-        """No longer expect the request of a trial: it is here, or comes never."""
+        """No longer expect the request of a trial: it came, or never will."""
         self._coming.discard(trial)
         if not self._coming:
             self._all_here.set()
 
     def limit(self, trial: int) -> int:
-        """The tokens that the answer to a trial could have."""
+        """Give the number of tokens that the answer to a trial could have."""
         return self._limits.get(trial, self.max_tokens)
 
     async def run(self) -> None:
-        """Send what is to be sent, look at the batches until all have ended, and hand out answers.
+        """Send the requests, look at the batches until all have ended, and hand out answers.
 
-        EngineError where a batch cannot be created, or no longer be asked for; the ledger keeps
-        what may be there.
+        Raises
+        ------
+        EngineError
+            A batch cannot be created, or no longer be asked for. The ledger keeps batches that the
+            provider may have.
         """
         await self._all_here.wait()
         if not self._is_covered:
             for part in self._parts():
                 await self._submit(part)
 
-        left = [one for one in self.ledger.submissions.values() if self._holds_waiting(one)]
+        left = []
+        for submission in self.ledger.submissions.values():
+            if not self._waiting.keys().isdisjoint(submission.trials):
+                left.append(submission)
         while left:
             for submission in list(left):
                 if await self._has_ended(submission):
@@ -344,9 +369,6 @@ class Batcher:
         for call in self._waiting.values():
             call.give(Refused("no batch has an answer to this request"))
 
-    def _holds_waiting(self, submission: Submission) -> bool:
-        return not self._waiting.keys().isdisjoint(submission.trials)
-
     def _parts(self) -> list[dict[int, dict]]:
         """The bodies of the requests, by trial, no more to a part than a batch takes."""
         parts: list[dict[int, dict]] = []
@@ -355,6 +377,7 @@ class Batcher:
         for trial, call in sorted(self._waiting.items()):
             body = body_of(call.request)
             more = len(json.dumps(body))
+
             is_full = size + more > MOST_BYTES or len(part) == MOST_REQUESTS
             if is_full or not parts:
                 part = {}
@@ -365,6 +388,7 @@ class Batcher:
         return parts
 
     async def _submit(self, bodies: Mapping[int, dict]) -> None:
+        """Create a batch of requests, and write down each step before and after it."""
         submission = self.ledger.intend(list(bodies), self.max_tokens)
         requests = {submission.custom_id(trial): body for trial, body in bodies.items()}
         headers = headers_of(self._waiting[submission.trials[0]].request)
@@ -392,14 +416,16 @@ class Batcher:
         say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
 
     async def _has_ended(self, submission: Submission) -> bool:
+        """Whether a batch has ended; an EngineError where it ended without replies."""
         state = await look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
-            why = masked(state.problem)
-            raise EngineError(f"batch {submission.batch} gave no replies ({why})")
+            reason = masked(state.problem)
+            raise EngineError(f"batch {submission.batch} gave no replies ({reason})")
         return state.ended
 
     async def _hand_out(self, submission: Submission) -> None:
+        """Give the answers of a batch to the calls that wait for them."""
         try:
             answers = await again(is_passing, self._read, submission)
         except Exception as error:
@@ -419,6 +445,7 @@ class Batcher:
                 call.give(answers.get(trial, nothing))
 
     async def _read(self, submission: Submission) -> dict[int, Any]:
+        """The answers of a batch, by trial."""
         answers: dict[int, Any] = {}
         async for custom_id, answer in self.provider.results(submission.batch):
             trial = submission.trial(custom_id)
@@ -431,8 +458,13 @@ async def find_again(api: Any, ledger: Ledger) -> None:
     """Look at the batches that killed runs left, and strike out those that give no replies.
 
     A batch whose id is unknown is looked for at the provider. Standard error says which batches
-    expired without replies, failed, vanished or were never created. EngineError where the provider
-    cannot be asked, or knows neither a batch nor the file that was uploaded for it.
+    expired without replies, failed, vanished or were never created.
+
+    Raises
+    ------
+    EngineError
+        The provider cannot be asked, or knows neither a batch nor the file that was uploaded for
+        it.
     """
     provider = provider_of(api)
     for submission in list(ledger.submissions.values()):
@@ -458,12 +490,13 @@ async def find_again(api: Any, ledger: Ledger) -> None:
 
 
 async def find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
-    """The id of a batch that may have been created, "" where it was not."""
-    others = {one.batch for one in ledger.submissions.values()}
+    """Find the id of a batch that may have been created, "" where it was not."""
+    batches = {other.batch for other in ledger.submissions.values()}
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
+
     try:
-        return await again(is_passing, provider.find, submission, others)
+        return await again(is_passing, provider.find, submission, batches)
     except EngineError:
         raise
     except Exception as error:
@@ -474,7 +507,7 @@ async def find_id(provider: Provider, ledger: Ledger, submission: Submission) ->
 
 
 async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
-    """EngineError where the provider does not know the file that a batch was, or was to be, of."""
+    """Raise an EngineError where the provider does not know the file uploaded for a batch."""
     if not submission.file or await again(is_passing, provider.knows, submission.file):
         return
     raise EngineError(
@@ -485,7 +518,7 @@ async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submi
 
 
 async def look_at(provider: Provider, submission: Submission) -> State:
-    """The state of a batch; one that the provider does not know is a problem of its own."""
+    """Give the state of a batch; one that the provider does not know is `UNKNOWN`."""
     try:
         return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
@@ -498,38 +531,41 @@ async def look_at(provider: Provider, submission: Submission) -> State:
 
 
 async def again(
-    helps: Callable[[BaseException], bool], ask: Callable[..., Awaitable[Any]], *given: Any,
+    helps: Callable[[BaseException], bool],
+    ask: Callable[..., Awaitable[Any]],
+    *arguments: Any,
     attempts: int = ATTEMPTS,
-) -> Any:  # fmt: skip
-    """Ask a provider, and again where that helps; the last exception where it does not."""
+) -> Any:
+    """Ask a provider, and again where that helps; raise the last exception where it does not."""
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
         retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
     )
-    return await retrying(ask, *given)
+    return await retrying(ask, *arguments)
 
 
 def first_status(error: BaseException) -> int:
-    """The first HTTP status among the causes of an error, 0 without one."""
+    """Give the first HTTP status among the causes of an error, 0 without one."""
     for cause in causes_of(error):
-        if status := status_of(cause):
+        status = status_of(cause)
+        if status:
             return status
     return 0
 
 
 def never_arrived(error: BaseException) -> bool:
-    """Whether nobody was there to take a request."""
+    """Tell whether no connection was made to send a request."""
     kinds = (httpx2.ConnectError, httpx2.ConnectTimeout)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether a provider surely took nothing, and may take it later."""
+    """Tell whether a provider surely took nothing, and may take the request later."""
     return first_status(error) == 429 or never_arrived(error)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether a question that changes nothing may be answered later."""
+    """Tell whether a question that changes nothing may be answered later."""
     if isinstance(error, EngineError):  # it was asked often enough
         return False
     status = first_status(error)
@@ -545,18 +581,18 @@ def say(sentence: str) -> None:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line without keys, or its kind where it says nothing."""
+    """Show an error in one line without keys, or its kind where it has no message."""
     return masked(str(error)) or type(error).__name__
 
 
 def headers_of(request: Mapping[str, Any]) -> dict[str, str]:
-    """A request's own headers, which a batch has once, without inspect_ai's mark of a request."""
-    given = request.get("extra_headers") or {}
-    return {name: value for name, value in given.items() if name.lower() != REQUEST_MARK}
+    """Give a request's own headers for its batch, without inspect_ai's mark of a request."""
+    headers = request.get("extra_headers") or {}
+    return {name: value for name, value in headers.items() if name.lower() != REQUEST_MARK}
 
 
 def body_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A request's body, as the client would send it."""
+    """Give a request's body, as the client would send it."""
     body = {}
     for name, value in request.items():
         is_given = type(value).__name__ not in ("NotGiven", "Omit")

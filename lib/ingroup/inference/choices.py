@@ -1,7 +1,7 @@
 """Answers over choices: how a model spells each admissible answer, and how probable each is.
 
-At every place the probabilities of the tokens that continue an admissible answer, or end it, are
-renormalised: what grammar-constrained decoding at temperature 1 would draw from.
+At every place the probabilities of the tokens that continue or end an admissible answer are
+renormalised. Grammar-constrained decoding at temperature 1 would draw from the same distribution.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+Tokens = tuple[int, ...]  # ids
+Floats = NDArray[np.float64]
+Steps = Sequence[NDArray[np.floating]]  # at each place of a tree: (prompts, steps)
 Ending = Literal["turn", "newline", "any"]
-LEAST = 1e-12  # of what is left of 1, which rounding can make 0
+LEAST = 1e-12  # probability left for an end, which rounding can make 0 or negative
 LOWEST = -100.0  # log-probability of an ending for which a model has no token
 
 TOLERANCE = 2e-3  # of a sum of probabilities that are stored to three digits
@@ -46,45 +49,92 @@ def is_sound(stored: pa.ChunkedArray, leads: int, width: int) -> bool:
     answers = values.astype(np.float32).reshape(-1, width)
     if not (answers >= 0).all():  # nor is NaN
         return False
+
     sums = answers.sum(axis=1)
     if width == 1:
         return bool((sums <= 1 + TOLERANCE).all())
     return bool((np.abs(sums - 1) <= TOLERANCE).all())
 
 
-def numbers_of(column: pd.Series, width: int) -> NDArray[np.float64]:
-    """A store's column of lists as an array, (responses, width), NaN where a call failed."""
+def numbers_of(column: pd.Series, width: int) -> Floats:
+    """Convert a store's column of lists to an array.
+
+    Parameters
+    ----------
+    column : Series
+        An Arrow column with one list for each response, empty where a call failed.
+    width : int
+        How many numbers a list that is not empty has.
+
+    Returns
+    -------
+    array of float, shape (responses, width)
+        NaN where a call failed.
+    """
     lists = column.array._pa_array.combine_chunks()
-    answered = lists.value_lengths().to_numpy() > 0
-    found = np.full((len(column), width), np.nan)
-    found[answered] = lists.flatten().to_numpy().reshape(-1, width)
-    return found
+    is_answered = lists.value_lengths().to_numpy() > 0
+    values = lists.flatten().to_numpy()
+
+    table = np.full((len(column), width), np.nan)
+    table[is_answered] = values.reshape(-1, width)
+    return table
 
 
-def probabilities(
-    responses: pd.DataFrame, choices: Sequence[str], leads: int = 1
-) -> NDArray[np.float64]:
-    """Stored probabilities, (responses, leads, choices), NaN where a call failed; sums are 1."""
-    found = numbers_of(responses.probabilities, leads * len(choices))
-    found = found.reshape(len(responses), leads, len(choices))
-    # They are stored to three digits.
-    return found / found.sum(axis=2, keepdims=True)
+def probabilities(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> Floats:
+    """Read stored probabilities, renormalised because three digits of each are stored.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        Rows of a store that was asked over the choices.
+    choices : sequence of str
+        The admissible answers.
+    leads : int
+        How many answers a reply consists of.
+
+    Returns
+    -------
+    array of float, shape (responses, leads, choices)
+        Probabilities that sum to 1 for each lead; NaN where a call failed.
+    """
+    n_choices = len(choices)
+    flat = numbers_of(responses.probabilities, leads * n_choices)
+    stored = flat.reshape(len(responses), leads, n_choices)
+    sums = stored.sum(axis=2, keepdims=True)
+    return stored / sums
 
 
 def expected(responses: pd.DataFrame, choices: Sequence[str], leads: int = 1) -> pd.DataFrame:
-    r"""Mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`, a column a lead.
+    r"""Compute the mean of the distribution over a scale, :math:`E = \sum_k p_k v_k`.
 
-    `choices` are the numbers :math:`v_k` as text, `responses` the rows of a store that was asked
-    over them, whose index is kept; NaN where a call failed. The papers' ratings are of text.
+    The papers' ratings are read from text instead.
+
+    Parameters
+    ----------
+    responses : DataFrame
+        Rows of a store that was asked over the choices.
+    choices : sequence of str
+        The numbers :math:`v_k` as text.
+    leads : int
+        How many answers a reply consists of.
+
+    Returns
+    -------
+    DataFrame
+        One column for each lead, with the index of the responses; NaN where a call failed.
     """
     numbers = np.array([float(choice) for choice in choices])
-    return pd.DataFrame(probabilities(responses, choices, leads) @ numbers, responses.index)
+    means = probabilities(responses, choices, leads) @ numbers
+    return pd.DataFrame(means, responses.index)
 
 
 def agreement(
-    free: Sequence[Any], chosen: Sequence[Any], mass: Sequence[float] | pd.Series,
-    greedy: Sequence[float] | None = None, mean: Sequence[float] | None = None,
-) -> dict[str, float]:  # fmt: skip
+    free: Sequence[Any],
+    chosen: Sequence[Any],
+    mass: Sequence[float] | pd.Series,
+    greedy: Sequence[float] | None = None,
+    mean: Sequence[float] | None = None,
+) -> dict[str, float]:
     """Compare free text with scored answers to the same prompts, in the same order.
 
     First-token and constrained probabilities are known not to match text answers (Wang et al. 2024,
@@ -111,68 +161,103 @@ def agreement(
         without any); ``mean_above``, by how many points the mean lies above the free answer, and
         ``mean_apart``, how far from it, both averaged over those answered; ``mass`` in percent.
     """
-    said = pd.Series(list(free)).replace("", np.nan)
-    answered = said.notna()
-    found = {
-        "asked": len(said),
-        "answered": int(answered.sum()),
-        "percent_answered": 100 * answered.mean(),
+    free_answers = pd.Series(list(free)).replace("", np.nan)
+    is_answered = free_answers.notna()
+    written = free_answers[is_answered]
+    row = {
+        "asked": len(free_answers),
+        "answered": int(is_answered.sum()),
+        "percent_answered": 100 * is_answered.mean(),
     }
     for name, scored in (("agree", chosen), ("agree_greedy", greedy)):
-        if scored is not None:
-            same = said[answered] == pd.Series(list(scored))[answered]
-            found[name] = int(same.sum())
-            found[f"percent_{name}"] = 100 * same.mean() if len(same) else np.nan
+        if scored is None:
+            continue
+        scored_answers = pd.Series(list(scored))
+        is_same = written == scored_answers[is_answered]
+        row[name] = int(is_same.sum())
+        row[f"percent_{name}"] = 100 * is_same.mean() if len(is_same) else np.nan
+
     if mean is not None:
-        above = pd.Series(list(mean))[answered] - said[answered].astype(float)
-        found["mean_above"] = above.mean()
-        found["mean_apart"] = above.abs().mean()
-    found["mass"] = 100 * float(np.mean(mass))
-    return found
+        means = pd.Series(list(mean))
+        difference = means[is_answered] - written.astype(float)
+        row["mean_above"] = difference.mean()
+        row["mean_apart"] = difference.abs().mean()
+    row["mass"] = 100 * float(np.mean(mass))
+    return row
 
 
 class Endings(NamedTuple):
     """Tokens that may stand behind a whole answer."""
 
-    turn: tuple[int, ...]  # the end of the reply
-    newline: tuple[int, ...]  # nothing but newlines
+    turn: Tokens  # the end of the reply
+    newline: Tokens  # nothing but newlines
 
 
 class Place(NamedTuple):
     """A beginning of answers behind which there is a choice."""
 
-    path: tuple[int, ...]  # its tokens; none where an answer begins
-    tokens: tuple[int, ...]  # those that go on with an admissible answer
+    path: Tokens  # its tokens; none where an answer begins
+    tokens: Tokens  # those that go on with an admissible answer
     is_answer: bool  # whether the beginning is a whole answer itself, which may end here
 
     @property
     def n_steps(self) -> int:
-        """How many steps there are from here: one a token, the end of the turn, a newline."""
+        """Count the steps from here: one for each token; for an answer also turn and newline."""
         return len(self.tokens) + 2 * self.is_answer
 
     def looked_up(self, endings: Endings) -> list[int]:
-        """The tokens whose probability an engine looks up here."""
-        ends = [*endings.turn, *endings.newline] if self.is_answer else []
-        return [*self.tokens, *ends]
+        """List the tokens whose probability an engine looks up here."""
+        if not self.is_answer:
+            return list(self.tokens)
+        return [*self.tokens, *endings.turn, *endings.newline]
 
-    def steps(
-        self, log_probabilities: NDArray[np.floating], endings: Endings
-    ) -> NDArray[np.float64]:
-        """The steps from here, (prompts, steps), of tokens `looked_up`, (prompts, tokens)."""
+    def steps(self, log_probabilities: NDArray[np.floating], endings: Endings) -> Floats:
+        """Sum up the tokens that end the turn, and those that are newlines, in one step each.
+
+        Parameters
+        ----------
+        log_probabilities : array, shape (prompts, tokens)
+            What the model gives to the tokens `looked_up`.
+        endings : Endings
+            The tokens that were looked up as ends.
+
+        Returns
+        -------
+        array of float, shape (prompts, steps)
+            Log-probabilities of the tokens; behind an answer also of the end of the turn and of a
+            newline.
+        """
         logs = log_probabilities.astype(float)
         if not self.is_answer:
             return logs
-        first_newline = len(self.tokens) + len(endings.turn)
-        on, turn, newline = np.split(logs, [len(self.tokens), first_newline], axis=1)
+
+        first_end = len(self.tokens)
+        first_newline = first_end + len(endings.turn)
+        on, turn, newline = np.split(logs, [first_end, first_newline], axis=1)
         return np.hstack([on, _together(turn), _together(newline)])
 
-    def ways(
-        self, steps: NDArray[np.float64], ending: Ending, temperature: float
-    ) -> NDArray[np.float64]:
-        """Log-probabilities of the ways on from here, the end as the last; each row sums to 1."""
+    def ways(self, steps: Floats, ending: Ending, temperature: float) -> Floats:
+        """Renormalise the ways on from here.
+
+        Parameters
+        ----------
+        steps : array, shape (prompts, steps)
+            As :meth:`steps` gives them.
+        ending : {"turn", "newline", "any"}
+            What ends an answer, see :meth:`Tree.probabilities`.
+        temperature : float
+            What the log-probabilities are divided by, above 0.
+
+        Returns
+        -------
+        array of float, shape (prompts, ways)
+            Log-probabilities, that of the end as the last; the probabilities of a row sum to 1.
+        """
         if not self.is_answer:
             return log_softmax(steps / temperature, axis=1)
-        on, turn, newline = np.split(steps, [len(self.tokens), len(self.tokens) + 1], axis=1)
+
+        n_tokens = len(self.tokens)
+        on, turn, newline = np.split(steps, [n_tokens, n_tokens + 1], axis=1)
         if ending == "turn":
             end = turn
         elif ending == "newline":
@@ -180,10 +265,11 @@ class Place(NamedTuple):
         else:
             rest = 1 - np.exp(on).sum(axis=1, keepdims=True)
             end = np.log(np.maximum(rest, LEAST))
-        return log_softmax(np.hstack([on, end]) / temperature, axis=1)
+        ways = np.hstack([on, end])
+        return log_softmax(ways / temperature, axis=1)
 
 
-def _together(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+def _together(logs: Floats) -> Floats:
     """The log-probability of any one of some tokens, (prompts, 1); `LOWEST` where there is none."""
     together = np.logaddexp.reduce(logs, axis=1, initial=-np.inf, keepdims=True)
     return np.maximum(together, LOWEST)
@@ -210,40 +296,52 @@ class Tree:
 
     def __init__(self, spelt: Sequence[Sequence[int]]):
         self.spelt = [tuple(answer) for answer in spelt]
-        whole = set(self.spelt)
-        if not all(whole) or len(whole) < len(self.spelt):
+        answers = set(self.spelt)
+        are_distinct = len(answers) == len(self.spelt)
+        if not all(answers) or not are_distinct:
             raise ValueError("every admissible answer needs tokens of its own")
-        following: dict[tuple[int, ...], dict[int, None]] = {}  # behind each beginning
+
+        # The tokens behind each beginning, each once and in the order of the answers.
+        following: dict[Tokens, dict[int, None]] = {}
         for answer in self.spelt:
             for length, token in enumerate(answer):
-                following.setdefault(answer[:length], {})[token] = None
+                tokens = following.setdefault(answer[:length], {})
+                tokens[token] = None
+
         self.places: list[Place] = []
         for path, tokens in following.items():
-            is_answer = path in whole
-            if not path or is_answer or len(tokens) > 1:
+            is_answer = path in answers
+            is_start = len(path) == 0
+            if is_start or is_answer or len(tokens) > 1:
                 self.places.append(Place(path, tuple(tokens), is_answer))
         self._ways_to = [list(self._way(answer)) for answer in self.spelt]
 
     @property
     def needs_an_end(self) -> bool:
-        """Whether one answer begins another, so that only an end tells the two apart."""
+        """Tell whether one answer begins another, so that only an end tells the two apart."""
         return any(place.is_answer for place in self.places)
 
     @property
     def size(self) -> int:
-        """How many steps a reply has, over all places."""
-        return sum(place.n_steps for place in self.places)
+        """Count the steps of a reply, over all places."""
+        return sum(self._n_steps())
 
-    def split(self, steps: NDArray[np.floating]) -> list[NDArray[np.float64]]:
-        """Stored steps, (prompts, all steps), place by place."""
-        ends = np.cumsum([place.n_steps for place in self.places])
+    def _n_steps(self) -> list[int]:
+        """How many steps each place has."""
+        return [place.n_steps for place in self.places]
+
+    def split(self, steps: NDArray[np.floating]) -> list[Floats]:
+        """Split stored steps, (prompts, all steps), into one array for each place."""
+        ends = np.cumsum(self._n_steps())
         return np.split(steps.astype(float), ends[:-1], axis=1)
 
     def probabilities(
-        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn",
+        self,
+        steps: Steps,
+        ending: Ending = "turn",
         temperature: float = 1.0,
-    ) -> NDArray[np.float64]:  # fmt: skip
-        r"""Probability of each answer.
+    ) -> Floats:
+        """Compute the probability of each answer.
 
         At each place the ways on are renormalised: the tokens that go on with an admissible answer
         and, behind a whole answer, its end. An answer's probability is the product along its path.
@@ -266,37 +364,49 @@ class Tree:
         ways = self._ways(steps, ending, temperature)
         columns = []
         for way_to_answer in self._ways_to:
-            total = np.zeros(len(steps[0]))
+            log_probability = np.zeros(len(steps[0]))
             for place, way in way_to_answer:
-                total = total + ways[place.path][:, way]
-            columns.append(total)
+                logs = ways[place.path]
+                log_probability = log_probability + logs[:, way]
+            columns.append(log_probability)
         return np.exp(np.stack(columns, axis=1))
 
-    def greedy(
-        self, steps: Sequence[NDArray[np.floating]], ending: Ending = "turn"
-    ) -> NDArray[np.intp]:
-        """The place in the list of the answer that takes the most probable way at each place.
+    def greedy(self, steps: Steps, ending: Ending = "turn") -> NDArray[np.intp]:
+        """Find the answer that takes the most probable way at each place.
 
-        That is what greedy decoding writes which is held to admissible answers. It need not be the
-        most probable answer. ``steps`` and ``ending`` as in :meth:`probabilities`; (prompts,).
+        Greedy decoding that is held to admissible answers writes this answer, which need not be the
+        most probable one.
+
+        Parameters
+        ----------
+        steps, ending
+            As in :meth:`probabilities`.
+
+        Returns
+        -------
+        array of int, shape (prompts,)
+            Its index in the list of answers.
         """
-        best = {path: logs.argmax(axis=1) for path, logs in self._ways(steps, ending).items()}
-        taken = []
+        best = {}
+        for path, logs in self._ways(steps, ending).items():
+            best[path] = logs.argmax(axis=1)
+
+        is_greedy = []
         for way_to_answer in self._ways_to:
             follows = np.ones(len(steps[0]), dtype=bool)
             for place, way in way_to_answer:
                 follows &= best[place.path] == way
-            taken.append(follows)
-        return np.argmax(taken, axis=0)
+            is_greedy.append(follows)
+        return np.argmax(is_greedy, axis=0)
 
-    def _ways(
-        self, steps: Sequence[NDArray[np.floating]], ending: Ending, temperature: float = 1.0
-    ) -> dict[tuple[int, ...], NDArray[np.float64]]:
+    def _ways(self, steps: Steps, ending: Ending, temperature: float = 1.0) -> dict[Tokens, Floats]:
         """Log-probabilities of the ways on, by the path of their place."""
-        pairs = zip(self.places, steps, strict=True)
-        return {place.path: place.ways(given, ending, temperature) for place, given in pairs}
+        ways = {}
+        for place, steps_of_place in zip(self.places, steps, strict=True):
+            ways[place.path] = place.ways(steps_of_place, ending, temperature)
+        return ways
 
-    def _way(self, answer: tuple[int, ...]) -> Iterator[tuple[Place, int]]:
+    def _way(self, answer: Tokens) -> Iterator[tuple[Place, int]]:
         """The places on the way to an answer, and which of the ways on leads there."""
         for place in self.places:
             length = len(place.path)

@@ -1,8 +1,8 @@
 """Many engines on a Ray cluster, as one; a worker that dies is replaced, its shards go to others.
 
 A worker gets the design once and then the numbers of a shard's trials, makes the prompts itself and
-sends back the replies. Whoever asked writes them: the machines need no common disk, and a store has
-one writer. Every machine needs this project in the same version, and the model.
+sends back the replies. The process that asked writes them. So the machines need no common disk, and
+a store has one writer. Every machine needs this project in the same version, and the model.
 """
 
 import logging
@@ -11,6 +11,7 @@ import socket
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -39,7 +40,10 @@ class Worker:
         """Return as soon as the process is there."""
 
     def answer(self, design: Sequence, sampling: Sampling, numbers: Sequence[int]):
-        """Who answered and the replies; an EngineError as a value: not to be retried."""
+        """Return who answered, and the replies or an EngineError.
+
+        Ray would retry a shard whose EngineError was raised.
+        """
         try:
             prompts = prepare(self._made(), design, numbers)
             with self.turn:
@@ -50,11 +54,11 @@ class Worker:
             return {}, error
 
     def identity(self) -> dict[str, str]:
-        """Who would answer."""
+        """Say who would answer."""
         return self._made().identity()
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """How its engine spells the choices."""
+        """Say how its engine spells the choices."""
         return self._made().spelling(sampling)
 
     def _made(self) -> Engine:
@@ -117,10 +121,22 @@ class _Shards:
 class Cluster(Engine):
     """Engines of one kind on a Ray cluster, asked by :meth:`replies` alone.
 
-    Each of the ``workers`` calls ``factory`` for its engine and has ``gpus`` on one machine, where
-    there are any. ``address`` is the cluster's head, ``"host:6379"``, or ``"auto"`` on one of its
-    machines; empty for this machine alone. EngineError where none can be reached, Ray is not
-    installed or the GPUs are too few.
+    Parameters
+    ----------
+    factory : callable
+        Makes a worker's engine, in the worker's process.
+    workers : int
+        How many workers there are.
+    address : str
+        The cluster's head, ``"host:6379"``, or ``"auto"`` on one of its machines; empty for this
+        machine alone.
+    gpus : int
+        GPUs of each worker, on one machine; none where the cluster has no GPU.
+
+    Raises
+    ------
+    EngineError
+        No cluster can be reached, Ray is not installed, or the GPUs are too few.
     """
 
     asks_again = False
@@ -128,26 +144,40 @@ class Cluster(Engine):
     def __init__(
         self, factory: Callable[[], Engine], workers: int, address: str = "", gpus: int = 1
     ):
-        self._factory, self._workers, self._address = factory, workers, address
+        self._factory = factory
+        self._workers = workers
+        self._address = address
         self._actors: list[Any] = []
         ray, self._own = _connect(address)
-        there = [int(n["Resources"].get("GPU", 0)) for n in ray.nodes() if n["Alive"]]
-        self._gpus = gpus if any(there) else 0
-        if any(there) and (room := sum(n // gpus for n in there)) < workers:
+
+        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        gpus_of_nodes = [int(resources.get("GPU", 0)) for resources in alive]
+        total = sum(gpus_of_nodes)
+        self._gpus = gpus if total > 0 else 0
+        if total == 0:
+            return
+        room = sum(n_gpus // gpus for n_gpus in gpus_of_nodes)
+        if room < workers:
             raise EngineError(
                 f"{workers} workers with {gpus} GPUs each, on one machine each, are too many for "
-                f"this cluster: it has {sum(there)} GPUs and room for {room}"
+                f"this cluster: it has {total} GPUs and room for {room}"
             )
 
     def _started(self) -> Any:
         """A new worker, in a process of its own."""
         ray, _ = _connect(self._address)
-        # No claim on CPUs: an actor that waits for one that another holds waits for ever.
-        claims = {"num_cpus": 0, "num_gpus": self._gpus, "scheduling_strategy": "SPREAD"}
-        # Ray neither restarts nor retries: to reach a lost node it would use up the retries.
-        alone = {"max_restarts": 0, "max_task_retries": 0}
-        kind = ray.remote(max_concurrency=AT_A_TIME, **alone, **claims)(Worker)
-        worker = kind.remote(self._factory)
+        kind = ray.remote(
+            max_concurrency=AT_A_TIME,
+            # Ray neither restarts nor retries: to reach a lost node it would use up the retries.
+            max_restarts=0,
+            max_task_retries=0,
+            # No claim on CPUs: an actor that waits for one that another holds waits for ever.
+            num_cpus=0,
+            num_gpus=self._gpus,
+            scheduling_strategy="SPREAD",
+        )
+
+        worker = kind(Worker).remote(self._factory)
         self._actors.append(worker)
         return worker
 
@@ -158,27 +188,27 @@ class Cluster(Engine):
         self._actors.remove(worker)
 
     def _crew(self) -> list[Any]:
-        """The workers; started, a process each, where they are not there."""
+        """The workers, each in a process of its own; started where there are none."""
         if len(self._actors) == 0:
             for _ in range(self._workers):
                 self._started()
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
-        """The one that all its engines have, as a worker says that is there."""
-        return self._said_by_one(lambda worker: worker.identity.remote())
+        """Give the identity that all its engines have, as a worker states it."""
+        return self._first_answer(lambda worker: worker.identity.remote())
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """The one that all its engines have, as a worker says that is there."""
-        return self._said_by_one(lambda worker: worker.spelling.remote(sampling))
+        """Give the spelling that all its engines have, as a worker states it."""
+        return self._first_answer(lambda worker: worker.spelling.remote(sampling))
 
-    def _said_by_one(self, asked: Callable[[Any], Any]) -> Any:
-        """What the first worker that does not die says."""
+    def _first_answer(self, ask: Callable[[Any], Any]) -> Any:
+        """The answer of the first worker that does not die."""
         ray, _ = _connect(self._address)
         for _ in range(1 + RETRIES):
             worker = self._crew()[0]
             try:
-                return ray.get(asked(worker))
+                return ray.get(ask(worker))
             except ray.exceptions.RayTaskError as error:  # its text is a traceback
                 raise EngineError(str(error.cause)) from error
             except ray.exceptions.RayError as error:
@@ -190,13 +220,33 @@ class Cluster(Engine):
     def replies(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, list[Reply]]]:
-        """Each part's place and the replies to its trials, once, in the order in which they come.
+        """Answer parts of a design, in the order in which their replies come.
 
-        EngineError where an engine gives up, two engines are not the same, a part was lost
-        ``RETRIES`` + 1 times on whatever worker, or no worker is there for ``PATIENCE`` seconds.
+        Parameters
+        ----------
+        design : sequence
+            The trials.
+        todo : sequence of sequence of int
+            The parts: numbers of trials.
+        sampling : Sampling
+            How replies are drawn.
+
+        Yields
+        ------
+        int
+            The index of a part, each once.
+        list of Reply
+            The replies to its trials.
+
+        Raises
+        ------
+        EngineError
+            An engine gives up, two engines are not the same, a part was lost ``RETRIES`` + 1 times
+            on whatever worker, or no worker is ready for ``PATIENCE`` seconds.
         """
-        all_are_here = False
+        is_complete = False
         first: dict[str, str] = {}
+
         try:
             for place, engine, replies in self._answered(design, todo, sampling):
                 if isinstance(replies, EngineError):
@@ -204,114 +254,137 @@ class Cluster(Engine):
                 first = first or engine
                 _same(first, engine)
                 yield place, replies
-            all_are_here = True
+            is_complete = True
         finally:
-            if not all_are_here:
-                self.close()  # what is still computed is nobody's
+            if not is_complete:
+                self.close()  # nobody takes the replies that are still computed
 
     def _answered(
         self, design: Sequence, todo: Sequence[Sequence[int]], sampling: Sampling
     ) -> Iterator[tuple[int, dict[str, str], list[Reply] | EngineError]]:
-        """Hand out shards and take back replies; who dies is replaced and its shards go on."""
+        """Hand out shards and take back replies; a worker that dies is replaced."""
         ray, _ = _connect(self._address)
         shared = ray.put(design)
         shards = _Shards(len(todo))
-        starting = {worker.ready.remote(): worker for worker in self._crew()}
-        there: list[Any] = []
-        asked: dict[Any, tuple[Any, int]] = {}  # a call: its worker, its shard's place
-        answers = 0
-        failed_starts = 0
-        reason = ""  # why the latest start failed
+        staff = _Staff()
+        for worker in self._crew():
+            staff.start(worker)
 
+        answers = 0
         while answers < len(todo):
-            for worker in _emptiest_first(there, asked):
-                held = _held(asked, worker)
-                place = shards.take(worker, held, alone=len(there) == 1)
+            for worker in staff.emptiest_first():
+                alone = len(staff.ready) == 1
+                place = shards.take(worker, staff.held_by(worker), alone)
                 if place is not None:
                     call = worker.answer.remote(shared, sampling, todo[place])
-                    asked[call] = (worker, place)
+                    staff.asked[call] = (worker, place)
 
-            waiting = [*asked, *starting]
-            ready, _ = ray.wait(waiting, timeout=PATIENCE) if waiting else ([], [])
-            if not waiting and len(there) == 0:
-                raise EngineError(
-                    f"{failed_starts} workers of the Ray cluster did not start ({reason}); {STORED}"
-                )
-            if len(ready) == 0:
-                if len(there) == 0:
-                    raise EngineError(
-                        f"no worker of the Ray cluster was there for {PATIENCE:g} s; {STORED}"
-                    )
+            call = _next_ended(ray, staff)
+            if call is None:
                 continue
-            call = ready[0]
-
-            if call in starting:
-                worker = starting.pop(call)
-                try:
-                    ray.get(call)
-                    there.append(worker)
-                except ray.exceptions.RayError as error:
-                    self._dropped(worker)
-                    failed_starts += 1
-                    reason = _one_line(error)
-                    if failed_starts <= RETRIES * self._workers:
-                        worker = self._started()
-                        starting[worker.ready.remote()] = worker
+            if call in staff.starting:
+                self._welcome(ray, staff, call)
                 continue
 
-            worker, place = asked.pop(call)
+            worker, place = staff.asked.pop(call)
             try:
                 engine, replies = ray.get(call)
             except ray.exceptions.RayError as error:
                 shards.lose(place, worker)
                 if shards.losses[place] > RETRIES:
                     raise _lost(error) from error
-                broke = isinstance(error, ray.exceptions.RayTaskError)  # an engine, in its worker
-                if worker in there and not broke:
-                    there.remove(worker)
+                # Where the error is a task's, the engine broke and its worker lives.
+                is_dead = not isinstance(error, ray.exceptions.RayTaskError)
+                if is_dead and worker in staff.ready:
+                    staff.ready.remove(worker)
                     self._dropped(worker)
-                    worker = self._started()
-                    starting[worker.ready.remote()] = worker
+                    staff.start(self._started())
                 continue
             answers += 1
             yield place, engine, replies
 
+    def _welcome(self, ray: ModuleType, staff: "_Staff", call: Any) -> None:
+        """Take a worker that has started; replace one that failed to, unless too many have."""
+        worker = staff.starting.pop(call)
+        try:
+            ray.get(call)
+            staff.ready.append(worker)
+        except ray.exceptions.RayError as error:
+            self._dropped(worker)
+            staff.failed_starts += 1
+            staff.reason = _one_line(error)
+            if staff.failed_starts <= RETRIES * self._workers:
+                staff.start(self._started())
+
     def close(self) -> None:
         """End the workers; they are started anew when something is asked again.
 
-        So does a Ray that began here: the end of a notebook would kill it, and say so at length.
+        A Ray that began here ends too: the end of a notebook would kill it, and say so at length.
         """
-        if self._actors:
-            ray, _ = _connect(self._address)
-            while self._actors:
-                ray.kill(self._actors.pop())
-            if self._own:
-                ray.shutdown()
+        if not self._actors:
+            return
+
+        ray, _ = _connect(self._address)
+        while self._actors:
+            ray.kill(self._actors.pop())
+        if self._own:
+            ray.shutdown()
 
 
-def _held(asked: dict[Any, tuple[Any, int]], worker: Any) -> list[int]:
-    """The places of the shards that a worker has."""
-    return [place for other, place in asked.values() if other is worker]
+@dataclass
+class _Staff:
+    """The workers during one call of :meth:`Cluster.replies`, and which shards they have."""
+
+    starting: dict[Any, Any] = field(default_factory=dict)  # calls that return at the start
+    ready: list[Any] = field(default_factory=list)
+    asked: dict[Any, tuple[Any, int]] = field(default_factory=dict)  # call: worker, shard's place
+    failed_starts: int = 0
+    reason: str = ""  # why the latest start failed
+
+    def start(self, worker: Any) -> None:
+        """Wait for a worker from now on."""
+        self.starting[worker.ready.remote()] = worker
+
+    def held_by(self, worker: Any) -> list[int]:
+        """The places of the shards that a worker has."""
+        return [place for other, place in self.asked.values() if other is worker]
+
+    def emptiest_first(self) -> list[Any]:
+        """Each worker as often as it takes shards; in rounds, so that none has two before all one.
+
+        The worker with the fewest shards comes first.
+        """
+        workers = sorted(self.ready, key=lambda worker: len(self.held_by(worker)))
+        return workers * AT_A_TIME
 
 
-def _emptiest_first(there: Sequence[Any], asked: dict[Any, tuple[Any, int]]) -> list[Any]:
-    """Each worker as often as it takes shards, in rounds, so that all have one before any has two.
+def _next_ended(ray: ModuleType, staff: _Staff) -> Any:
+    """The next call that has ended, None where none did for `PATIENCE` and workers are ready."""
+    waiting = [*staff.asked, *staff.starting]
+    ended = []
+    if waiting:
+        ended, _ = ray.wait(waiting, timeout=PATIENCE)
+    if ended:
+        return ended[0]
 
-    Who has least comes first.
-    """
-    workers = sorted(there, key=lambda worker: len(_held(asked, worker)))
-    return workers * AT_A_TIME
+    if staff.ready:
+        return None
+    if waiting:
+        raise EngineError(f"no worker of the Ray cluster was there for {PATIENCE:g} s; {STORED}")
+    raise EngineError(
+        f"{staff.failed_starts} workers of the Ray cluster did not start ({staff.reason}); {STORED}"
+    )
 
 
 def _same(first: dict[str, str], engine: dict[str, str]) -> None:
     """Raise an EngineError where two engines are not the same."""
     for name in engine.keys() | first.keys():
-        one = first.get(name)
-        other = engine.get(name)
-        if one != other:
+        expected = first.get(name)
+        value = engine.get(name)
+        if value != expected:
             raise EngineError(
-                f"the workers' engines differ: {name} is {one!r} with one and "
-                f"{other!r} with another; give all machines the same software and model"
+                f"the workers' engines differ: {name} is {expected!r} with one and "
+                f"{value!r} with another; give all machines the same software and model"
             )
 
 
@@ -323,11 +396,12 @@ def _lost(error: Exception) -> EngineError:
 
 
 def _one_line(text: object) -> str:
+    """The first line, without its full stop."""
     return str(text).strip().split("\n")[0].rstrip(".")
 
 
 def _connect(address: str) -> tuple[ModuleType, bool]:
-    """Ray, connected, and whether it was not before; a connection that is there is used."""
+    """Ray, connected, and whether it was not connected before."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read at the import
     logging.getLogger("ray.widgets").setLevel("ERROR")  # it misses a package that nothing needs
     try:
@@ -339,6 +413,7 @@ def _connect(address: str) -> tuple[ModuleType, bool]:
         ) from error
     if ray.is_initialized():
         return ray, False
+
     try:
         host, _, port = address.split("://")[-1].rpartition(":")
         if host:  # Ray itself would try for five minutes

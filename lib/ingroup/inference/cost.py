@@ -9,8 +9,8 @@ from ingroup.design import Message
 from ingroup.inference.engine import BATCHED, EngineError, Reply, Sampling
 from ingroup.tables import InputError
 
-CHARACTERS = 4  # to a token of English text, where the model's tokenizer is not here
-LEAST_OF_BATCH = 0.5  # of the largest batch so far: a smaller one is not worth its hours
+CHARACTERS = 4  # in a token of English text, where the model's tokenizer is not at hand
+LEAST_OF_BATCH = 0.5  # share of the largest batch so far: a smaller one is not worth its hours
 FIRST = 16  # calls whose token counts show how many tokens this model makes of a text
 PRICED_FOR = 1e6  # tokens: prices are per million
 
@@ -27,27 +27,27 @@ class Prices(NamedTuple):
 
     @property
     def are_given(self) -> bool:
-        """Whether any price is above 0."""
+        """Tell whether any price is above 0."""
         return self.prompt > 0 or self.output > 0
 
     def cost(self, prompt_tokens: float, output_tokens: float) -> float:
-        """The price of so many tokens."""
+        """Compute the price of tokens."""
         return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
 
 
 def prices(parameters: Mapping[str, Any]) -> Prices:
-    """The prices among a run's parameters; 0 where there are none."""
+    """Read the prices among a run's parameters; 0 where there are none."""
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
 
 
 def money(amount: float) -> str:
-    """An amount as text: two decimals, and four where it is below 1 and not 0."""
+    """Write an amount with two decimals, or four where it is below 1 and not 0."""
     decimals = 4 if 0 < amount < 1 else 2
     return f"{amount:,.{decimals}f}"
 
 
 def characters(chat: Sequence[Message]) -> int:
-    """Characters of a chat's texts."""
+    """Count the characters of a chat's texts."""
     return sum(len(message["content"]) for message in chat)
 
 
@@ -55,23 +55,39 @@ class Characters:
     """Count tokens by characters; stands in for a :class:`ingroup.inference.prompts.Prompter`."""
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
-        """For each chat a sequence that has its estimated number of tokens."""
+        """Give for each chat a sequence that has its estimated number of tokens."""
         return [range(math.ceil(characters(chat) / CHARACTERS)) for chat in conversations]
 
 
 def most_output(sampling: Sampling) -> int:
-    """The most output tokens of one trial, over all of its calls."""
+    """Count the most output tokens of one trial, over all of its calls."""
     return sampling.max_tokens * len(sampling.leads)
 
 
 class Budget:
-    """Count what the replies of one run cost, and tell how many calls its limit still allows.
+    """Counts the cost of one run's replies, and tells how many calls its limit still allows.
 
-    ``limit`` and the prices have one currency; a limit of 0 is none. ``prompt_tokens`` and
-    ``output_tokens`` count the replies of this run, ``spent`` is the price of those that came from
-    a server. A server may bill a reply that it sends no token counts for, and a failed call: the
-    limit counts them at the most that they can cost, which is ``in_doubt``. A call that is to go in
-    a batch (``in_batch``) costs `BATCHED` of the price; a reply says itself what it was bought at.
+    A server may bill a failed call, and a reply that it sends no token counts for. The limit counts
+    them at the most that they can cost. A call that is to go in a batch (``in_batch``) costs
+    `BATCHED` of the price; a reply has its own ``price_share``.
+
+    Parameters
+    ----------
+    limit : float
+        In the currency of the prices; 0 for no limit.
+    its_prices : Prices, optional
+        0 unless given.
+
+    Attributes
+    ----------
+    prompt_tokens, output_tokens : int
+        Of the replies of this run.
+    spent : float
+        The price of replies that came from a server.
+    in_doubt : float
+        The most that replies without token counts can have cost.
+    uncounted : int
+        How many these are.
     """
 
     def __init__(self, limit: float = 0.0, its_prices: Prices | None = None):
@@ -79,7 +95,7 @@ class Budget:
         self.prices = its_prices or Prices()
         self.spent = 0.0
         self.in_doubt = 0.0
-        self.uncounted = 0  # replies without token counts
+        self.uncounted = 0
         self.prompt_tokens = 0
         self.output_tokens = 0
         # What the replies of this run show; at first an estimate and the limit that is sent.
@@ -89,11 +105,12 @@ class Budget:
         self._largest_batch = 0
 
     def most(self, chat: Sequence[Message], sampling: Sampling, in_batch: bool = False) -> float:
-        """The most that one trial can cost: its estimated prompt, and replies of full length.
+        """Compute the most that one trial can cost.
 
-        The prompt has as many tokens a character as any earlier prompt of this run, at least 1/4.
-        A server may not count reasoning against ``max_tokens``: replies are as long as the longest
-        so far where that was longer.
+        That is the cost of its estimated prompt, and of replies of full length. The prompt counts
+        with the most tokens per character of any earlier prompt of this run, at least 1/4. A server
+        may not count reasoning against ``max_tokens``. So replies count as long as the longest so
+        far, where that was longer.
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
@@ -103,11 +120,15 @@ class Budget:
     def affordable(
         self, chats: Sequence[Sequence[Message]], sampling: Sampling, in_batch: bool = False
     ) -> int:
-        """How many chats, from the first, can be asked at once without passing the limit.
+        """Count the chats, from the first, that can be asked at once without passing the limit.
 
-        Even if each takes the most tokens. At first they are few, so that the server's counts
-        replace the estimate. LimitReached where there is not one, or where the limit leaves less
-        than half of this run's largest batch.
+        Each counts with the most tokens that it can take. At first they are few, so that the
+        server's counts replace the estimate.
+
+        Raises
+        ------
+        LimitReached
+            Not one can be asked, or the limit leaves less than half of this run's largest batch.
         """
         if not self.limit:
             return len(chats)
@@ -132,6 +153,7 @@ class Budget:
         return allowed
 
     def _reached(self, most: float, allowed: int) -> str:
+        """The sentence on the limit."""
         small = f"; a batch of {allowed:,} is not sent, after one of {self._largest_batch:,}"
         return (
             f"COST_LIMIT={self.limit:g} stops this run: {self.bill()} spent, and a further call "
@@ -139,7 +161,7 @@ class Budget:
         )
 
     def bill(self) -> str:
-        """What was spent, and what may come on top, in words."""
+        """Say how much was spent, and how much may come on top."""
         if not self.uncounted:
             return money(self.spent)
         return (
@@ -153,7 +175,7 @@ class Budget:
         self.output_tokens += reply.output_tokens
 
     def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
-        """Count a server's reply to a chat, and what it cost by its ``price_share``."""
+        """Count a server's reply to a chat, and its cost by its ``price_share``."""
         self.count(reply)
         if reply.price_share == 0:
             return
@@ -166,23 +188,27 @@ class Budget:
         whole = self.prices.cost(reply.prompt_tokens, reply.output_tokens)
         self.spent += whole * reply.price_share
         self._has_learnt = True
-        asked = max(1, characters(chat)) * len(sampling.leads)
-        self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / asked)
+        sent = max(1, characters(chat)) * len(sampling.leads)
+        self._tokens_a_character = max(self._tokens_a_character, reply.prompt_tokens / sent)
         share = reply.output_tokens / most_output(sampling)
         self._share_of_max_tokens = max(self._share_of_max_tokens, share)
 
 
 @cache
 def shared_budget(limit: float, its_prices: Prices) -> Budget:
-    """The one budget of this process with these numbers."""
+    """Give the one budget of this process with these numbers."""
     return Budget(limit, its_prices)
 
 
 def budget_of(parameters: Mapping[str, Any]) -> Budget:
-    """The budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
+    """Give the budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
 
-    A run is a process: whatever it asks with the same numbers shares one budget. InputError where
-    there is a limit and a price is missing.
+    A run is a process: all its calls with the same numbers share one budget.
+
+    Raises
+    ------
+    InputError
+        There is a limit and a price is missing.
     """
     limit = parameters.get("COST_LIMIT") or 0.0
     its_prices = prices(parameters)

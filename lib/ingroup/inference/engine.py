@@ -17,15 +17,16 @@ from ingroup.parsing import LENGTH as LENGTH
 from ingroup.parsing import STOP as STOP
 from ingroup.tables import Sentence
 
-# Tokens beside those of the answer. Some providers give an effort a budget, which must fit.
+# Tokens for reasoning, beside those of the answer. Some providers give an effort a budget, which
+# must fit.
 REASONING_ROOM = 8_192
 ROOM_OF_EFFORT = {"medium": 12_288, "high": 18_432}
-# What an engine says that is asked over choices and cannot.
+# Part of the error of an engine that is asked over choices and cannot give them.
 NO_CHOICES = (
     "without the probabilities of all admissible answers: ask with READING=free, or ask the model "
     "itself with ENGINE=transformers or vllm"
 )
-BATCHED = 0.5  # of the price: what providers take for calls in batches
+BATCHED = 0.5  # share of the price that providers bill for calls in batches
 
 
 class EngineError(Sentence, RuntimeError):
@@ -36,16 +37,34 @@ class EngineError(Sentence, RuntimeError):
 class Sampling:
     """How replies are drawn.
 
-    Temperature 0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have
-    no effect; above it every prompt has a seed of its own, from this one. None sends neither of
-    the three to a server. A reply has at most ``max_tokens`` (128 in the released code of Hou et
-    al.), its reasoning included. ``reasoning`` says how much the model is to think: "" (its own
-    default), an effort ("none" to "high"), or a number of tokens.
+    With choices nothing is drawn, and a reply brings the probability of each choice
+    (:mod:`ingroup.inference.choices`).
 
-    With ``choices``, the admissible answers, nothing is drawn: a reply brings the probability of
-    each (:mod:`ingroup.inference.choices`). It may consist of several answers, each behind one of
-    the ``leads``, given the leads and greedy answers before it. ValueError for a number out
-    of range.
+    Parameters
+    ----------
+    temperature : float or None
+        0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have no
+        effect. Above 0 every prompt has a seed of its own, made from ``seed``. With None, none of
+        the three is sent to a server.
+    top_p : float
+        Above 0 and at most 1.
+    max_tokens : int
+        The most tokens of a reply, its reasoning included (128 in the released code of Hou et al.).
+    seed : int
+        Of all draws.
+    choices : tuple of str
+        The admissible answers.
+    leads : tuple of str
+        Answer prefixes. A reply may consist of several answers, each behind a prefix, given the
+        prefixes and greedy answers before it.
+    reasoning : str
+        How much the model is to think: "" (its own default), an effort ("none" to "high"), or a
+        number of tokens.
+
+    Raises
+    ------
+    ValueError
+        A number is out of range.
     """
 
     temperature: float | None = 0.0
@@ -64,46 +83,77 @@ class Sampling:
             )
 
     def identity(self) -> dict[str, Any]:
-        """What of the sampling can change a reply; top_p and seed only if anything is drawn."""
-        thinks = {"reasoning": self.reasoning} if self.reasoning else {}
+        """Give all settings that can change a reply; top_p and seed only if anything is drawn."""
+        identity: dict[str, Any] = {}
         if self.choices:
-            return {"choices": list(self.choices), "leads": list(self.leads)} | thinks
-        kept = {"temperature": self.temperature, "max_tokens": self.max_tokens} | thinks
-        if self.draws:
-            kept |= {"top_p": self.top_p, "seed": self.seed}
-        return kept
+            identity["choices"] = list(self.choices)
+            identity["leads"] = list(self.leads)
+        else:
+            identity["temperature"] = self.temperature
+            identity["max_tokens"] = self.max_tokens
+
+        if self.reasoning:
+            identity["reasoning"] = self.reasoning
+        if self.draws and not self.choices:
+            identity["top_p"] = self.top_p
+            identity["seed"] = self.seed
+        return identity
 
     @property
     def draws(self) -> bool:
-        """Whether replies are drawn with a temperature and a seed that are known."""
+        """Tell whether replies are drawn with a temperature and a seed that are known."""
         return bool(self.temperature)
 
     def trial_seed(self, prompt: Sequence) -> int:
-        """A seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and ``seed``.
+        """Make a seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and ``seed``.
 
-        So a draw depends on nothing else: not on the batch, the shard or the order of asking. The
-        same prompt twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
+        So a draw does not depend on the batch, the shard or the order of asking. The same prompt
+        twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
         """
         content = json.dumps([self.seed, prompt]).encode()
-        return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest()) >> 1
+        digest = hashlib.blake2b(content, digest_size=4).digest()
+        return int.from_bytes(digest) >> 1
 
 
 class Reply(NamedTuple):
     """One raw reply.
 
-    ``text`` is the answer without special tokens, None where the call failed. ``reasoning`` is what
-    the model thought before its answer, "" without any; it is never parsed. ``finish_reason`` is
-    ``"stop"`` (the model ended), ``"length"`` (cut at max_tokens), ``"filtered"`` (a content filter
-    declined) or ``"failed"``, and ``error`` says why. ``output_tokens`` count the reasoning too, of
-    which there are ``reasoning_tokens``. ``cached_tokens`` are those of the prompt that did not
-    have to be computed again. ``model`` is who answered, as a server says. Asked over choices,
-    ``probabilities`` are those of the answers behind the first lead, then behind the second, and so
-    on, ``mass`` what the model, unconstrained, gives to the first tokens of admissible answers
-    behind each, and ``text`` is made of the leads and the answers that greedy decoding would write
-    if it were held to admissible ones. ``steps`` are what the model gives at each place of the tree
-    of answers (:class:`ingroup.inference.choices.Tree`), lead by lead, where an engine tells them;
-    with ``engine.spelling`` they give the probabilities under another end. ``price_share`` is
-    how much of its price a server bills for the call: `BATCHED` in a batch, 0 where it refused.
+    Attributes
+    ----------
+    text : str or None
+        The answer without special tokens, None where the call failed. Asked over choices, it is
+        made of the leads and the answers that greedy decoding would write if it were held to
+        admissible answers.
+    finish_reason : {"stop", "length", "filtered", "failed"}
+        The model ended; the reply was cut at max_tokens; a content filter declined; there is no
+        reply.
+    prompt_tokens : int
+        Tokens of the prompt.
+    cached_tokens : int
+        Tokens of the prompt that did not have to be computed again.
+    output_tokens : int
+        Tokens of the reply, its reasoning included.
+    error : str
+        Why a call failed, or was filtered.
+    model : str
+        Who answered, as a server says.
+    probabilities : sequence of float
+        Asked over choices: those of the answers behind the first lead, then behind the second, and
+        so on.
+    mass : sequence of float
+        The probability that the model, unconstrained, gives to the first tokens of admissible
+        answers, behind each lead.
+    reasoning : str
+        The model's thoughts before its answer, "" without any; it is never parsed.
+    reasoning_tokens : int
+        How many of ``output_tokens`` are reasoning.
+    price_share : float
+        The share of its price that a server bills for the call: `BATCHED` in a batch, 0 where it
+        refused.
+    steps : sequence of float
+        Log-probabilities at each place of the tree of answers
+        (:class:`ingroup.inference.choices.Tree`), lead by lead, where an engine tells them. With
+        ``engine.spelling`` they give the probabilities under another end.
     """
 
     text: str | None
@@ -122,24 +172,32 @@ class Reply(NamedTuple):
 
 
 def encodable(text: str) -> str:
-    """A text with "?" for half a surrogate pair, which JSON can spell and a shard cannot hold."""
+    """Put "?" for half a surrogate pair, which JSON can spell and a shard cannot hold."""
     return text.encode(errors="replace").decode()
 
 
 class Engine(Protocol):
     """Anything that answers chats.
 
-    It ``asks_again`` where a call that failed may succeed in a later run: a server does, recordings
-    and a prompt that is too long do not. An engine that loads a model takes token ids as well
+    An engine that loads a model takes token ids as well
     (:class:`ingroup.inference.weights.LocalEngine`), so that prompts are made while it computes
-    others. Where replies take long or cost money, the engine ``keeps_each``: it is asked by
-    :meth:`answer_each`, so that each reply is kept at once
-    (:class:`ingroup.inference.inspect_engine.InspectEngine`). An engine of recordings has
-    ``match``, which is told the trials' numbers
-    (:class:`ingroup.inference.replay_engine.ReplayEngine`).
+    others. An engine of recordings has ``match``, which gets the trials' numbers
+    (:class:`ingroup.inference.replay_engine.ReplayEngine`). Methods and attributes that only an
+    engine of a server needs have a default here.
 
-    What only an engine that asks a server does has a default here: it ``costs`` money, has
-    something to learn, and sends batches where it is told to (``batch``).
+    Attributes
+    ----------
+    asks_again : bool
+        Whether a call that failed may succeed in a later run. A server's may; recordings and a
+        prompt that is too long do not.
+    keeps_each : bool
+        Whether it is asked by :meth:`answer_each`, so that each reply is kept at once. This is for
+        replies that take long or cost money
+        (:class:`ingroup.inference.inspect_engine.InspectEngine`).
+    costs : bool
+        Whether its replies cost money.
+    batch : bool
+        Whether it sends batches.
     """
 
     asks_again: bool
@@ -148,55 +206,78 @@ class Engine(Protocol):
     batch: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in the same order."""
+        """Give one reply to each conversation, in order."""
 
     def answer_each(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None], asked: Any = None,
-    ) -> list[Reply]:  # fmt: skip
-        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+        asked: Any = None,
+    ) -> list[Reply]:
+        """Give one reply to each conversation, in order.
 
-        ``asked`` (:class:`ingroup.inference.ledger.Asked`) says which trials these are, and which
-        batches were created for them.
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+        keep : callable
+            Gets the index and the reply of each conversation, as it comes.
+        asked : ingroup.inference.ledger.Asked, optional
+            Which trials these are, and which batches were created for them.
         """
         replies = self.answer(conversations, sampling)
-        for place, reply in enumerate(replies):
-            keep(place, reply)
+        for index, reply in enumerate(replies):
+            keep(index, reply)
         return replies
 
     def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
-        """Learn what the model takes by asking a new store's first chat; None where none is asked.
+        """Learn which arguments the model takes, by asking a new store's first chat.
 
-        The reply is that chat's.
+        Returns
+        -------
+        Reply or None
+            That chat's; None where nothing is asked.
         """
         return None
 
     def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
-        """Take what was learnt from the manifest of a store that a run goes on with."""
+        """Take the arguments that were learnt from the manifest of a store that a run continues."""
 
     def find_batches(self, ledger: Any) -> None:
-        """See which batches of a killed run still give replies, before anything is asked."""
+        """Check which batches of a killed run still give replies, before anything is asked."""
 
     def identity(self) -> dict[str, str]:
-        """All that can change a reply: engine, version, model, revision, chat template, dtype."""
+        """Name all that can change a reply: engine, version, model, revision, template, dtype."""
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """The token ids of each choice behind each lead; none from an engine that tells no steps.
+        """Give the token ids of each choice behind each lead; none where replies have no steps.
 
-        A store's manifest keeps them: of its replies' ``steps`` they say which step is which.
+        A store's manifest keeps them: they say which of a reply's ``steps`` is which.
         """
         return {}
 
     def close(self) -> None:
-        """Give back what the engine holds; it may be asked again and then takes it anew."""
+        """Free the engine's memory and connections; it takes them anew where it is asked again."""
 
 
 def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> Sampling:
-    """The sampling of free text by a run's parameters, for one of its models.
+    """Make the sampling of free text by a run's parameters, for one of its models.
 
-    An answer may have ``MAX_TOKENS``; where the model reasons it may think for as many more as
-    ``REASONING`` says, or `REASONING_ROOM`. ``usual`` holds what replaces the parameters of the
-    same name. An empty ``TEMPERATURE`` is not sent, whatever the study's usual one is.
+    An answer may have ``MAX_TOKENS``. Where the model reasons, it may think for as many more tokens
+    as ``REASONING`` says, or `REASONING_ROOM`.
+
+    Parameters
+    ----------
+    parameters : mapping
+        A run's.
+    model : str
+        Its name in ``MODELS``.
+    **usual : float
+        A study's temperature or top_p, which replace the parameters of the same name. An empty
+        ``TEMPERATURE`` is not sent, even so.
     """
     effort = parameters["REASONING"]
     room = 0
@@ -205,12 +286,12 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     elif effort != "none" and (effort or models.reasons(model)):
         room = ROOM_OF_EFFORT.get(effort, REASONING_ROOM)
 
-    drawn = {"temperature": parameters["TEMPERATURE"], "top_p": parameters.get("TOP_P", 1.0)}
-    drawn |= usual
+    settings = {"temperature": parameters["TEMPERATURE"], "top_p": parameters.get("TOP_P", 1.0)}
+    settings |= usual
     if parameters["TEMPERATURE"] == "":
-        drawn["temperature"] = None
+        settings["temperature"] = None
     return Sampling(
-        **drawn,
+        **settings,
         max_tokens=parameters["MAX_TOKENS"] + room,
         seed=parameters["SEED"],
         reasoning=effort,
@@ -218,36 +299,80 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
 
 
 def find_model(name: str) -> str:
-    """What a loader takes for a name: a folder, made where a package carries it, or the hub's."""
-    if models.folder(name) is None and name in models.carried():
+    """Give the folder or the hub's name by which a model is loaded.
+
+    The folder is made here where a package of a registry carries the model.
+    """
+    folder = models.folder(name)
+    if folder is None and name in models.carried():
         from ingroup.inference.weights import make
 
-        return str(make(name))
-    known = models.find(name)
-    return str(models.folder(name) or (known and known.hub_id) or name)
+        folder = make(name)
+    if folder:
+        return str(folder)
+
+    model = models.find(name)
+    return model.hub_id if model and model.hub_id else name
 
 
 def make_engine(
-    name: str, model: str, *, batch_size: int = 64, system: str = "keep", bos: str = "template",
-    dtype: str = "auto", gpus: int = 1, engine_workers: int = 1, ray_address: str = "",
-    base_url: str = "", in_flight: int = 0, timeout: int = 600, batch: bool = False,
-    recordings: str = "", reasoning: str = "",
-) -> Engine:  # fmt: skip
-    """The engine that a notebook's parameter ``ENGINE`` names; see the class of that name.
+    name: str,
+    model: str,
+    *,
+    batch_size: int = 64,
+    system: str = "keep",
+    bos: str = "template",
+    dtype: str = "auto",
+    gpus: int = 1,
+    engine_workers: int = 1,
+    ray_address: str = "",
+    base_url: str = "",
+    in_flight: int = 0,
+    timeout: int = 600,
+    batch: bool = False,
+    recordings: str = "",
+    reasoning: str = "",
+) -> Engine:
+    """Make the engine that a notebook's parameter ``ENGINE`` names.
 
-    Its library is imported here and not before: who only reads a store waits for no torch.
-    ``model`` is a folder of ``data/models``, another folder, a name on the hub, inspect_ai's name
-    of a model, or the name of the one that gave the recorded answers. Several ``engine_workers``
-    are a :class:`ingroup.inference.cluster.Cluster`, made here without a ``ray_address``.
-    EngineError where it cannot start; ValueError for another name.
+    Its library is imported here, so reading a store does not import torch.
+
+    Parameters
+    ----------
+    name : str
+        The engine.
+    model : str
+        A folder of ``data/models``, another folder, a name on the hub, inspect_ai's name of a
+        model, or the name of the model that gave the recorded answers.
+    batch_size, system, bos, dtype, gpus, base_url, in_flight, timeout, batch, recordings, reasoning
+        See the class of the engine.
+    engine_workers : int
+        Several are a :class:`ingroup.inference.cluster.Cluster`.
+    ray_address : str
+        The cluster's; without an address one is made on this machine.
+
+    Raises
+    ------
+    EngineError
+        The engine cannot start.
+    ValueError
+        There is no engine of that name.
     """
     if engine_workers > 1 or ray_address:
-        alike = {"batch_size": batch_size, "system": system, "bos": bos, "dtype": dtype}
-        alike["reasoning"] = reasoning
         from ingroup.inference.cluster import Cluster  # which imports this module
 
-        one = partial(make_engine, name, model, gpus=gpus, **alike)
-        return Cluster(one, engine_workers, ray_address, gpus)
+        factory = partial(
+            make_engine,
+            name,
+            model,
+            gpus=gpus,
+            batch_size=batch_size,
+            system=system,
+            bos=bos,
+            dtype=dtype,
+            reasoning=reasoning,
+        )
+        return Cluster(factory, engine_workers, ray_address, gpus)
     if name == "transformers":
         from ingroup.inference.transformers_engine import TransformersEngine
 

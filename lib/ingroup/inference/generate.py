@@ -18,7 +18,15 @@ from ingroup.inference.cost import Budget, Prices
 from ingroup.inference.engine import FAILED, Engine, Reply, Sampling
 from ingroup.inference.ledger import Asked
 from ingroup.inference.shards import Journal
-from ingroup.inference.store import BATCHES, JOURNAL, SPELLING, Store, parts, read_manifest
+from ingroup.inference.store import (
+    BATCHES,
+    JOURNAL,
+    SPELLING,
+    State,
+    Store,
+    parts,
+    read_manifest,
+)
 from ingroup.models import checkpoint, same
 from ingroup.tables import shown
 
@@ -27,61 +35,121 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """What a store's manifest holds beside the engine's identity and `Design.chats_digest`."""
-    asked = {f"sampling_{name}": value for name, value in sampling.identity().items()}
-    return asked | {"prompts": design.fingerprint, "trials": len(design), "shard_size": shard_size}
+    """Give a manifest's entries beside the engine's identity and `Design.chats_digest`."""
+    entries = {f"sampling_{name}": value for name, value in sampling.identity().items()}
+    entries["prompts"] = design.fingerprint
+    entries["trials"] = len(design)
+    entries["shard_size"] = shard_size
+    return entries
 
 
 def open_store(
-    folder: Path, design: Design, engine: Engine, sampling: Sampling, shard_size: int = SHARD_SIZE,
+    folder: Path,
+    design: Design,
+    engine: Engine,
+    sampling: Sampling,
+    shard_size: int = SHARD_SIZE,
     budget: Budget | None = None,
-) -> Store:  # fmt: skip
-    """The store of one design in ``folder``; its manifest pins all that can change a response.
+) -> Store:
+    """Open the store of one design; its manifest pins all that can change a response.
 
-    An engine that has to learn which arguments its model takes is given the manifest that is there,
-    and sends what was sent before; for a new store it asks the design's first chat. That reply is
-    kept at once, and paid from the ``budget``. LimitReached where that does not allow one call.
+    An engine that has to learn which arguments its model takes is given a stored manifest, and
+    sends the same arguments again. For a new store it asks the design's first chat. That reply is
+    kept at once, and paid from the budget.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the store is, or will be.
+    design : Design
+        The trials.
+    engine : Engine
+        Who is to answer.
+    sampling : Sampling
+        How replies are drawn.
+    shard_size : int
+        Trials in a shard.
+    budget : Budget, optional
+        What pays for a first call.
+
+    Returns
+    -------
+    Store
+        The store, in which :func:`fill` writes.
+
+    Raises
+    ------
+    LimitReached
+        The budget does not allow one call.
+    StoreError
+        The folder holds answers to something else.
     """
-    first = None
     file = folder / "manifest.json"
     has_answers = any(folder.glob("part-*.parquet"))
     has_calls = (folder / JOURNAL).exists() or (folder / BATCHES).exists()
-    goes_on = file.exists() and (has_answers or has_calls)
-    if goes_on:
-        before = read_manifest(file)
-        engine.recall(before, sampling)
+    first_reply = None
+    stored: dict[str, Any] | None = None
+    if file.exists() and (has_answers or has_calls):
+        stored = read_manifest(file)
+        engine.recall(stored, sampling)
     else:
         if budget is not None and engine.costs:  # it may make a call
             budget.affordable([design[0].messages], sampling)
-        first = engine.prepare(design[0].messages, sampling)
+        first_reply = engine.prepare(design[0].messages, sampling)
 
     manifest = engine.identity() | pinned(design, sampling, shard_size)
     spelling = engine.spelling(sampling)
-    if spelling and not (goes_on and SPELLING not in before):  # an older store has no steps
+    is_older = stored is not None and SPELLING not in stored  # an older store has no steps
+    if spelling and not is_older:
         manifest[SPELLING] = spelling
     manifest["chats"] = design.chats_digest
     store = Store(folder, manifest, sampling.max_tokens)
-    if first is not None:
+
+    if first_reply is not None:
         with store.writing():
-            store.journal().add(0, first)
+            store.journal().add(0, first_reply)
         if budget is not None:
-            budget.pay(first, design[0].messages, sampling)
+            budget.pay(first_reply, design[0].messages, sampling)
     return store
 
 
 def fill(
-    design: Design, engine: Engine, store: Store, sampling: Sampling, title: str = "",
+    design: Design,
+    engine: Engine,
+    store: Store,
+    sampling: Sampling,
+    title: str = "",
     budget: Budget | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Answer every trial of a design that the store does not hold, shard by shard.
 
-    The store, from :func:`open_store`, is held alone while anything is asked. Trials whose call
-    failed in an earlier run are asked again where the engine says that this may help; replies that
-    were cut are asked again where the sampling now allows more tokens. Standard
-    error says how many calls failed and why, behind ``title``, as the progress bar. EngineError
-    where the engine gives up (the store keeps what it has), its subclass LimitReached where a
-    further call to a server could pass the limit of the ``budget``; StoreError where another run is
-    writing to this store, or the disk is full or read-only.
+    The store is held alone while anything is asked. Trials whose call failed in an earlier run are
+    asked again where the engine says that this may help. Replies that were cut are asked again
+    where the sampling now allows more tokens. Standard error says how many calls failed and why.
+
+    Parameters
+    ----------
+    design : Design
+        The trials.
+    engine : Engine
+        Who is to answer.
+    store : Store
+        From :func:`open_store`.
+    sampling : Sampling
+        How replies are drawn.
+    title : str
+        What the progress bar and the sentences on standard error begin with.
+    budget : Budget, optional
+        What pays for calls; one without a limit unless given.
+
+    Raises
+    ------
+    EngineError
+        The engine gives up; the store keeps the answers that it has.
+    LimitReached
+        A further call to a server could pass the limit of the budget (a subclass of EngineError).
+    StoreError
+        Another run is writing to this store, or the disk is full or read-only.
     """
     budget = budget or Budget()
     state = store.state()
@@ -90,37 +158,59 @@ def fill(
         for path in state.damaged:
             print(f"{path} was damaged: it is moved aside and asked again", file=sys.stderr)
         with store.writing() as state:
-            missing = state.missing
-            new = [range(*store.bounds(shard)) for shard in missing]
-            failed = state.failed if engine.asks_again else []
-            repeated = sorted([*failed, *state.cut])
-            starts = range(0, len(repeated), store.shard_size)
-            again = [repeated[start : start + store.shard_size] for start in starts]
-            done = store.trials - sum(map(len, [*new, *again]))
-            there = done + len(store.journal().kept)
-            with tqdm(
-                total=store.trials, initial=there, desc=title, leave=False,
-                bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
-                unit=" prompts",
-            ) as progress:  # fmt: skip
-                if isinstance(engine, Cluster):
-                    ask = engine.replies
-                elif engine.keeps_each:
-                    ask = partial(_each, engine, store, progress, budget)
-                else:
-                    ask = partial(_ahead, engine)
-                for place, replies in ask(design, [*new, *again], sampling):
-                    if place < len(new):
-                        store.write(missing[place], replies)
-                    else:
-                        store.write_again(again[place - len(new)], replies)
-                    done += len(replies)
-                    if not engine.keeps_each:  # else each was counted as it came
-                        for reply in replies:
-                            budget.count(reply)
-                    progress.update(done - progress.n)  # some count each reply themselves
-    for sentence in notes(parts(store, columns=["error", "model"]), store.manifest.get("model")):
+            _write_missing(design, engine, store, sampling, title, budget, state)
+
+    sentences = notes(parts(store, columns=["error", "model"]), store.manifest.get("model"))
+    for sentence in sentences:
         print(shown(f"{title}: {sentence}" if title else sentence), file=sys.stderr)
+
+
+def _write_missing(
+    design: Design,
+    engine: Engine,
+    store: Store,
+    sampling: Sampling,
+    title: str,
+    budget: Budget,
+    state: State,
+) -> None:
+    """Ask for what a store lacks (``state``) and write it; the store is held meanwhile."""
+    new = [range(*store.bounds(shard)) for shard in state.missing]
+    failed = state.failed if engine.asks_again else []
+    repeated = sorted([*failed, *state.cut])
+    again = []
+    for start in range(0, len(repeated), store.shard_size):
+        again.append(repeated[start : start + store.shard_size])
+
+    todo = [*new, *again]
+    n_done = store.trials - sum(map(len, todo))
+    n_kept = len(store.journal().kept)
+    with tqdm(
+        total=store.trials,
+        initial=n_done + n_kept,
+        desc=title,
+        leave=False,
+        bar_format="{desc} {n:,} of {total:,} {bar:20} {remaining} left, {rate_noinv_fmt}",
+        unit=" prompts",
+    ) as progress:
+        if isinstance(engine, Cluster):
+            ask = engine.replies
+        elif engine.keeps_each:
+            ask = partial(_each, engine, store, progress, budget)
+        else:
+            ask = partial(_ahead, engine)
+
+        for index, replies in ask(design, todo, sampling):
+            if index < len(new):
+                store.write(state.missing[index], replies)
+            else:
+                store.write_again(todo[index], replies)
+
+            n_done += len(replies)
+            if not engine.keeps_each:  # else each was counted as it came
+                for reply in replies:
+                    budget.count(reply)
+            progress.update(n_done - progress.n)  # some count each reply themselves
 
 
 def _ahead(
@@ -130,56 +220,74 @@ def _ahead(
     with ThreadPoolExecutor(1) as thread:
         parts = iter([*todo, ()])
         made = thread.submit(prepare, engine, design, next(parts))
-        for place, after in enumerate(parts):
+        for index, next_part in enumerate(parts):
             prompts = made.result()
-            made = thread.submit(prepare, engine, design, after)
-            yield place, complete(engine, prompts, sampling)
+            made = thread.submit(prepare, engine, design, next_part)
+            yield index, complete(engine, prompts, sampling)
 
 
 def _each(
-    engine: Engine, store: Store, progress: tqdm, budget: Budget, design: Design,
-    todo: Sequence[Sequence[int]], sampling: Sampling,
-) -> Iterator[tuple[int, list[Reply]]]:  # fmt: skip
+    engine: Engine,
+    store: Store,
+    progress: tqdm,
+    budget: Budget,
+    design: Design,
+    todo: Sequence[Sequence[int]],
+    sampling: Sampling,
+) -> Iterator[tuple[int, list[Reply]]]:
     """Each reply is kept as it comes, and nothing that is kept or in a batch is asked again."""
     journal = store.journal()
     ledger = store.ledger()
     ledger.drop(journal.kept)  # a kill came between the two
     engine.find_batches(ledger)
-    for place, numbers in enumerate(todo):
-        found = dict(journal.kept)
-        rest = [number for number in numbers if number not in found]
+    pay = partial(_pay, engine, budget, sampling)
 
-        # What stands in a batch is paid, so the limit does not count: it is read before the rest.
-        # Calls in flight count at their most: as many are asked at once as the limit then allows.
+    for index, trials in enumerate(todo):
+        reply_of = dict(journal.kept)
+        rest = [trial for trial in trials if trial not in reply_of]
+
+        # Trials in a batch are paid for, so the limit does not count: they are read before the
+        # rest. Calls in flight count at their most, so as many are asked at once as it allows.
         while rest:
             asked = ledger.covered(rest)
             if not asked:
                 asked = rest
                 if engine.costs:
-                    chats = [design[number].messages for number in rest]
+                    chats = _chats(design, rest)
                     asked = rest[: budget.affordable(chats, sampling, engine.batch)]
-            chats = [design[number].messages for number in asked]
-            pay = partial(_pay, engine, budget, sampling)
+
+            chats = _chats(design, asked)
             keep = partial(_keep, journal, progress, pay, asked, chats)
             replies = engine.answer_each(chats, sampling, keep, Asked(ledger, asked))
             journal.sync()
             ledger.drop(asked)
-            found |= dict(zip(asked, replies, strict=True))
-            rest = [number for number in rest if number not in found]
+            reply_of |= dict(zip(asked, replies, strict=True))
+            rest = [trial for trial in rest if trial not in reply_of]
 
-        yield place, [found[number] for number in numbers]
-        journal.drop(numbers)  # whoever took them has written them
-    journal.drop(list(journal.kept))  # what a kill left of parts that were written
+        yield index, [reply_of[trial] for trial in trials]
+        journal.drop(trials)  # whoever took them has written them
+
+    journal.drop(list(journal.kept))  # left by a kill, of parts that were written
     ledger.clear()
 
 
+def _chats(design: Design, trials: Sequence[int]) -> list[Sequence[Message]]:
+    """The chats of trials."""
+    return [design[trial].messages for trial in trials]
+
+
 def _keep(
-    journal: Journal, progress: tqdm, pay: Callable[[Reply, Sequence[Message]], None],
-    asked: Sequence[int], chats: Sequence[Sequence[Message]], place: int, reply: Reply,
-) -> None:  # fmt: skip
-    """Keep the reply to the chat at a place, and pay for it."""
-    journal.add(asked[place], reply)
-    pay(reply, chats[place])
+    journal: Journal,
+    progress: tqdm,
+    pay: Callable[[Reply, Sequence[Message]], None],
+    trials: Sequence[int],
+    chats: Sequence[Sequence[Message]],
+    index: int,
+    reply: Reply,
+) -> None:
+    """Keep the reply to one of the chats, and pay for it."""
+    journal.add(trials[index], reply)
+    pay(reply, chats[index])
     progress.update()
 
 
@@ -195,50 +303,96 @@ def _pay(
 
 def _other_models(responses: pd.DataFrame, model: str | None) -> dict[str, int]:
     """How many replies name each model that is another than was asked."""
-    named = responses.model.value_counts(sort=False)
-    named = named[(named > 0) & (named.index != "")]
-    return {str(name): int(n) for name, n in named.items() if not same(model or "", str(name))}
+    others = {}
+    for category, count in responses.model.value_counts(sort=False).items():
+        name = str(category)
+        if count > 0 and name and not same(model or "", name):
+            others[name] = int(count)
+    return others
 
 
 def notes(responses: Iterable[pd.DataFrame], model: str | None) -> list[str]:
-    """Sentences: how many calls failed, and how many replies name another model than was asked.
+    """Say how many calls failed, and how many replies name another model than was asked.
 
-    Each with its three most frequent reasons or names; none for what did not happen. One sentence
-    more names each checkpoint that served an alias and is another than the paper's.
+    Parameters
+    ----------
+    responses : iterable of DataFrame
+        Parts of a store, with ``error``, ``finish_reason`` and ``model``.
+    model : str or None
+        The model that was asked.
+
+    Returns
+    -------
+    list of str
+        A sentence for each of the two that happened, with its three most frequent reasons or names.
+        One sentence more names each checkpoint that served an alias and is another than the
+        paper's.
     """
-    prompts, errors, models = 0, Counter(), Counter()
-    served = set()
+    prompts = 0
+    errors: Counter[str] = Counter()
+    other_models: Counter[str] = Counter()
+    served: set[str] = set()
     for part in responses:
         prompts += len(part)
         errors.update(part.error[part.finish_reason == FAILED].astype(str))
-        models.update(_other_models(part, model))
+        other_models.update(_other_models(part, model))
         served.update(part.model.astype(str).unique())
-    found = []
-    for counts, what in ((errors, "prompts failed"), (models, "replies name another model")):
-        most = [f"{count:,} x {reason}" for reason, count in counts.most_common(3)]
-        others = counts.total() - sum(count for _, count in counts.most_common(3))
-        most += [f"{others:,} x something else"] if others else []
-        if counts:
-            found.append(f"{counts.total():,} of {prompts:,} {what} ({'; '.join(most)})")
+
+    sentences = []
+    if errors:
+        reasons = _most_frequent(errors)
+        sentences.append(f"{errors.total():,} of {prompts:,} prompts failed ({reasons})")
+    if other_models:
+        count = other_models.total()
+        names = _most_frequent(other_models)
+        sentences.append(f"{count:,} of {prompts:,} replies name another model ({names})")
 
     # Where the name that was asked is another checkpoint itself, the tables say so.
     if not checkpoint(model or ""):
-        for name in sorted(served - models.keys()):
+        for name in sorted(served - other_models.keys()):
             sentence = checkpoint(name)
             if sentence:
-                found.append(sentence)
-    return found
+                sentences.append(sentence)
+    return sentences
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    """The three most frequent words with their counts, and the count of the others."""
+    listed = []
+    others = counts.total()
+    for word, count in counts.most_common(3):
+        listed.append(f"{count:,} x {word}")
+        others -= count
+    if others:
+        listed.append(f"{others:,} x something else")
+    return "; ".join(listed)
 
 
 def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str) -> pd.DataFrame:
-    """One row: ``prompts``, their ``TOKENS``, ``failed`` calls and ``cost`` of stored responses.
+    """Sum up the tokens and the cost of stored responses.
 
-    ``reasoning_tokens`` are part of ``output_tokens`` (0 for stores that have no such column);
-    ``another_model`` are replies that name another than ``model``. ``cost`` = sum over replies of
-    (prompt_tokens price_in + output_tokens price_out) price_share / 10^6, with prices per million
-    tokens; the share is 1 where there is no such column. It covers all runs that filled the store,
-    is too much where cached tokens are cheaper, and leaves out the calls that broke off or failed
-    before others took their place.
+    Parameters
+    ----------
+    responses : DataFrame
+        Rows of a store.
+    price_in, price_out : float
+        Prices of a million tokens of prompts and of replies.
+    model : str
+        The model that was asked.
+
+    Returns
+    -------
+    DataFrame
+        One row: ``prompts``, their ``TOKENS``, ``failed`` calls, ``another_model`` (replies that
+        name another than ``model``) and ``cost``. ``reasoning_tokens`` are part of
+        ``output_tokens``, and 0 for stores that have no such column.
+
+    Notes
+    -----
+    ``cost`` = sum over replies of (prompt_tokens price_in + output_tokens price_out) price_share /
+    10^6. The share is 1 where there is no such column. The cost covers all runs that filled the
+    store. It is too high where cached tokens are cheaper. It leaves out calls that broke off or
+    failed before others took their place.
     """
     tokens = dict.fromkeys(TOKENS, 0)
     for name in responses.columns.intersection(TOKENS):
@@ -249,6 +403,11 @@ def usage(responses: pd.DataFrame, price_in: float, price_out: float, model: str
     output_tokens = (responses.output_tokens * share).sum()
     cost = Prices(price_in, price_out).cost(prompt_tokens, output_tokens)
     failed = int((responses.finish_reason == FAILED).sum())
-    other = sum(_other_models(responses, model).values())
-    counts = {"prompts": len(responses), **tokens, "failed": failed, "another_model": other}
-    return pd.DataFrame([counts | {"cost": cost}])
+    row = {
+        "prompts": len(responses),
+        **tokens,
+        "failed": failed,
+        "another_model": sum(_other_models(responses, model).values()),
+        "cost": cost,
+    }
+    return pd.DataFrame([row])

@@ -1,9 +1,9 @@
 """Any provider or server, through inspect_ai, which knows the arguments of each.
 
-What stays here: each reply is handed on at once, arguments that a model rejects are left out and
-named, a slow call is sent once, a cause common to all calls ends the run with one sentence, and
-keys go into no reply and no error. inspect_ai takes seconds to import, so it is imported when an
-engine is made.
+This module adds the rest: each reply is handed on at once, and a slow call is sent once. Arguments
+that a model rejects are left out and named. A cause common to all calls ends the run with one
+sentence, and keys go into no reply and no error. inspect_ai takes seconds to import, so it is
+imported when an engine is made.
 """
 
 import json
@@ -11,7 +11,8 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -66,12 +67,16 @@ COMMON = {401, 402, 403, 404, 429}
 TOP_LOGPROBS = 20  # the most that today's servers tell
 PATIENCE = 16  # calls
 ATTEMPTS = 6  # calls that a server refused for now, or that broke off, are sent so often
-LOCAL_IN_FLIGHT, MOST_IN_FLIGHT = 4, 100  # calls, with IN_FLIGHT=0: on this machine, elsewhere
+LOCAL_IN_FLIGHT = 4  # calls at once to a server on this machine, with IN_FLIGHT=0
+MOST_IN_FLIGHT = 100  # calls at once to another server, with IN_FLIGHT=0
 BATCHING = ("anthropic", "openai", "openai-api")  # providers whose batch APIs are spoken here
 CLOUDS = ("azure", "bedrock", "vertex")  # services that have these providers' models, not their API
 FINISH = {
-    "stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": FILTERED,
-}  # fmt: skip
+    "stop": STOP,
+    "max_tokens": LENGTH,
+    "model_length": LENGTH,
+    "content_filter": FILTERED,
+}
 # Arguments that may be left out, and how a server's error names them. Of two that an error names
 # the first goes: top_p next to a temperature has less to say.
 NAMED = {
@@ -87,25 +92,49 @@ NAMED = {
 }
 # An error of a prompt that is too long names max_tokens as well, and is this prompt's own.
 TOO_LONG = r"context|too long|too large|exceed|at most|maximum (input|prompt)"
+# Entries of a request that are no arguments: the chat, and what concerns the connection.
+_CHAT = {
+    "messages",
+    "input",
+    "inputs",
+    "contents",
+    "model",
+    "seed",
+    "system",
+    "system_instruction",
+    "systemInstruction",
+    "instructions",
+}
+_CONNECTION = {
+    "extra_headers",
+    "http_headers",
+    "headers",
+    "tools",
+    "tool_choice",
+    "http_options",
+    "timeout",
+}
 
 
 class Trouble(NamedTuple):
-    """Why a call failed: its HTTP status (0 without one), whether nobody was there, the reason."""
+    """Why a call failed."""
 
-    status: int
-    absent: bool
+    status: int  # of HTTP, 0 without one
+    absent: bool  # whether nothing listens at the address
     reason: str
     parameter: str = ""  # that the server names in a field of its own
     is_unanswered: bool = False  # a batch ended without an answer to it
 
     @property
     def kind(self) -> str:
-        """Equal for causes that are alike, "" for one that no count of them makes common."""
-        return "absent" if self.absent else str(self.status) * self.was_refused
+        """Name the kind, equal for causes that are alike; "" for one that is never common."""
+        if self.absent:
+            return "absent"
+        return str(self.status) if self.was_refused else ""
 
     @property
     def was_refused(self) -> bool:
-        """Whether the server declined the call, which nobody bills."""
+        """Tell whether the server declined the call, which nobody bills."""
         return 400 <= self.status < 500
 
 
@@ -115,6 +144,22 @@ class Called(NamedTuple):
     reply: Reply
     trouble: Trouble | None
     request: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """Name the kind of the cause, "" for a call that did not fail."""
+        return self.trouble.kind if self.trouble else ""
+
+
+@dataclass
+class _Progress:
+    """The replies to some conversations, as they come."""
+
+    keep: Callable[[int, Reply], None]
+    patience: int  # calls, after which a common cause stops the others
+    replies: dict[int, Reply] = field(default_factory=dict)
+    kinds: list[str] = field(default_factory=list)  # of the causes, in the order in which calls end
+    stopped: str = ""  # the error of a common cause
 
 
 class _Event:
@@ -134,39 +179,54 @@ class _Event:
 
 
 def full_name(name: str, base_url: str = "") -> str:
-    """inspect_ai's name of a model.
+    """Give inspect_ai's name of a model.
 
     A name without a provider is that of the server at ``base_url``, or the first id in the registry
     that has a provider, or OpenAI's.
     """
     if models.provider(name):
         return name
-    known = models.find(name)
-    if known and not base_url:
-        for one in known.ids:
-            if models.provider(one):
-                return one
-    return f"openai-api/local/{name}" if base_url else f"openai/{name}"
+    if base_url:
+        return f"openai-api/local/{name}"
+
+    model = models.find(name)
+    for model_id in model.ids if model else ():
+        if models.provider(model_id):
+            return model_id
+    return f"openai/{name}"
 
 
 class InspectEngine(Engine):
     """Chats sent to a provider or a server, a bounded number at a time.
 
-    ``model`` is inspect_ai's name (``openai-api/<service>/<model>`` for any OpenAI-compatible
-    server), or one without a provider, see :func:`full_name`. ``base_url`` is the provider's own
-    unless given. Keys stay in the environment, where inspect_ai reads them.
+    Keys stay in the environment, where inspect_ai reads them. Calls that a server refuses for now
+    (408, 429, 5xx), and calls whose connection broke, are tried six times in all. The pause between
+    them is the one that the server names, or 0.5 to 8 s.
 
-    ``timeout`` is in seconds: a call that takes longer may have been billed, so it is not sent
-    again, but fails, and the next run asks it. What a server refuses for now (408, 429, 5xx)
-    and a broken connection is tried six times in all, after the time that the server names or 0.5
-    to 8 s. ``in_flight`` 0 is adaptive (inspect_ai's: 20 at first, at most 100), and 4 on this
-    machine, whose servers often have one slot. ``batch`` sends what is asked for a store through
-    the provider's batch API, and a killed run finds its batches again
-    (:mod:`ingroup.inference.batches`).
+    Parameters
+    ----------
+    model : str
+        inspect_ai's name (``openai-api/<service>/<model>`` for any OpenAI-compatible server), or a
+        name without a provider, see :func:`full_name`.
+    base_url : str
+        The server's address, the provider's own unless given.
+    in_flight : int
+        Calls at once. 0 is adaptive (inspect_ai's: 20 at first, at most 100), and 4 on this
+        machine, whose servers often have one slot.
+    timeout : int
+        Seconds. A call that takes longer may have been billed, so it is not sent again but fails,
+        and the next run asks it.
+    batch : bool
+        Whether conversations for a store are sent through the provider's batch API. A killed run
+        finds its batches again (:mod:`ingroup.inference.batches`).
 
-    EngineError where the provider is unknown, its client is not installed, its key is missing, or
-    it has no batch API that is spoken here;
-    InputError for an address that is none or holds a secret.
+    Raises
+    ------
+    EngineError
+        The provider is unknown, its client is not installed, its key is missing, or it has no batch
+        API that is spoken here.
+    InputError
+        ``base_url`` is not an address, or holds a secret.
     """
 
     asks_again = True
@@ -174,11 +234,17 @@ class InspectEngine(Engine):
     costs = True
 
     def __init__(
-        self, model: str, base_url: str = "", in_flight: int = 0, timeout: int = 600,
+        self,
+        model: str,
+        base_url: str = "",
+        in_flight: int = 0,
+        timeout: int = 600,
         batch: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model = full_name(model, base_url)
-        self.base_url, self.timeout, self.batch = base_url, timeout, batch
+        self.base_url = base_url
+        self.timeout = timeout
+        self.batch = batch
         self.left_out: list[str] = []
         self.answered = False  # whether it, or the store it goes on with, has had an answer
         self._connections = uuid4().hex
@@ -192,6 +258,7 @@ class InspectEngine(Engine):
                 f"{self.model}: BATCH=true is for models of Anthropic and OpenAI, and of servers "
                 "with OpenAI's Batch API (openai-api/<service>/<model>)"
             )
+
         self.address = self._open().api.base_url or ""
         on_this_machine = urlsplit(self.address).hostname in LOOPBACK
         self.in_flight = in_flight or (LOCAL_IN_FLIGHT if on_this_machine else 0)
@@ -206,7 +273,8 @@ class InspectEngine(Engine):
 
         _stay_out_of_the_notebook()
         options = {"base_url": self.base_url} if self.base_url else {}
-        if self.model.startswith("openai-api/") and (key := self._server_key()):
+        key = self._server_key() if self.model.startswith("openai-api/") else ""
+        if key:
             options["api_key"] = key
         config = GenerateConfig(max_retries=ATTEMPTS - 1, reasoning_summary="none")
         if batch:
@@ -215,14 +283,16 @@ class InspectEngine(Engine):
         else:
             config.attempt_timeout = self.timeout
             config.max_connections = getattr(self, "in_flight", 0) or None
+
         try:
             model = get_model(self.model, config=config, memoize=False, **options)
         except PrerequisiteError as error:
-            said = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
-            raise EngineError(f"{self.model}: {printable(said)}{self._hint()}") from None
+            reason = re.sub(r"\[/?[\w ]+\]|ERROR: ", "", str(error.message))
+            raise EngineError(f"{self.model}: {printable(reason)}{self._hint()}") from None
         except (ValueError, ImportError) as error:
-            said = str(error).removeprefix("ERROR: ")
-            raise EngineError(f"{self.model}: {printable(said)}") from None
+            reason = str(error).removeprefix("ERROR: ")
+            raise EngineError(f"{self.model}: {printable(reason)}") from None
+
         model.should_retry = partial(may_help, model.should_retry)
         model.api.retry_wait = lambda: pause
         # inspect_ai keeps how many calls go at once under this key as long as the process lives.
@@ -234,25 +304,28 @@ class InspectEngine(Engine):
     def _server_key(self) -> str:
         """The key for an OpenAI-compatible server: a word, where one on this machine needs none."""
         service = self.model.split("/")[1].upper().replace("-", "_")
-        names = [f"{service}_API_KEY", "OPENAI_API_KEY"] if service == "LOCAL" else []
+        names = [f"{service}_API_KEY"]
+        if service == "LOCAL":
+            names.append("OPENAI_API_KEY")
         for name in names:
-            if key := os.environ.get(name, "").strip():
+            key = os.environ.get(name, "").strip()
+            if key:
                 return key
-        given = os.environ.get(f"{service}_API_KEY", "").strip()
-        there = self.base_url or os.environ.get(f"{service}_BASE_URL", "")
-        return given or ("none" if urlsplit(there).hostname in LOOPBACK else "")
+
+        url = self.base_url or os.environ.get(f"{service}_BASE_URL", "")
+        return "none" if urlsplit(url).hostname in LOOPBACK else ""
 
     def _hint(self) -> str:
-        """For a name that the hub may have as well: how the weights are asked."""
-        is_an_organisation = self.model.split("/")[0] in ("google", "openai")
-        told = f" (for weights of the model hub: {self.model}@transformers)"
-        return told if is_an_organisation else ""
+        """How the weights are asked, for a name that the hub may have as well."""
+        if self.model.split("/")[0] in ("google", "openai"):
+            return f" (for weights of the model hub: {self.model}@transformers)"
+        return ""
 
     def _guard(self, api: Any, batch: bool) -> None:
-        """What the client of an API must not do, where it is one of OpenAI's or Anthropic's kind.
+        """Restrict the client of an API, where it is of OpenAI's or Anthropic's kind.
 
-        It follows no redirect, asks for no compressed body, reads at most 32 MiB of one (but
-        in a batch's), and leaves trying again to inspect_ai.
+        It follows no redirect, asks for no compressed body, reads at most 32 MiB of a body (except
+        a batch's), and leaves trying again to inspect_ai.
         """
         client = getattr(api, "client", None)
         transport = getattr(client, "_client", None)
@@ -266,44 +339,53 @@ class InspectEngine(Engine):
             transport.event_hooks = hooks | {"response": [*hooks["response"], bounded]}
 
     def knock(self) -> "InspectEngine":
-        """Itself; EngineError where nothing listens at the address. What answers is not read."""
+        """Return this engine; EngineError where nothing listens at its address.
+
+        The answer is not read.
+        """
         if not self.address:
             return self
+
         try:
             with httpx2.stream("GET", self.address, timeout=10):
                 pass
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            where = f"no server is at {place_of(self.address)} ({error})"
-            raise EngineError(f"{where}: start it, or check BASE_URL") from error
+            raise EngineError(
+                f"no server is at {place_of(self.address)} ({error}): start it, or check BASE_URL"
+            ) from error
         except httpx2.HTTPError:
-            pass  # a server that says something else is there
+            pass  # a server that says something else is running
         return self
 
     def identity(self) -> dict[str, Any]:
-        """Engine, its version, model, the server's address without its scheme, and what is sent.
+        """Name the engine, its version, the model, the server's address and what is sent.
 
-        The address has its port: two servers on one machine may have one name for two models.
-        ``left_out`` are the arguments that the model rejects, ``sent_*`` those that the first call
-        had, as they stood in its request: after :meth:`prepare` or :meth:`recall`.
+        The address has no scheme but its port, as two servers on one machine may have one name for
+        two models. After :meth:`prepare` or :meth:`recall`, ``left_out`` are the arguments that the
+        model rejects. ``sent_*`` are the arguments of the first call, as they stood in its request.
         """
         from importlib.metadata import version
 
-        found: dict[str, Any] = {
+        identity: dict[str, Any] = {
             "engine": "inspect",
             "engine_version": version("inspect-ai"),
             "model": self.model,
         }
         if self.address:
-            found["base_url"] = place_of(self.address)
+            identity["base_url"] = place_of(self.address)
         if self._sent:
-            found["left_out"] = sorted(self.left_out)
-            found |= {f"sent_{name}": value for name, value in self.sent.items()}
-        return found
+            identity["left_out"] = sorted(self.left_out)
+            for name, value in self.sent.items():
+                identity[f"sent_{name}"] = value
+        return identity
 
     @property
     def sent(self) -> dict[str, Any]:
-        """The arguments of the latest design's calls, as they stand in a request."""
-        return self._sent[next(reversed(self._sent))] if self._sent else {}
+        """Give the arguments of the latest design's calls, as they stand in a request."""
+        if not self._sent:
+            return {}
+        latest = next(reversed(self._sent))
+        return self._sent[latest]
 
     def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
         """Take what is sent from the manifest of a store that a run goes on with.
@@ -313,62 +395,100 @@ class InspectEngine(Engine):
         self.answered = True
         if "left_out" not in manifest:
             return
+
         self.left_out = list(manifest["left_out"])
-        named = {k.removeprefix("sent_"): v for k, v in manifest.items() if k.startswith("sent_")}
-        self._keep_sent(sampling, named)
+        sent = {}
+        for name, value in manifest.items():
+            if name.startswith("sent_"):
+                sent[name.removeprefix("sent_")] = value
+        self._keep_sent(sampling, sent)
 
     def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
         """Learn, by asking a design's first chat, which arguments the model takes.
 
-        It is a real call, whose reply is returned. An argument that the server's error names
-        (status 400, 404 or 422) is left out of this and all later calls, and standard error says
-        so. Later calls learn nothing: all are sent alike. With one sampling it is done once, and
-        None is returned after that. EngineError where nobody is there or the key is wrong.
+        An argument that the server's error names (status 400, 404 or 422) is left out of this and
+        all later calls, and standard error says so. Later calls learn nothing, so that all are sent
+        alike.
+
+        Parameters
+        ----------
+        messages : sequence of Message
+            The chat.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        Reply or None
+            The reply, as it is a real call; None where this sampling was tried before.
+
+        Raises
+        ------
+        EngineError
+            Nobody is there, the key is wrong, or the model cannot be asked over choices.
         """
-        if _key(sampling) in self._sent:
-            self._keep_sent(sampling, self._sent[_key(sampling)])
+        key = _key(sampling)
+        if key in self._sent:
+            self._keep_sent(sampling, self._sent[key])
             return None
+
         with start_blocking_portal() as portal:
-            asked = portal.call(self._learn, messages, sampling)
+            call = portal.call(self._learn, messages, sampling)
         # A cause that may pass has taught nothing, and nothing is pinned by it.
-        trouble = asked.trouble
+        trouble = call.trouble
         if trouble and (trouble.absent or trouble.status == 401 or not trouble.kind):
-            raise EngineError(self._does_not_answer(asked.reply.error))
-        if sampling.choices and asked.reply.finish_reason == FAILED:
-            raise EngineError(f"{self.model} answers {NO_CHOICES} ({asked.reply.error})")
-        self._keep_sent(sampling, _flat(asked.request))
+            raise EngineError(self._does_not_answer(call.reply.error))
+        if sampling.choices and call.reply.finish_reason == FAILED:
+            raise EngineError(f"{self.model} answers {NO_CHOICES} ({call.reply.error})")
+
+        self._keep_sent(sampling, _flat(call.request))
+        if call.request:
+            self._warn(call.request, messages, sampling)
+        self.answered = self.answered or call.reply.finish_reason != FAILED
+        return call.reply
+
+    def _warn(
+        self, request: Mapping[str, Any], messages: Sequence[Message], sampling: Sampling
+    ) -> None:
+        """Say on standard error which arguments inspect_ai did not put into a request."""
+        config = self._config(messages, sampling)
         for name in ("temperature", "top_p", "seed"):
-            asked_for = getattr(self._config(messages, sampling), name) is not None
-            if asked_for and asked.request and not _holds(asked.request, name):
+            if getattr(config, name) is not None and not _holds(request, name):
                 print(f"{self.model}: {name} is not sent, as it takes none", file=sys.stderr)
-        if sampling.reasoning and asked.request and not _holds_reasoning(asked.request):
+
+        if sampling.reasoning and not _holds_reasoning(request):
             effect = "the model reasons as it does by itself"
             if sampling.reasoning.isdecimal():
                 effect = "it only makes room for so many tokens"
-            told = f"REASONING={sampling.reasoning} is not sent, as this model has no such argument"
-            print(f"{self.model}: {told}: {effect}", file=sys.stderr)
-        self.answered = self.answered or asked.reply.finish_reason != FAILED
-        return asked.reply
+            print(
+                f"{self.model}: REASONING={sampling.reasoning} is not sent, as this model has no "
+                f"such argument: {effect}",
+                file=sys.stderr,
+            )
 
     def _keep_sent(self, sampling: Sampling, sent: dict[str, Any]) -> None:
-        self._sent.pop(_key(sampling), None)  # the latest stands last
-        self._sent[_key(sampling)] = sent
+        key = _key(sampling)
+        self._sent.pop(key, None)  # the latest stands last
+        self._sent[key] = sent
 
     async def _learn(self, messages: Sequence[Message], sampling: Sampling) -> Called:
+        """Ask one chat, with one argument less each time that its error names one."""
+        substitutes = {
+            "max_tokens": "; max_completion_tokens is sent instead",
+            "system": "; the system turn is put before the user's",
+        }
         model = self._open()
         try:
             while True:
-                asked = await self._ask(model, messages, sampling)
-                rejected = self._rejected(asked.trouble, messages, sampling)
+                call = await self._ask(model, messages, sampling)
+                rejected = self._rejected(call.trouble, messages, sampling)
                 if not rejected:
-                    return asked
+                    return call
+
                 self.left_out.append(rejected)
-                instead = {
-                    "max_tokens": "; max_completion_tokens is sent instead",
-                    "system": "; the system turn is put before the user's",
-                }.get(rejected, "")
-                told = f"{self.model} rejects {rejected}, which is left out{instead}"
-                print(shown(f"{told} ({asked.reply.error})"), file=sys.stderr)
+                instead = substitutes.get(rejected, "")
+                sentence = f"{self.model} rejects {rejected}, which is left out{instead}"
+                print(shown(f"{sentence} ({call.reply.error})"), file=sys.stderr)
         finally:
             await model.api.aclose()
 
@@ -378,35 +498,43 @@ class InspectEngine(Engine):
         """The argument of a call that its error names, "" where it names none."""
         if trouble is None or trouble.status not in (400, 404, 422):
             return ""
+
         config = self._config(messages, sampling)
         sent = [name for name in NAMED if getattr(config, name, None) is not None]
         sent += list(config.extra_body or {})
         has_system = any(message["role"] == "system" for message in messages)
-        sent += ["system"] if has_system and "system" not in self.left_out else []
+        if has_system and "system" not in self.left_out:
+            sent.append("system")
+
         if trouble.parameter in sent:
             return trouble.parameter
         if re.search(TOO_LONG, trouble.reason, re.IGNORECASE):
             return ""
-        named = [name for name in NAMED if name in sent and _names(trouble.reason, name)]
-        return named[0] if named else ""
+        for name, pattern in NAMED.items():
+            if name in sent and re.search(pattern, trouble.reason, re.IGNORECASE):
+                return name
+        return ""
 
     def _config(self, messages: Sequence[Message], sampling: Sampling) -> Any:
         """A call's arguments, as inspect_ai names them, without those that are left out."""
         from inspect_ai.model import GenerateConfig
 
-        given: dict[str, Any] = {"max_tokens": sampling.max_tokens}
+        arguments: dict[str, Any] = {"max_tokens": sampling.max_tokens}
         if sampling.choices:
-            given |= {"temperature": 0.0, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            arguments |= {"temperature": 0.0, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif sampling.temperature is not None:
-            given["temperature"] = sampling.temperature
+            arguments["temperature"] = sampling.temperature
             if sampling.temperature > 0:
-                given |= {"top_p": sampling.top_p, "seed": sampling.trial_seed(messages)}
+                arguments["top_p"] = sampling.top_p
+                arguments["seed"] = sampling.trial_seed(messages)
+
         reasoning = sampling.reasoning
         if reasoning.isdecimal():
-            given["reasoning_tokens"] = int(reasoning)
+            arguments["reasoning_tokens"] = int(reasoning)
         elif reasoning:
-            given["reasoning_effort"] = reasoning
-        kept = {name: value for name, value in given.items() if name not in self.left_out}
+            arguments["reasoning_effort"] = reasoning
+
+        kept = {name: value for name, value in arguments.items() if name not in self.left_out}
         if "max_tokens" in self.left_out and "max_completion_tokens" not in self.left_out:
             kept["extra_body"] = {"max_completion_tokens": sampling.max_tokens}
         if self.model.startswith("ollama/") and kept.get("reasoning_effort") == "none":
@@ -415,32 +543,50 @@ class InspectEngine(Engine):
         return GenerateConfig(**kept)
 
     def answer_each(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None] = lambda place, reply: None,
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None] = lambda index, reply: None,
         asked: Asked | None = None,
-    ) -> list[Reply]:  # fmt: skip
-        """One reply a conversation, in order; ``keep`` gets each, with its place, as it comes.
+    ) -> list[Reply]:
+        """Give one reply to each conversation. An interrupt cancels the calls.
 
-        Where ``asked`` says for which trials of a store they are, they go in batches if this engine
-        is to send batches, or come from those that an earlier run sent.
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+        keep : callable, optional
+            Gets the index and the reply of each conversation, as it comes.
+        asked : Asked, optional
+            The trials of a store that the conversations are for. They go in batches if this engine
+            is to send batches, or come from batches that an earlier run sent.
 
-        EngineError where the first 16 calls to end (or all, where there are fewer) failed alike for
-        a cause that is not theirs: nobody is there, a wrong key, no such model, no credit (401 to
-        404), and, as long as nothing was answered, any status of 4xx. Any other failure is a reply
-        that says why; so is every failure in a batch of an earlier run. An interrupt cancels the
-        calls.
+        Returns
+        -------
+        list of Reply
+            In the order of the conversations. A failure is a reply that says why; so is every
+            failure in a batch of an earlier run.
+
+        Raises
+        ------
+        EngineError
+            The first 16 calls to end (or all, where there are fewer) failed alike for a cause that
+            is not theirs. Such causes are that nobody is there, a wrong key, no such model and no
+            credit (401 to 404). As long as nothing was answered, so is any status of 4xx.
         """
         were_sent_before = asked is not None and asked.are_covered  # from an earlier run's batches
         with start_blocking_portal() as portal:  # a loop of its own, in a thread
             replies, stopped = portal.call(self._answer_all, conversations, sampling, keep, asked)
         if stopped and not were_sent_before:
-            if asked is not None:  # what was answered is kept; what failed is to be sent anew
+            if asked is not None:  # answers are kept; calls that failed are to be sent anew
                 asked.ledger.drop(asked.trials)
             raise EngineError(self._does_not_answer(stopped))
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order, for who asks a few."""
+        """Give one reply to each conversation, in order, for a few conversations."""
         return self.answer_each(conversations, sampling)
 
     def find_batches(self, ledger: Ledger) -> None:
@@ -457,6 +603,7 @@ class InspectEngine(Engine):
             await model.api.aclose()
 
     def _does_not_answer(self, reason: str) -> str:
+        """The sentence on a model that nobody can ask."""
         where = f" at {place_of(self.address)}" if self.address else ""
         return (
             f"the model {self.model!r}{where} does not answer ({reason}): check the provider's "
@@ -464,58 +611,29 @@ class InspectEngine(Engine):
         )
 
     async def _answer_all(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None], asked: Asked | None,
-    ) -> tuple[list[Reply], str]:  # fmt: skip
-        patience = min(PATIENCE, len(conversations))
-        replies: dict[int, Reply] = {}
-        ended: list[str] = []
-        stopped = ""
-        left = iter(enumerate(conversations))
-
-        def note(place: int, reply: Reply, kind: str) -> None:
-            nonlocal stopped
-            replies[place] = reply
-            keep(place, reply)
-            ended.append(kind)
-            self.answered = self.answered or reply.finish_reason != FAILED
-            if len(ended) == patience and self._common(ended):
-                stopped = reply.error
-
-        async def work(model: Any) -> None:
-            for place, messages in left:  # those who work share it
-                if stopped:
-                    return
-                call = await self._ask(model, messages, sampling)
-                note(place, call.reply, call.trouble.kind if call.trouble else "")
-
-        async def work_in_batch(model: Any) -> None:
-            place, messages = next(left)
-            trial = asked.trials[place]
-            TRIAL.set(trial)
-            call = await self._ask(model, messages, sampling)
-            batcher.leave(trial)
-            has_failed = call.trouble is not None and call.trouble.status > 0
-            share = 0.0 if has_failed else call.reply.price_share * BATCHED
-            reply = call.reply._replace(price_share=share)
-            limit = batcher.limit(trial)
-            if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
-                error = f"it was cut at {limit} tokens, in a batch of an earlier run"
-                paid = reply.prompt_tokens, reply.cached_tokens, reply.output_tokens
-                reply = Reply(None, FAILED, *paid, error=error, price_share=share)
-            note(place, reply, call.trouble.kind if call.trouble else "")
-
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+        asked: Asked | None,
+    ) -> tuple[list[Reply], str]:
+        """The replies in order, and the error of a common cause, "" without one."""
+        progress = _Progress(keep, min(PATIENCE, len(conversations)))
         in_batch = asked is not None and (self.batch or asked.are_covered)
-        at_once = len(conversations) if in_batch else self.in_flight or MOST_IN_FLIGHT
         model = self._open(in_batch)
         try:
             async with create_task_group() as group:
                 if in_batch:
                     batcher = Batcher(model.api, asked, sampling.max_tokens)
                     group.start_soon(batcher.run)
-                    work = work_in_batch
-                for _ in islice(conversations, at_once):
-                    group.start_soon(work, model)
+                    ask = partial(self._ask_in_batch, model, sampling, progress, batcher)
+                    for index, messages in enumerate(conversations):
+                        group.start_soon(ask, index, asked.trials[index], messages)
+                else:
+                    ask = partial(self._ask_in_turn, model, sampling, progress)
+                    left = iter(enumerate(conversations))  # all tasks share it
+                    for _ in islice(conversations, self.in_flight or MOST_IN_FLIGHT):
+                        group.start_soon(ask, left)
         except ExceptionGroup as failures:  # a full disk, say: its own sentence
             failure: Exception = failures
             while isinstance(failure, ExceptionGroup):
@@ -523,8 +641,64 @@ class InspectEngine(Engine):
             raise failure from None
         finally:
             await model.api.aclose()
-        unasked = Reply(None, FAILED, error=stopped)
-        return [replies.get(place, unasked) for place in range(len(conversations))], stopped
+
+        unasked = Reply(None, FAILED, error=progress.stopped)
+        replies = [progress.replies.get(index, unasked) for index in range(len(conversations))]
+        return replies, progress.stopped
+
+    async def _ask_in_turn(
+        self,
+        model: Any,
+        sampling: Sampling,
+        progress: _Progress,
+        left: Iterator[tuple[int, Sequence[Message]]],
+    ) -> None:
+        """Ask one conversation after another, until none is left or a common cause stops all."""
+        for index, messages in left:
+            if progress.stopped:
+                return
+            call = await self._ask(model, messages, sampling)
+            self._note(progress, index, call.reply, call.kind)
+
+    async def _ask_in_batch(
+        self,
+        model: Any,
+        sampling: Sampling,
+        progress: _Progress,
+        batcher: Batcher,
+        index: int,
+        trial: int,
+        messages: Sequence[Message],
+    ) -> None:
+        """Ask one conversation, as a part of a batch."""
+        TRIAL.set(trial)
+        call = await self._ask(model, messages, sampling)
+        batcher.leave(trial)
+
+        has_failed = call.trouble is not None and call.trouble.status > 0
+        share = 0.0 if has_failed else call.reply.price_share * BATCHED
+        reply = call.reply._replace(price_share=share)
+        limit = batcher.limit(trial)
+        if reply.finish_reason == LENGTH and limit < sampling.max_tokens:
+            reply = Reply(
+                None,
+                FAILED,
+                reply.prompt_tokens,
+                reply.cached_tokens,
+                reply.output_tokens,
+                error=f"it was cut at {limit} tokens, in a batch of an earlier run",
+                price_share=share,
+            )
+        self._note(progress, index, reply, call.kind)
+
+    def _note(self, progress: _Progress, index: int, reply: Reply, kind: str) -> None:
+        """Take a reply that came, and see whether a common cause stops the other calls."""
+        progress.replies[index] = reply
+        progress.keep(index, reply)
+        progress.kinds.append(kind)
+        self.answered = self.answered or reply.finish_reason != FAILED
+        if len(progress.kinds) == progress.patience and self._common(progress.kinds):
+            progress.stopped = reply.error
 
     def _common(self, kinds: Sequence[str]) -> bool:
         """Whether the first calls failed alike, for a cause that is not theirs."""
@@ -533,34 +707,35 @@ class InspectEngine(Engine):
             return False
         if kind == "absent" or int(kind) in NEVER_A_PROMPTS_OWN:
             return True
-        if not self.answered:
-            return int(kind) in COMMON or len(kinds) == PATIENCE
-        return int(kind) in COMMON and len(kinds) == PATIENCE
+
+        is_common = int(kind) in COMMON
+        are_many = len(kinds) == PATIENCE
+        if self.answered:
+            return is_common and are_many
+        return is_common or are_many
 
     async def _ask(self, model: Any, messages: Sequence[Message], sampling: Sampling) -> Called:
         """One call, tried again where that may help; it raises nothing but what cancels it."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
         from inspect_ai.model._model import use_model_event_sink
 
-        turns = {
-            "system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant,
-        }  # fmt: skip
-        folded = fold_system(messages) if "system" in self.left_out else messages
-        chat = [turns[message["role"]](content=message["content"]) for message in folded]
-        config, event = self._config(messages, sampling), _Event()
+        message_of = {
+            "system": ChatMessageSystem,
+            "user": ChatMessageUser,
+            "assistant": ChatMessageAssistant,
+        }
+        chat = []
+        for turn in fold_system(messages) if "system" in self.left_out else messages:
+            message = message_of[turn["role"]]
+            chat.append(message(content=turn["content"]))
+
+        config = self._config(messages, sampling)
+        event = _Event()
+        trouble = None
         try:
             with use_model_event_sink(event):
                 output = await model.generate(chat, config=config, cache=False)
-            reply, trouble = _reply(output), None
-            # Without a mark, the text of a model that reasons and was cut is its reasoning. It may
-            # reason although it was told not to, unless its server counts no such tokens.
-            counted = output.usage.reasoning_tokens if output.usage else None
-            is_silent = sampling.reasoning == "none" and counted == 0
-            reasons = models.reasons(self.model) and not is_silent
-            if reasons and reply.finish_reason == LENGTH and not reply.reasoning:
-                reply = apart(reply, opened=True)
-            if sampling.choices:
-                reply = _scored(reply, output, sampling)
+            reply = self._read(output, sampling)
         except Exception as error:
             # Whatever a server makes a client raise must not cost the other answers of this shard.
             trouble = self._trouble(error)
@@ -572,38 +747,45 @@ class InspectEngine(Engine):
                 trouble = None
         return Called(without_keys(reply), trouble, event.sent())
 
+    def _read(self, output: Any, sampling: Sampling) -> Reply:
+        """The reply that an output of inspect_ai holds."""
+        reply = _reply(output)
+        # Without a mark, the text of a model that reasons and was cut is its reasoning. It may
+        # reason although it was told not to, unless its server counts no such tokens.
+        reasoning_tokens = output.usage.reasoning_tokens if output.usage else None
+        is_silent = sampling.reasoning == "none" and reasoning_tokens == 0
+        may_reason = models.reasons(self.model) and not is_silent
+        if may_reason and reply.finish_reason == LENGTH and not reply.reasoning:
+            reply = apart(reply, opened=True)
+        return _scored(reply, output, sampling) if sampling.choices else reply
+
     def _trouble(self, error: BaseException) -> Trouble:
-        # inspect_ai's own error repeats the whole request; what the provider said is its cause.
+        """Why a call failed, by its exception and the causes of that."""
+        # inspect_ai's own error repeats the whole request; the provider's error is its cause.
         every = list(causes_of(error))
-        causes = [one for one in every if type(one).__name__ != "ModelGenerateError"] or every
+        causes = [cause for cause in every if type(cause).__name__ != "ModelGenerateError"] or every
         names = [type(cause).__name__ for cause in causes]
-        for cause in causes:
+
+        for name, cause in zip(names, causes, strict=True):
             if isinstance(cause, Refused):
                 is_unanswered = isinstance(cause, Unanswered)
                 return Trouble(0, False, str(cause), is_unanswered=is_unanswered)
-            # inspect_ai's own word that a model takes no number of tokens: nothing was sent.
-            if "'reasoning_tokens'" in str(cause) and type(cause).__name__ == "PrerequisiteError":
+            # inspect_ai itself says that a model takes no number of tokens: nothing was sent.
+            if name == "PrerequisiteError" and "'reasoning_tokens'" in str(cause):
                 return Trouble(400, False, printable(str(cause)), "reasoning_tokens")
+
         if any(name.endswith("TimeoutError") or name == "ReadTimeout" for name in names):
             return Trouble(0, False, f"no answer within {self.timeout} s")
-        absent = any(name in ("ConnectError", "ConnectionRefusedError") for name in names)
         for cause in causes:
             status = status_of(cause)
             if status:
-                body = getattr(cause, "body", None)
-                named = body.get("param") if isinstance(body, dict) else None
-                said = getattr(cause, "message", None)
-                said = said if isinstance(said, str) and said else str(cause)
-                said = re.sub(r"^Error code: \d+ *-? *", "", said)
-                reason = f"HTTP {status} - {said}" if said else f"HTTP {status}"
-                if isinstance(body, dict) and body.get("code") and str(body["code"]) not in reason:
-                    reason += f" ({body['code']})"
-                return Trouble(status, False, reason, named if isinstance(named, str) else "")
-        last = causes[-1]
-        return Trouble(0, absent, f"{type(last).__name__}: {last}")
+                return _http_trouble(cause, status)
+
+        is_absent = any(name in ("ConnectError", "ConnectionRefusedError") for name in names)
+        return Trouble(0, is_absent, f"{names[-1]}: {causes[-1]}")
 
     def close(self) -> None:
-        """Nothing stays open between calls."""
+        """Do nothing: nothing stays open between calls."""
 
 
 def _stay_out_of_the_notebook() -> None:
@@ -617,45 +799,49 @@ def _stay_out_of_the_notebook() -> None:
     platform.running_in_notebook = lambda: False
 
 
+def _http_trouble(error: BaseException, status: int) -> Trouble:
+    """Why a server declined a call, by its client's exception."""
+    message = getattr(error, "message", None)
+    if not isinstance(message, str) or not message:
+        message = str(error)
+    message = re.sub(r"^Error code: \d+ *-? *", "", message)
+    reason = f"HTTP {status} - {message}" if message else f"HTTP {status}"
+
+    body = getattr(error, "body", None)
+    if not isinstance(body, dict):
+        return Trouble(status, False, reason)
+    code = body.get("code")
+    if code and str(code) not in reason:
+        reason += f" ({code})"
+    parameter = body.get("param")
+    return Trouble(status, False, reason, parameter if isinstance(parameter, str) else "")
+
+
 def _key(sampling: Sampling) -> str:
     return json.dumps(sampling.identity(), sort_keys=True)
-
-
-def _names(reason: str, argument: str) -> bool:
-    return re.search(NAMED[argument], reason, re.IGNORECASE) is not None
 
 
 def _flat(request: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """The arguments of a request, those of one in another behind a dot; no chat, no name, no seed.
 
-    A seed is every prompt's own: what it comes from is the sampling's.
+    Every prompt has a seed of its own, made from the sampling's.
     """
-    chat = {"messages", "input", "inputs", "contents", "model", "seed"}
-    chat |= {"system", "system_instruction", "systemInstruction", "instructions"}
-    wire = {
-        "extra_headers",
-        "http_headers",
-        "headers",
-        "tools",
-        "tool_choice",
-        "http_options",
-        "timeout",
-    }
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, value in request.items():
-        if name in chat | wire or value is None:
+        if name in _CHAT or name in _CONNECTION:
             continue
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{before}{name}.")
+            arguments |= _flat(value, f"{before}{name}.")
         elif isinstance(value, bool | int | float | str):
-            found[f"{before}{name}"] = value
-    return found
+            arguments[f"{before}{name}"] = value
+    return arguments
 
 
 def _holds(request: Mapping[str, Any], argument: str) -> bool:
     """Whether a request has an argument, in snake or in camel case, at any depth."""
+    letters = argument.replace("_", "")
     for name, value in request.items():
-        if name.lower().replace("_", "") == argument.replace("_", "") and value is not None:
+        if name.lower().replace("_", "") == letters and value is not None:
             return True
         if isinstance(value, Mapping) and _holds(value, argument):
             return True
@@ -684,45 +870,50 @@ def _scored(reply: Reply, output: Any, sampling: Sampling) -> Reply:
         return reply._replace(text=None, finish_reason=FAILED, error="no top_logprobs came")
 
     tokens = []
-    for told in logprobs.content:
-        others = {top.token: math.exp(top.logprob) for top in told.top_logprobs or ()}
-        tokens.append(Token(told.token, {told.token: math.exp(told.logprob)} | others))
-    found = score(_answer_of(tokens, reply), sampling.choices, sampling.leads)
-    masses = tuple(one.option_mass for one in found)
+    for token in logprobs.content:
+        alternatives = {token.token: math.exp(token.logprob)}
+        for top in token.top_logprobs or ():
+            alternatives[top.token] = math.exp(top.logprob)
+        tokens.append(Token(token.token, alternatives))
+    scores = score(_answer_of(tokens, reply), sampling.choices, sampling.leads)
+    masses = tuple(scored.option_mass for scored in scores)
     if not all(masses):
         return reply._replace(mass=masses)
 
     text = ""
     probabilities: list[float] = []
-    for lead, one in zip(sampling.leads, found, strict=True):
-        text += lead + sampling.choices[int(one.probabilities.argmax())]
-        probabilities += one.probabilities.tolist()
+    for lead, scored in zip(sampling.leads, scores, strict=True):
+        most_probable = int(scored.probabilities.argmax())
+        text += lead + sampling.choices[most_probable]
+        probabilities += scored.probabilities.tolist()
     return reply._replace(text=text, probabilities=tuple(probabilities), mass=masses)
 
 
 def _answer_of(tokens: Sequence[Token], reply: Reply) -> Sequence[Token]:
     """The tokens of the answer alone, where a server tells those of the reasoning, too.
 
-    None of them where it cannot be told which are the answer's.
+    None where it cannot be told which tokens are the answer's.
     """
     if not reply.reasoning:
         return tokens
     whole = "".join(token.text for token in tokens)
-    begins = whole.rfind(reply.text)
-    if begins < 0:
+    answer_begins = whole.rfind(reply.text)
+    if answer_begins < 0:
         return []
-    passed = 0
+
+    token_begins = 0
     for number, token in enumerate(tokens):
-        if passed >= begins:
+        if token_begins >= answer_begins:
             return tokens[number:]
-        passed += len(token.text)
+        token_begins += len(token.text)
     return []
 
 
 def _reply(output: Any) -> Reply:
-    """What inspect_ai made of an answer, as a reply."""
+    """A reply from an output of inspect_ai."""
     if output.empty:
         return Reply(None, FAILED, error="the answer holds no text", model=output.model)
+
     finish = FINISH.get(output.stop_reason, STOP)
     # inspect_ai makes an answer of some errors, whose text is the server's.
     if output.usage is None and output.response_id is None and finish in (FILTERED, LENGTH):
@@ -730,23 +921,37 @@ def _reply(output: Any) -> Reply:
             return Reply("", FILTERED, error=output.completion)
         return Reply(None, FAILED, error=output.completion)
 
-    reasoning = []
-    content = output.message.content
-    for part in content if isinstance(content, list) else []:
-        if part.type == "reasoning":
-            readable = "" if part.redacted else part.reasoning
-            reasoning.append(readable or part.summary or "")
-    thought = "\n".join(encodable(part) for part in reasoning if part)
-
+    reply = Reply(
+        encodable(output.completion),
+        finish,
+        model=encodable(output.model),
+        reasoning=_thought(output.message.content),
+    )
     usage = output.usage
-    prompt = cached = written = thinking = 0
     if usage is not None:
         cached = usage.input_tokens_cache_read or 0
         prompt = usage.input_tokens + cached + (usage.input_tokens_cache_write or 0)
         # Some servers leave reasoning out of what they say was written.
         written = max(usage.output_tokens, usage.total_tokens - prompt)
-        thinking = usage.reasoning_tokens or 0
-    text = encodable(output.completion)
-    counts = count(prompt), count(cached), count(written)
-    reply = Reply(text, finish, *counts, model=encodable(output.model))
-    return apart(reply._replace(reasoning=thought, reasoning_tokens=count(thinking)))
+        reply = reply._replace(
+            prompt_tokens=count(prompt),
+            cached_tokens=count(cached),
+            output_tokens=count(written),
+            reasoning_tokens=count(usage.reasoning_tokens or 0),
+        )
+    return apart(reply)
+
+
+def _thought(content: Any) -> str:
+    """The reasoning in the content of a message, its summary where it cannot be read."""
+    if not isinstance(content, list):
+        return ""
+
+    thoughts = []
+    for part in content:
+        if part.type == "reasoning":
+            readable = "" if part.redacted else part.reasoning
+            thought = readable or part.summary or ""
+            if thought:
+                thoughts.append(encodable(thought))
+    return "\n".join(thoughts)

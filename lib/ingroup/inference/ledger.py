@@ -36,11 +36,11 @@ class Submission:
     batch: str = ""
 
     def custom_id(self, trial: int) -> str:
-        """The name of one request, which no other batch has."""
+        """Name one request; no other batch has the name."""
         return f"{self.name}-{trial}"
 
     def trial(self, custom_id: str) -> int | None:
-        """The trial of a request, None where it is not one of this batch."""
+        """Give the trial of a request, None where the request is not of this batch."""
         name, _, number = custom_id.rpartition("-")
         if name != self.name or not number.isdecimal():
             return None
@@ -76,7 +76,7 @@ class Ledger:
             self.submissions[submission.name] = submission
 
     def covered(self, trials: Iterable[int]) -> list[int]:
-        """Those of the trials that a batch was created for, in order."""
+        """List the trials that a batch was created for, in order."""
         sent: set[int] = set()
         for submission in self.submissions.values():
             sent.update(submission.trials)
@@ -90,9 +90,9 @@ class Ledger:
 
     def note(self, submission: Submission, **ids: str) -> Submission:
         """Write down the provider's ids: ``file`` or ``batch``."""
-        known = replace(submission, **ids)
-        self._keep(known)
-        return known
+        updated = replace(submission, **ids)
+        self._keep(updated)
+        return updated
 
     def forget(self, submission: Submission) -> None:
         """Strike out a batch that was never created, or is gone."""
@@ -121,8 +121,8 @@ class Ledger:
 
     def _write(self) -> None:
         if self.submissions:
-            lines = [asdict(submission) for submission in self.submissions.values()]
-            text = json.dumps(lines).encode()
+            entries = [asdict(submission) for submission in self.submissions.values()]
+            text = json.dumps(entries).encode()
             shards.replace(self.file, shards.sealed_line(text, self._manifest))
         else:
             self.file.unlink(missing_ok=True)

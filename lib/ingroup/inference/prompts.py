@@ -48,7 +48,7 @@ def without_panic(name: str) -> Iterator[None]:
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
-    """The same chat with the system turn put before the first user turn, a blank line between."""
+    """Put the system turn of a chat before the first user turn, a blank line between."""
     if [message["role"] for message in messages[:2]] != ["system", "user"]:
         return list(messages)
     system, user, *rest = messages
@@ -56,51 +56,79 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
 
 
 class Prompter:
-    """Renders chats for one tokenizer, the system turn kept or put away by :func:`fold_system`.
+    """Renders chats for one tokenizer.
 
-    "plain" takes no chat template at all: the turns, one to a line, with the tokenizer's own
-    special tokens (a BOS, where it adds one), as the released script of Wang et al. asked models.
-    ``bos`` "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
-    text and lets the tokenizer add its special tokens once more, as the released script of Hou et
-    al. did: models with a BOS token then get it twice. EngineError without a chat template, where
-    it does not end, or where "keep" meets one that refuses or drops the system turn.
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+        The model's.
+    system : {"keep", "fold", "plain"}
+        "keep" gives the template a system turn, "fold" puts it into the user turn
+        (:func:`fold_system`). "plain" takes no chat template at all: the turns, one to a line, with
+        the tokenizer's own special tokens (a BOS, where it adds one). The released script of Wang
+        et al. asked models so.
+    bos : {"template", "released"}
+        "template" gives exactly the ids of the chat template, so one BOS. "released" renders to
+        text and lets the tokenizer add its special tokens once more, as the released script of Hou
+        et al. did. Models with a BOS token then get it twice.
+    reasoning : str
+        How much a model is to think, where its template has a switch for it. "none" turns it off.
+        Any other value but "" turns it on, and is the effort if the template asks for one. A
+        template without a switch is used as it is, and standard error says so.
 
-    ``reasoning`` says how much a model is to think, where its template has a switch for it: "none"
-    turns it off, any other value but "" turns it on, and is the effort if the template asks for
-    one. A template without a switch is used as it is, and standard error says so.
-    ``opens_reasoning`` tells whether a rendered chat ends inside the reasoning, ``answer_prefix``
-    what follows a rendered chat before an answer that is scored: it ends the reasoning.
+    Attributes
+    ----------
+    opens_reasoning : bool
+        Whether a rendered chat ends inside the reasoning.
+    answer_prefix : str
+        Text between a rendered chat and an answer that is scored; it ends the reasoning.
+
+    Raises
+    ------
+    EngineError
+        There is no chat template, it does not end, or "keep" meets a template that refuses or drops
+        the system turn.
     """
 
     def __init__(
-        self, tokenizer: "PreTrainedTokenizerBase", system: SystemRole = "keep",
-        bos: Bos = "template", reasoning: str = "",
-    ):  # fmt: skip
-        self.tokenizer, self.system, self.bos = tokenizer, system, bos
+        self,
+        tokenizer: "PreTrainedTokenizerBase",
+        system: SystemRole = "keep",
+        bos: Bos = "template",
+        reasoning: str = "",
+    ):
+        self.tokenizer = tokenizer
+        self.system = system
+        self.bos = bos
         self.opens_reasoning = False
         self.answer_prefix = ""
         self._example = ""
         self._switches: dict[str, str | bool] = {}
         self._ids_of_turns: dict[str, list[int]] = {}
-        if system == "plain":
-            return
-        if tokenizer.chat_template is None:
+        if system != "plain":
+            self._try_template(reasoning)
+
+    def _try_template(self, reasoning: str) -> None:
+        """See how the template renders a chat; an EngineError where it cannot be used."""
+        name = self.tokenizer.name_or_path
+        if self.tokenizer.chat_template is None:
             raise EngineError(
-                f"{tokenizer.name_or_path} has no chat template; an instruction-tuned model is "
+                f"{name} has no chat template; an instruction-tuned model is "
                 "needed (its name often ends in -Instruct or -it)"
             )
         if reasoning:
             self._switches = self._reasoning_switches(reasoning)
-        parts = [turn["content"] for turn in _PROBE]
+
         texts = self._probed()
         if texts:
             self._example = texts[0]
             self.opens_reasoning = opens(texts[-1])
             self.answer_prefix = closing(texts[-1])
-        whole = any(all(part in text for part in parts) for text in texts)
-        if system == "keep" and not whole:
+
+        keeps_both = any(_holds_turns(text, _PROBE) for text in texts)
+        if self.system == "keep" and not keeps_both:
             raise EngineError(
-                f"the chat template of {tokenizer.name_or_path} has no system role; set "
+                f"the chat template of {name} has no system role; set "
                 "SYSTEM=fold to put the persona before the task in the user turn"
             )
 
@@ -124,7 +152,7 @@ class Prompter:
     def _probed(self) -> list[str]:
         """The probe with and without its system turn, as far as the template takes them.
 
-        One whose loops do not end is refused: it is a program, and comes from anywhere.
+        A template whose loops do not end is refused: it is a program, and comes from anywhere.
         """
         texts: list[str] = []
 
@@ -144,9 +172,12 @@ class Prompter:
         return texts
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
-        """Token ids of each chat, for the model to answer; the tokenizer uses all cores.
+        """Give the token ids of each chat, for the model to answer; the tokenizer uses all cores.
 
-        EngineError where the tokenizer breaks.
+        Raises
+        ------
+        EngineError
+            The tokenizer breaks.
         """
         with without_panic(self.tokenizer.name_or_path):
             return self._batch(conversations)
@@ -156,21 +187,23 @@ class Prompter:
             conversations = [fold_system(messages) for messages in conversations]
         if not conversations:
             return []
+
         texts = self._rendered(conversations)
-        # The text of the template has its special tokens already; the authors' way adds them again.
+        # The template's text has its special tokens already; the authors' script adds them again.
         special = self.bos == "released" or self.system == "plain"
-        if self.tokenizer.is_fast:
-            whole = special or self._turns is None
-            return self._encoded(texts, special) if whole else self._encoded_in_turns(texts)
-        return self.tokenizer(
-            texts,
-            add_special_tokens=special,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )["input_ids"]
+        if not self.tokenizer.is_fast:
+            return self.tokenizer(
+                texts,
+                add_special_tokens=special,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            )["input_ids"]
+        if special or self._turns is None:
+            return self._encoded(texts, special)
+        return self._encoded_in_turns(texts)
 
     def _encoded(self, texts: Sequence[str], special: bool) -> Prompts:
-        """Token ids without masks and without where each begins: in two thirds of the time."""
+        """Token ids without masks and offsets, in two thirds of the time."""
         backend = self.tokenizer.backend_tokenizer
         # Only where they are set: another thread may be decoding, and nothing may change then.
         if backend.padding is not None:
@@ -178,7 +211,7 @@ class Prompter:
         if backend.truncation is not None:
             backend.no_truncation()
         encoded = backend.encode_batch_fast(texts, add_special_tokens=special)
-        return [one.ids for one in encoded]
+        return [encoding.ids for encoding in encoded]
 
     def _encoded_in_turns(self, texts: Sequence[str]) -> Prompts:
         """The same token ids; a turn that many chats share is encoded once.
@@ -193,17 +226,19 @@ class Prompter:
         if sum(map(len, distinct)) > 0.9 * sum(map(len, texts)):
             return self._encoded(texts, special=False)
 
-        known = self._ids_of_turns
-        new = [turn for turn in distinct if turn not in known]
-        encoded = dict(zip(new, self._encoded(new, special=False), strict=True))
-        ids = {turn: encoded[turn] if turn in encoded else known[turn] for turn in distinct}
-        self._ids_of_turns = ids
+        before = self._ids_of_turns
+        new = [turn for turn in distinct if turn not in before]
+        ids_of_turns = dict(zip(new, self._encoded(new, special=False), strict=True))
+        for turn in distinct:
+            if turn in before:
+                ids_of_turns[turn] = before[turn]
+        self._ids_of_turns = ids_of_turns
 
         prompts = []
         for turns in chats:
             prompt: list[int] = []
             for turn in turns:
-                prompt += ids[turn]
+                prompt += ids_of_turns[turn]
             prompts.append(prompt)
         return prompts
 
@@ -217,30 +252,43 @@ class Prompter:
         return re.compile("|".join(map(re.escape, marks))) if marks else None
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
+        """The chats as text."""
         if self.system == "plain":
-            return ["\n".join(turn["content"] for turn in chat) for chat in conversations]
+            texts = []
+            for chat in conversations:
+                texts.append("\n".join(turn["content"] for turn in chat))
+            return texts
         return self.tokenizer.apply_chat_template(
             list(conversations), add_generation_prompt=True, tokenize=False, **self._switches
         )
 
     def identity(self) -> dict[str, str]:
-        """What of the rendering can change a reply."""
-        used = "" if self.system == "plain" else str(self.tokenizer.chat_template)
-        template = hashlib.sha256(used.encode()).hexdigest()
-        about = {"chat_template": template[:16], "system": self.system, "bos": self.bos}
-        switches = {name: str(value) for name, value in self._switches.items()}
+        """Name all about the rendering that can change a reply."""
+        template = "" if self.system == "plain" else str(self.tokenizer.chat_template)
+        digest = hashlib.sha256(template.encode()).hexdigest()
+        identity = {"chat_template": digest[:16], "system": self.system, "bos": self.bos}
+        for name, value in self._switches.items():
+            identity[name] = str(value)
         if self.answer_prefix:
-            switches["answer_prefix"] = self.answer_prefix
-        return about | switches
+            identity["answer_prefix"] = self.answer_prefix
+        return identity
+
+
+def _holds_turns(text: str, chat: Sequence[Message]) -> bool:
+    """Whether a text holds all turns of a chat."""
+    return all(turn["content"] in text for turn in chat)
 
 
 def cut(text: str, marks: re.Pattern) -> list[str]:
     """Cut a text before each of its marks; the parts put together are the text."""
     # Faster than to split at an empty match before a mark, which is tried at each letter.
-    places = [mark.start() for mark in marks.finditer(text)]
-    starts = [0, *places]
-    stops = [*places, len(text)]
-    return [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
+    parts = []
+    start = 0
+    for mark in marks.finditer(text):
+        parts.append(text[start : mark.start()])
+        start = mark.start()
+    parts.append(text[start:])
+    return parts
 
 
 def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
@@ -256,7 +304,11 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
       ``single_word`` of a token before the cut look ahead, though at no ``<`` or ``[``.
     """
     raw = [token for token in tokens if not token.normalized]
-    ends = {token.content[start:] for token in raw for start in range(1, len(token.content))}
+    ends = set()
+    for token in raw:
+        for start in range(1, len(token.content)):
+            ends.add(token.content[start:])
+
     inside = text[1:]
     marks = []
     for token in raw:
@@ -264,6 +316,7 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
         looks_back = token.lstrip or token.single_word
         if mark not in inside or looks_back or not mark.startswith(("<", "[")):
             continue
+
         beginnings = {mark[:stop] for stop in range(1, len(mark) + 1)}
         holders = [other.content for other in raw if mark in other.content]
         if holders == [mark] and beginnings.isdisjoint(ends):
@@ -274,23 +327,49 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
 def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int], int]]:
     """Cut prompts into batches of up to ``size`` that share a long prefix.
 
-    In sorted order neighbours share the longest prefixes. A batch ends when it is full, or, once it
-    has ``least`` prompts, before one with which they would have to compute more tokens than that
-    one alone: at the next persona, in the empathy-gap design. Each is its prompts' places, and how
-    many first tokens they share: at least one token of each is left to compute.
+    In sorted order neighbours share the longest prefixes. A batch ends when it is full. Once it has
+    ``least`` prompts, it also ends before a prompt that shares so little that the others would have
+    to compute more tokens than that prompt alone. In the empathy-gap design this is the next
+    persona.
+
+    Parameters
+    ----------
+    prompts : list of list of int
+        Token ids.
+    size : int
+        The most prompts of a batch.
+    least : int
+        Prompts that a batch has before it may end early.
+
+    Yields
+    ------
+    list of int
+        Indices of the prompts of a batch.
+    int
+        How many first tokens they share. At least one token of each is left to compute.
     """
     batch: list[int] = []
     shared = 0
-    for place in sorted(range(len(prompts)), key=prompts.__getitem__):
-        alone = len(prompts[place]) - 1
-        begin = os.path.commonprefix([prompts[i] for i in (place, *batch[:1])])  # noqa: RUF071 (ids)
-        common = min(shared, alone, len(begin))
-        ends = len(batch) >= least and len(batch) * (shared - common) > common
-        if len(batch) == size or ends:
+    for index in sorted(range(len(prompts)), key=prompts.__getitem__):
+        prompt = prompts[index]
+        alone = len(prompt) - 1
+        if not batch:
+            batch = [index]
+            shared = alone
+            continue
+
+        first = prompts[batch[0]]
+        prefix = os.path.commonprefix([prompt, first])  # noqa: RUF071 (ids)
+        common = min(shared, alone, len(prefix))
+        more_computed = len(batch) * (shared - common)
+        ends_early = len(batch) >= least and more_computed > common
+        if len(batch) == size or ends_early:
             yield batch, shared
-            batch = []
-        shared = common if batch else alone
-        batch.append(place)
+            batch = [index]
+            shared = alone
+        else:
+            batch.append(index)
+            shared = common
     if batch:
         yield batch, shared
 
@@ -298,15 +377,37 @@ def batches(prompts: Prompts, size: int, least: int) -> Iterator[tuple[list[int]
 def tokens(
     asked: Design, prompter: Prompter, size: int, rng: np.random.Generator
 ) -> dict[str, float]:
-    """Prompt tokens of a design, estimated from a random sample of its trials.
+    """Estimate the prompt tokens of a design from a random sample of its trials.
 
-    ``size`` trials are drawn without replacement, at least 2, all of a smaller design; ``rng`` is
-    one for all parts of a plan: with a seed for each they would draw the same trials. ``tokens`` is
-    N times the sample's mean; ``error`` its standard error N s sqrt((1 - n/N) / n), with s^2 the
-    sample variance (Cochran 1977, section 2.6; 0 where all were drawn).
+    Parameters
+    ----------
+    asked : Design
+        The trials.
+    prompter : Prompter
+        Who counts the tokens.
+    size : int
+        Trials that are drawn without replacement, at least 2; all of a smaller design.
+    rng : numpy.random.Generator
+        One for all parts of a plan: with a seed for each they would draw the same trials.
+
+    Returns
+    -------
+    dict
+        ``tokens`` is N times the sample's mean. ``error`` is its standard error
+        N s sqrt((1 - n/N) / n), with s^2 the sample variance; it is 0 where all were drawn.
+
+    References
+    ----------
+    Cochran (1977), *Sampling Techniques*, section 2.6.
     """
     number = len(asked)
     drawn = rng.choice(number, min(size, number), replace=False)
-    lengths = [len(ids) for ids in prompter.batch([asked[n].messages for n in map(int, drawn)])]
-    spread = np.std(lengths, ddof=1) * math.sqrt((1 - len(drawn) / number) / len(drawn))
-    return {"tokens": number * float(np.mean(lengths)), "error": number * float(spread)}
+    n_drawn = len(drawn)
+    chats = [asked[trial].messages for trial in drawn.tolist()]
+    lengths = [len(ids) for ids in prompter.batch(chats)]
+
+    error_of_mean = np.std(lengths, ddof=1) * math.sqrt((1 - n_drawn / number) / n_drawn)
+    return {
+        "tokens": number * float(np.mean(lengths)),
+        "error": number * float(error_of_mean),
+    }

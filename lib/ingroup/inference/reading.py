@@ -1,8 +1,8 @@
 """How a scored answer becomes a number: as it would be written, as it would be drawn, or its mean.
 
 The papers read the text that a model writes. A scored answer holds the whole distribution, of which
-that text is one summary and the mean another. They can point to opposite sides, so each study shows
-what every reading gives.
+that text is one summary and the mean another. The two can point to opposite sides, so each study
+shows the result of every reading.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class Reading(NamedTuple):
     Attributes
     ----------
     how : {"free", "greedy", "drawn", "expected"}
-        Nothing is scored, the text is read; the answer that takes the most probable way at each
-        place, as a greedy text does; one that is drawn at the study's temperature; or the mean of
-        the distribution.
+        "free": nothing is scored, the text is read. "greedy": the answer that takes the most
+        probable way at each place, as a greedy text does. "drawn": an answer that is drawn at the
+        study's temperature. "expected": the mean of the distribution.
     ending : {"turn", "newline", "any"}
         What ends a number, see :meth:`ingroup.inference.choices.Tree.probabilities`.
     """
@@ -38,19 +38,21 @@ class Reading(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The columns of a store that it is read from."""
+        """List the columns of a store that it is read from."""
         return ["probabilities"] if self == STORED_MEAN else ["steps"]
 
     def __str__(self) -> str:
-        return self.how if self.how == "free" else f"{self.how}, {self.ending}"
+        if self.how == "free":
+            return self.how
+        return f"{self.how}, {self.ending}"
 
 
-STORED_MEAN = Reading()  # what the stored probabilities give, without the steps
+STORED_MEAN = Reading()  # computed from the stored probabilities, without the steps
 FREE = Reading("free")
 
 
 def readings(store: Store, sampling: Sampling) -> list[Reading]:
-    """Every reading that scored answers allow, the one of greedy text first.
+    """List every reading that scored answers allow, that of greedy text first.
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
     Where no answer begins another, as letters do not, all rules of where one ends are the same.
@@ -61,7 +63,9 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
 
     needs_an_end = any(Tree(spelt).needs_an_end for spelt in spelling.values())
     endings = ["turn", "newline", "any"] if needs_an_end else ["turn"]
-    hows = ["greedy", "drawn", "expected"] if sampling.draws else ["greedy", "expected"]
+    hows = ["greedy", "expected"]
+    if sampling.draws:
+        hows = ["greedy", "drawn", "expected"]
     return [Reading(how, ending) for ending in endings for how in hows]
 
 
@@ -105,28 +109,32 @@ def numbers(
         )
 
     trees = [Tree(store.manifest[SPELLING][lead]) for lead in sampling.leads]
-    steps = numbers_of(responses["steps"], sum(tree.size for tree in trees))
-    answered = ~np.isnan(steps[:, 0])
-    steps = np.nan_to_num(steps)  # rows of failed calls are left out in the end
-    points = np.array([float(choice) for choice in sampling.choices])
+    n_steps = sum(tree.size for tree in trees)
+    stored = numbers_of(responses["steps"], n_steps)
+    is_answered = ~np.isnan(stored[:, 0])
+    all_steps = np.nan_to_num(stored)  # rows of failed calls are left out in the end
+    points = _points(sampling)
+
     columns = {}
-    begins = 0
+    begin = 0
     for number, tree in enumerate(trees):
-        own = tree.split(steps[:, begins : begins + tree.size])
-        begins += tree.size
+        end = begin + tree.size
+        steps = tree.split(all_steps[:, begin:end])
+        begin = end
         if reading.how == "greedy":
-            read = points[tree.greedy(own, reading.ending)]
+            values = points[tree.greedy(steps, reading.ending)]
         elif reading.how == "expected":
-            read = tree.probabilities(own, reading.ending) @ points
+            values = tree.probabilities(steps, reading.ending) @ points
         else:
-            chances = tree.probabilities(own, reading.ending, sampling.temperature)
-            read = points[_drawn(chances, responses["trial"], sampling.seed + number)]
-        columns[number] = np.where(answered, read, np.nan)
+            chances = tree.probabilities(steps, reading.ending, sampling.temperature)
+            drawn = _drawn(chances, responses["trial"], sampling.seed + number)
+            values = points[drawn]
+        columns[number] = np.where(is_answered, values, np.nan)
     return pd.DataFrame(columns, responses.index)
 
 
 def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.DataFrame:
-    """Three numbers that sum up each scored answer to one lead.
+    """Sum up each scored answer to one lead in three numbers.
 
     Parameters
     ----------
@@ -141,28 +149,46 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
         ``most_probable``, ``greedy`` and ``expected``, in points of the scale, with the index of
         the responses. NaN where a call failed; ``greedy`` is NaN where no steps were stored.
     """
-    points = np.array([float(choice) for choice in sampling.choices])
     chances = probabilities(responses, sampling.choices)[:, 0]
-    mean = numbers(responses, store, sampling)[0]
-    most_probable = points[np.nan_to_num(chances).argmax(axis=1)]
+    most_probable = np.nan_to_num(chances).argmax(axis=1)
     greedy = np.nan
     if SPELLING in store.manifest:
         greedy = numbers(responses, store, sampling, Reading("greedy"))[0]
-    table = pd.DataFrame({"most_probable": most_probable, "greedy": greedy}, responses.index)
-    return table.assign(expected=mean).where(mean.notna())
+    mean = numbers(responses, store, sampling)[0]
+
+    columns = {
+        "most_probable": _points(sampling)[most_probable],
+        "greedy": greedy,
+        "expected": mean,
+    }
+    table = pd.DataFrame(columns, responses.index)
+    return table.where(mean.notna())
+
+
+def _points(sampling: Sampling) -> NDArray[np.float64]:
+    """The choices as numbers."""
+    return np.array([float(choice) for choice in sampling.choices])
 
 
 def _drawn(chances: NDArray[np.float64], trials: Sequence[int], seed: int) -> NDArray[np.intp]:
-    """One answer a row, drawn from its probabilities by a number of its trial's own.
+    """One answer for each row, drawn from its probabilities by its trial's own number.
 
     Trial t has the t-th number of one stream, so that a draw does not depend on which rows are read
     together.
     """
     trials = np.asarray(trials)
-    counts_before = int(trials.min()) // NUMBERS_A_COUNT  # those of earlier parts are not drawn
-    begins = counts_before * NUMBERS_A_COUNT
+    first = int(trials.min())
+    last = int(trials.max())
+    # The stream is wound on to the block of numbers that holds the first trial's.
+    blocks_before = first // NUMBERS_A_COUNT
+    begin = blocks_before * NUMBERS_A_COUNT
     stream = np.random.Philox(key=seed)
-    stream.advance(counts_before)
-    uniform = np.random.Generator(stream).random(int(trials.max()) + 1 - begins)
-    own = uniform[trials - begins]
-    return (chances.cumsum(axis=1) < own[:, None]).sum(axis=1).clip(max=chances.shape[1] - 1)
+    stream.advance(blocks_before)
+    generator = np.random.Generator(stream)
+    uniform = generator.random(last + 1 - begin)
+
+    # The answer drawn is the first whose cumulative probability reaches the trial's number.
+    drawn = uniform[trials - begin]
+    is_below = chances.cumsum(axis=1) < drawn[:, None]
+    last_answer = chances.shape[1] - 1  # rounding can leave the sum below the number
+    return is_below.sum(axis=1).clip(max=last_answer)

@@ -40,7 +40,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
     Parameters
     ----------
     text : str
-        What the model wrote, with its marks as far as they were kept.
+        The model's text, with its marks as far as they were kept.
     opened : bool
         Whether the prompt ends inside the reasoning, as some chat templates do.
     ended : bool
@@ -54,8 +54,8 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
     Notes
     -----
-    Where marks leave room for doubt, the text counts as reasoning: an answer that is lost is seen
-    and can be asked again, a number out of a reasoning is not.
+    Where marks leave room for doubt, the text counts as reasoning. An answer that is lost is
+    noticed and can be asked again; a number out of a reasoning is not noticed.
     """
     starts_bare = text.lstrip().startswith(("analysis", "assistantanalysis", "commentary"))
     is_bare_harmony = starts_bare and _BARE_FINAL in text
@@ -73,7 +73,7 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
 
 def apart(reply: Reply, opened: bool = False) -> Reply:
-    """A reply with its reasoning beside its text; one without a text as it is."""
+    """Put the reasoning of a reply beside its text; a reply without a text is left as it is."""
     if reply.text is None:
         return reply
 
@@ -83,7 +83,7 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
 
 
 def opens(prompt: str) -> bool:
-    """Whether a rendered prompt ends inside the reasoning: behind a mark that nothing closes."""
+    """Tell whether a rendered prompt ends inside the reasoning: behind a mark not yet closed."""
     marks = list(_MARK.finditer(prompt))
     if not marks:
         return False
@@ -93,10 +93,10 @@ def opens(prompt: str) -> bool:
 
 
 def closing(prompt: str) -> str:
-    """What ends the reasoning in which a rendered prompt stands, before an answer is scored.
+    """Give the text that ends the reasoning of a rendered prompt, before an answer is scored.
 
-    "" where the prompt does not end inside the reasoning. Where the model would name a channel
-    first, as in the harmony format, it is the channel of the answer.
+    It is "" where the prompt does not end inside the reasoning. Where the model would name a
+    channel first, as in the harmony format, it is the channel of the answer.
     """
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
@@ -117,7 +117,7 @@ def closing(prompt: str) -> str:
 
 
 def is_mark(token: str) -> bool:
-    """Whether a special token marks reasoning, so that it must be seen before it is skipped."""
+    """Tell whether a special token marks reasoning, so that a decoder must not skip it."""
     return bool(_MARK.fullmatch(token) or _HARMONY_MARK.fullmatch(token))
 
 
@@ -128,7 +128,7 @@ def _closes(mark: re.Match[str]) -> bool:
 
 
 def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
-    """Split by pairs of marks; a closing mark that nothing opened closes all that is before it."""
+    """Split by pairs of marks; a closing mark that nothing opened closes all text before it."""
     marks = list(_MARK.finditer(text))
     if not marks and not opened:
         return text, ""
@@ -158,12 +158,12 @@ def _tags(text: str, opened: bool, ended: bool) -> tuple[str, str]:
 
     rest = text[start:]
     # A reasoning may mention its own mark; if the model ended, its last closing mark is the end.
-    mentioned = ended and depth and marks and _closes(marks[-1])
-    if depth and not mentioned:
+    is_only_mention = ended and depth and marks and _closes(marks[-1])
+    if depth and not is_only_mention:
         thoughts.append(rest)
     else:
         answers.append(rest)
-    # On lines of their own: "7" and "2" around a reasoning are no 72.
+    # On lines of their own: "7" and "2" around a reasoning are not 72.
     answer = "\n".join(part.strip() for part in answers).strip()
     return answer, "\n".join(part.strip() for part in thoughts).strip()
 

@@ -1,4 +1,4 @@
-"""Recorded answers as files hold them: from files to recordings, one a row, key or sample."""
+"""Recorded answers in files: one recording for each row, key or sample."""
 
 import ast
 import re
@@ -117,7 +117,7 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
     InputError
         As :func:`read`.
     """
-    found: dict[Path, int] = {}
+    run_of: dict[Path, int] = {}
     for numbered in _alike_but_for_a_number(files):
         first = min(numbered)
         without_gap = list(range(first, first + len(numbered)))
@@ -126,8 +126,8 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
 
         if _share_a_prompt(numbered.values()):
             for number, file in numbered.items():
-                found[file] = number - first + 1
-    return found
+                run_of[file] = number - first + 1
+    return run_of
 
 
 def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
@@ -135,10 +135,10 @@ def _alike_but_for_a_number(files: Sequence[Path]) -> list[dict[int, Path]]:
     alike: dict[tuple, dict[int, Path]] = {}
     for file in files:
         parts = re.split(r"(\d+)", str(file))
-        for place in range(1, len(parts), 2):
-            number = int(parts[place])
-            rest = (*parts[:place], None, *parts[place + 1 :])
+        for index in range(1, len(parts), 2):  # the numbers stand between the texts
+            rest = (*parts[:index], None, *parts[index + 1 :])
             numbered = alike.setdefault(rest, {})
+            number = int(parts[index])
             numbered[number] = file
     return list(alike.values())
 
@@ -169,13 +169,14 @@ def _questionnaires(file: Path) -> set[str]:
 
 
 def _table(file: Path, delimiter: str, run: int | None) -> Iterator[Recording]:
-    """Those of a table, in one of three layouts."""
+    """The recordings of a table, in one of three layouts."""
     table = _read(file, delimiter)
     layout = _layout(file, table)
     system, user, response = layout
     if system not in table:  # pandas's index is a column without a name
         table[system] = ""
     rounds = _rounds(file, table, layout, run)
+
     for line, row in table.to_dict("index").items():
         reply = Reply(row[response], STOP)
         if layout is STEREOMAP and not row[response]:
@@ -207,16 +208,16 @@ def _read(file: Path, delimiter: str) -> pd.DataFrame:
 
 def _drafts(row: Mapping[str, str]) -> list[str]:
     """The drafts of a row of StereoMap beside its answer, which Bard gives again as the first."""
-    found = []
+    drafts = []
     for column, cell in row.items():
         is_draft = column.lower().startswith(DRAFT) and column[len(DRAFT) :].isdecimal()
         if is_draft and cell:
-            found.append(_draft(cell))
+            drafts.append(_draft(cell))
 
     answer = row[STEREOMAP[2]].strip()
-    if found and found[0].strip() == answer:
-        return found[1:]
-    return found
+    if drafts and drafts[0].strip() == answer:
+        return drafts[1:]
+    return drafts
 
 
 def _draft(cell: str) -> str:
@@ -245,7 +246,7 @@ def _layout(file: Path, table: pd.DataFrame) -> tuple[str, str, str]:
 
 
 def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> pd.Series:
-    """The round of each row: of its column, of StereoMap's file, or of the row among its like."""
+    """The round of each row: from its column, StereoMap's file, or earlier rows of its prompt."""
     for name in ROUNDS:
         if name in table:
             # pandas makes 1.0 of 1 where the column lacked a number once.
@@ -261,7 +262,7 @@ def _rounds(file: Path, table: pd.DataFrame, layout: tuple, run: int | None) -> 
 
 
 def _results(file: Path) -> Iterator[Recording]:
-    """Those of GIEBench's results; an item without an answer is a call that failed.
+    """The recordings of GIEBench's results; an item without an answer is a call that failed.
 
     A file without any answer holds the prompts, and no results.
     """
@@ -290,10 +291,10 @@ def _results(file: Path) -> Iterator[Recording]:
 
 
 def _log(file: Path) -> Iterator[Recording]:
-    """Those of a log of inspect_ai: its chats up to the model's turn, its epochs as rounds.
+    """The recordings of a log of inspect_ai: chats up to the model's turn, epochs as rounds.
 
-    Passed over are samples without a reply, and answers over choices, which `make view` shows as
-    text. A reply is of the model that the log names.
+    Samples without a reply are passed over, and so are answers over choices, which `make view`
+    shows as text. A reply is of the model that the log names.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -314,14 +315,15 @@ def _log(file: Path) -> Iterator[Recording]:
 def _sample(file: Path, sample: Any) -> Recording:
     """The recording of one sample of a log."""
     turns = takewhile(lambda message: message.role != "assistant", sample.messages)
-    said = sample.output
-    content = said.message.content_list
+    output = sample.output
+    content = output.message.content_list
     thoughts = [part.reasoning for part in content if part.type == "reasoning"]
-    was_cut = said.stop_reason in ("max_tokens", "model_length")
+    was_cut = output.stop_reason in ("max_tokens", "model_length")
+
     reply = Reply(
-        said.completion,
+        output.completion,
         LENGTH if was_cut else STOP,
-        model=said.model,
+        model=output.model,
         reasoning="\n".join(thoughts),
     )
     return Recording(

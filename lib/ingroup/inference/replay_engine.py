@@ -1,6 +1,7 @@
 """Recorded answers as an engine: each prompt gets the response that a file holds for it.
 
-Files are read to recordings, prompts are matched with recordings, and what is ambiguous is refused.
+Files are read to recordings, prompts are matched with recordings, and ambiguous matches are
+refused.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ _KEY = "S16"
 
 
 class Origin(NamedTuple):
-    """Where a recording comes from: its file, what its row says of itself."""
+    """Where a recording comes from: its file, and the entries of its row."""
 
     file: Path
     round: int
@@ -59,26 +60,27 @@ class ReplayEngine(Engine):
     Notes
     -----
     A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
-    the column, StereoMap's files whose names count (:func:`~.recordings.runs`) are a round each; in
+    the column, StereoMap's files whose names count (:func:`~.recordings.runs`) are a round each. In
     its other files further rows of a prompt are further rounds. All else is of the first round.
-    Drafts stand in StereoMap's columns ``Choice_0``, ``Choice_1`` and so on: of n rounds, the first
-    drafts are n further rounds, the second ones again n. The draft that repeats ``Answer`` is none.
+    Drafts stand in StereoMap's columns ``Choice_0``, ``Choice_1`` and so on. Where there are n
+    rounds, the first drafts are n further rounds, and the second drafts are again n. A draft that
+    repeats ``Answer`` is left out.
 
-    A column ``category`` says which category of the study a row is of, or else the name of its
-    file, if it has a word of the category's, in the singular or plural. Where a category has
-    recordings of its own, its prompts get no others; where it has none, they get those that are of
+    A column ``category`` says which category of the study a row is of. Without it the name of the
+    file does, if it has a word of the category's, in the singular or plural. Where a category has
+    recordings of its own, its prompts get no others. Where it has none, they get those that are of
     no category.
 
-    Of several different replies to one prompt in one round and category each trial gets its own, in
-    the order of the file, if as many trials ask as are recorded. Anything else is refused
+    Where one prompt has several different replies in one round and category, each trial gets its
+    own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
     (:meth:`tell_apart`).
 
     Raises
     ------
     EngineError
-        Where there is no recording, or a log and no inspect_ai to read it.
+        There is no recording, or a log and no inspect_ai to read it.
     InputError
-        Where a file is not what its name says (naming the line or key).
+        A file's content is not of the kind that its name says (naming the line or key).
     """
 
     asks_again = False
@@ -104,6 +106,7 @@ class ReplayEngine(Engine):
             keys += _key(recording.prompt)
             reply_number = replies.setdefault(recording.reply, len(replies))
             reply_numbers.append(reply_number)
+
             origin = Origin(file, recording.round, recording.category, recording.draft)
             origin_number = origins.setdefault(origin, len(origins))
             origin_numbers.append(origin_number)
@@ -115,6 +118,7 @@ class ReplayEngine(Engine):
         order = np.argsort(unsorted, kind="stable")
         self._by_key = order.astype(np.int32)
         self._keys = unsorted[self._by_key]
+
         self._reply_of = np.asarray(reply_numbers)
         self._origin_of = np.asarray(origin_numbers)
         self._replies = [apart(reply) for reply in replies]
@@ -165,16 +169,16 @@ class ReplayEngine(Engine):
 
     def _origins_open(self, others: Iterable[str]) -> np.ndarray:
         """Which origins are of the round and the category that is asked."""
-        asked = _words(self.category)
+        words = _words(self.category)
         words_of_others = set().union(*map(_words, others))
         of_round = np.zeros(len(self._origins), dtype=bool)
         of_category = np.zeros(len(self._origins), dtype=bool)
         of_another = np.zeros(len(self._origins), dtype=bool)
         for number, origin in enumerate(self._origins):
-            said = self._says(origin)
+            named = self._category_words(origin)
             of_round[number] = self._round_of(origin) == self.round
-            of_category[number] = not asked.isdisjoint(said)
-            of_another[number] = not words_of_others.isdisjoint(said)
+            of_category[number] = not words.isdisjoint(named)
+            of_another[number] = not words_of_others.isdisjoint(named)
 
         if of_category.any():
             return of_round & of_category
@@ -184,8 +188,8 @@ class ReplayEngine(Engine):
         """The round of a recording; drafts are behind all rounds of answers."""
         return origin.round + origin.draft * self._n_rounds
 
-    def _says(self, origin: Origin) -> set[str]:
-        """The words in which a recording's row, or else its file's name, says its category."""
+    def _category_words(self, origin: Origin) -> set[str]:
+        """The words in which a recording's row, or else its file's name, names its category."""
         if origin.category:
             return _words(origin.category)
         name = origin.file.name
@@ -231,10 +235,10 @@ class ReplayEngine(Engine):
 
         if trials is None:
             trials = [None] * len(prompts)
-        found = []
+        numbers = []
         for trial, begin, end in zip(trials, begins, ends, strict=True):
             if begin == end:
-                found.append(-1)
+                numbers.append(-1)
                 continue
 
             same = self._open[begin:end]
@@ -242,12 +246,18 @@ class ReplayEngine(Engine):
                 turn = self._turn(begin, trial)
                 same = same[turn : turn + 1]
             self._used[same] = True  # one reply, recorded several times, answers each time
-            number = same[0]
-            found.append(int(number))
-        return found
+            numbers.append(int(same[0]))
+        return numbers
 
     def complete(self, found: Sequence[int], sampling: Sampling) -> list[Reply]:
         """Give the replies of recordings that :meth:`match` found.
+
+        Parameters
+        ----------
+        found : sequence of int
+            Numbers of recordings, -1 for a failed call.
+        sampling : Sampling
+            Only whether it has choices counts.
 
         Raises
         ------
@@ -293,11 +303,11 @@ class ReplayEngine(Engine):
         least = np.minimum.reduceat(reply_numbers, begins)
         most = np.maximum.reduceat(reply_numbers, begins)
 
-        found = {}
+        differing = {}
         for prompt in np.flatnonzero(least != most):
             begin = int(begins[prompt])
-            found[begin] = self._open[begin : ends[prompt]]
-        return found
+            differing[begin] = self._open[begin : ends[prompt]]
+        return differing
 
     def tell_apart(self, design: Design) -> None:
         """Settle which trial of a design gets which of several different replies to one prompt.
@@ -307,37 +317,39 @@ class ReplayEngine(Engine):
         Raises
         ------
         EngineError
-            If they stand in several files, or more or fewer trials ask than are recorded; it names
-            two of them.
+            The recordings stand in several files, or more or fewer trials ask than are recorded; it
+            names two of them.
         """
         turn = (self.round, self.category, design.fingerprint)
         if turn not in self._settled:
             asking = self._asking(design)
             for begin, trials in asking.items():
                 same = self._several[begin]
-                in_one_file = len(self._files_of(same)) == 1
-                are_as_many = len(trials) == len(same)
-                if not (in_one_file and are_as_many):
+                n_files = len(self._files_of(same))
+                if n_files > 1 or len(trials) != len(same):
                     self._refuse(begin, len(trials))
             self._settled[turn] = asking
         self._trials = self._settled[turn]
 
     def _asking(self, design: Design) -> dict[int, list[int]]:
         """The trials that ask each of the prompts that have several replies."""
-        found: dict[int, list[int]] = {}
         if not self._several:
-            return found
+            return {}
 
+        asking: dict[int, list[int]] = {}
         for start in range(0, len(design), _PART):
-            trials = range(start, min(start + _PART, len(design)))
+            stop = min(start + _PART, len(design))
+            trials = range(start, stop)
             prompts = [_prompt(design[trial].messages) for trial in trials]
             begins, ends = self._find(prompts)
             for trial, begin, end in zip(trials, begins, ends, strict=True):
                 if begin < end and begin in self._several:
-                    found.setdefault(int(begin), []).append(trial)
-        return found
+                    trials_of_prompt = asking.setdefault(int(begin), [])
+                    trials_of_prompt.append(trial)
+        return asking
 
     def _files_of(self, numbers: np.ndarray) -> set[Path]:
+        """The files in which recordings stand."""
         return {self._origins[origin].file for origin in self._origin_of[numbers]}
 
     def _turn(self, begin: int, trial: int | None) -> int:
@@ -360,51 +372,53 @@ class ReplayEngine(Engine):
                 other = number
                 break
 
-        one = self._recording(first)
-        two = self._recording(other)
-        asked = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
+        recording = self._recording(first)
+        conflict = self._recording(other)
+        trials_ask = "one trial asks" if n_trials == 1 else f"{n_trials} trials ask"
         found = (
             "two replies to one prompt of one repetition "
-            f"({_short(one.reply)} and {_short(two.reply)}) "
-            f"where {asked} for {len(same)} recordings"
+            f"({_short(recording.reply)} and {_short(conflict.reply)}) "
+            f"where {trials_ask} for {len(same)} recordings"
         )
         expected = (
             "as many in one file, or what tells them apart: a column run or category, files with a "
             "word of their category in the name (religion_1.tsv) or numbered by run from 0 or 1 "
             "without a gap, or one model's files alone (RECORDINGS=<pattern>)"
         )
-        raise EngineError(f"{one.where}, and {two.where}: found {found}, expected {expected}")
+        raise EngineError(
+            f"{recording.where}, and {conflict.where}: found {found}, expected {expected}"
+        )
 
     def _nearest(self, prompts: list[str]) -> str:
         """The sentence on prompts none of which has a recording."""
-        asked = prompts[0]
+        first = prompts[0]
 
         def shared(recording: Recording) -> int:
-            return len(os.path.commonprefix([recording.prompt, asked]))  # noqa: RUF071 (characters)
+            return len(os.path.commonprefix([recording.prompt, first]))  # noqa: RUF071 (characters)
 
-        looked_at = islice(self._recorded(), _LOOKED_AT)
-        near = max((recording for _, recording in looked_at), key=shared)
+        candidates = islice(self._recorded(), _LOOKED_AT)
+        near = max((recording for _, recording in candidates), key=shared)
         none = f"none of {len(prompts)} prompts has a recording in {self.path}"
-        if near.prompt == asked:
+        if near.prompt == first:
             return (
                 f"{none} that is of round {self.round} and category {self.category!r}; "
                 f"{near.where} holds the first, of another round or category"
             )
 
-        place = shared(near)
-        window = slice(max(place - 20, 0), place + 20)
+        length = shared(near)
+        window = slice(max(length - 20, 0), length + 20)
         found = near.prompt[window]
-        expected = asked[window]
+        expected = first[window]
         return (
             f"{none}; {near.where} comes nearest to the first and departs from it "
-            f"at character {place + 1}: "
+            f"at character {length + 1}: "
             f"found {found!r}, expected {expected!r}"
         )
 
     # ---- what every engine has -------------------------------------------------------------------
 
     def identity(self) -> dict[str, str]:
-        """Engine, model, files and SHA-256 over their names and contents."""
+        """Name engine, model, files and the SHA-256 over their names and contents."""
         digest = hashlib.sha256()
         for file in self._files:
             digest.update(file.name.encode())
@@ -421,10 +435,14 @@ class ReplayEngine(Engine):
         """Say how many recordings no prompt used, where anything was asked."""
         total = len(self._used)
         used = int(self._used.sum())
-        if 0 < used < total:
-            of = f"{total - used:,} of {total:,} recordings in {self.path}"
+        unused = total - used
+        if used > 0 and unused > 0:
             drafts = self._rounds_of_drafts()
-            print(f"{of} answer no prompt that was asked now{drafts}", file=sys.stderr)
+            print(
+                f"{unused:,} of {total:,} recordings in {self.path} answer no prompt that "
+                f"was asked now{drafts}",
+                file=sys.stderr,
+            )
 
     def _rounds_of_drafts(self) -> str:
         """Which rounds are drafts, for a sentence; nothing without drafts."""
@@ -453,16 +471,18 @@ def _key(prompt: str) -> bytes:
 
 
 def _words(text: str) -> set[str]:
-    """The words that can name a category, in the singular: of "Races or ethnicities" two."""
-    found = set()
+    """The words that can name a category, in the singular: two for "Races or ethnicities"."""
+    words = set()
     for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):  # two in "RaceOrigin"
         singular = re.sub(r"ies$", "y", word.lower())
-        found.add(singular.removesuffix("s"))
-    return found - {"or"}
+        words.add(singular.removesuffix("s"))
+    return words - {"or"}
 
 
 def _short(reply: Reply) -> str:
     """The beginning of a reply, for a sentence."""
     if reply.text is None:
         return "a failed call"
-    return repr(reply.text if len(reply.text) <= 30 else f"{reply.text[:30]}...")
+    if len(reply.text) <= 30:
+        return repr(reply.text)
+    return repr(f"{reply.text[:30]}...")

@@ -14,11 +14,13 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ingroup.inference.engine import FAILED, LENGTH, Reply
 from ingroup.inference.reasoning import separate
@@ -49,8 +51,12 @@ SCHEMA = pa.schema(
 
 SECONDS = 0.5  # from one sync to the next; a kill of the process costs nothing in between
 
-_SEAL, _BLANK = b"sha256:", b"0" * 64
-_REMEDIES = dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "allow writing there") | {
+_SEAL = b"sha256:"
+_BLANK = b"0" * 64
+_REMEDIES = {
+    errno.EACCES: "allow writing there",
+    errno.EPERM: "allow writing there",
+    errno.EROFS: "allow writing there",
     errno.ENOSPC: "make room on that disk",
     errno.EDQUOT: "make room in your quota",
     errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
@@ -65,11 +71,15 @@ def write(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
     """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
-    columns = dict(zip(Reply._fields, zip(*replies, strict=True), strict=True))
+    columns: dict[str, Sequence] = {}
+    for name in Reply._fields:
+        columns[name] = [getattr(reply, name) for reply in replies]
     columns["trial"] = trials
     columns["max_tokens"] = [max_tokens] * len(replies)
+
     table = pa.Table.from_pydict(columns, schema=SCHEMA)
-    table = table.replace_schema_metadata(_bound(path, manifest) | {b"seal": _SEAL + _BLANK})
+    metadata = _bound(path, manifest) | {b"seal": _SEAL + _BLANK}
+    table = table.replace_schema_metadata(metadata)
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, compression="zstd")
     content = stream.getvalue().to_pybytes()
@@ -78,27 +88,54 @@ def write(
 
 
 def _bound(path: Path, manifest: str) -> dict[bytes, bytes]:
+    """What a shard's footer binds it to."""
     return {b"manifest": manifest.encode(), b"file": path.name.encode()}
 
 
 def _sealed(content: bytes) -> bytes:
     """The same bytes with the right digest behind the seal."""
-    place = content.rfind(_SEAL) + len(_SEAL)
-    head, tail = content[:place], content[place + len(_BLANK) :]
-    return head + hashlib.sha256(head + _BLANK + tail).hexdigest().encode() + tail
+    begin = content.rfind(_SEAL) + len(_SEAL)
+    end = begin + len(_BLANK)
+    head = content[:begin]
+    tail = content[end:]
+    digest = hashlib.sha256(head + _BLANK + tail).hexdigest()
+    return head + digest.encode() + tail
 
 
 def read(
     path: Path, manifest: str, trials: range, whole: bool, columns: Sequence[str]
 ) -> pa.Table | None:
-    """Some columns of a file, ``trial`` among them, as ``SCHEMA`` has them; None if it is damaged.
+    """Read some columns of a file.
 
-    That is where a byte is not as it was written (checked by flipping every single bit of a shard),
-    or it is not bound to ``manifest`` (a hash) and its name, or does not hold all ``trials`` of its
-    shard, or some of them if it need not be ``whole``. The text of a file from before reasoning was
-    stored apart is split here (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0.
-    Replies of a file from before the price was kept count at the whole price, and those of one from
-    before steps were kept have none. StoreError where it cannot be read.
+    A file is damaged where a byte is not as it was written (checked by flipping every single bit of
+    a shard). So is a file that is not bound to the manifest and its name, or lacks trials.
+
+    Older files lack some columns. Text from before reasoning was stored apart is split here
+    (:mod:`ingroup.inference.reasoning`), and its ``max_tokens`` are 0. Replies from before the
+    price was kept count at the whole price. Replies from before steps were kept have none.
+
+    Parameters
+    ----------
+    path : Path
+        The shard, or one of its supplements.
+    manifest : str
+        The hash of the store's manifest.
+    trials : range
+        The trials of the shard.
+    whole : bool
+        Whether the file has to hold all of them, or only some.
+    columns : sequence of str
+        Names of ``SCHEMA``, ``trial`` among them.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        The columns as ``SCHEMA`` has them; None if the file is damaged.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -106,51 +143,91 @@ def read(
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     if content != _sealed(content):
         return None
+
     file = pq.ParquetFile(pa.BufferReader(content))
     table = _read_columns(file, columns)
-    held = table["trial"].to_numpy()
-    sound = len(held) == len(trials) if whole else len(held) > 0
-    sound = sound and held[0] in trials and held[-1] in trials and (np.diff(held) > 0).all()
-    if not (sound and _bound(path, manifest).items() <= file.schema_arrow.metadata.items()):
+    if not _holds(table["trial"].to_numpy(), trials, whole):
         return None
-    return table.cast(pa.schema([SCHEMA.field(name) for name in columns]))
+    metadata = file.schema_arrow.metadata
+    if not _bound(path, manifest).items() <= metadata.items():
+        return None
+
+    schema = pa.schema([SCHEMA.field(name) for name in columns])
+    return table.cast(schema)
+
+
+def _holds(stored: NDArray[np.int64], trials: range, whole: bool) -> bool:
+    """Whether stored trials ascend and are all of a shard's, or some if not ``whole``."""
+    are_enough = len(stored) == len(trials) if whole else len(stored) > 0
+    if not are_enough:
+        return False
+    are_inside = stored[0] in trials and stored[-1] in trials
+    return are_inside and bool((np.diff(stored) > 0).all())
 
 
 def _read_columns(file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
     """The columns of a file; those that it is too old to have are made of its texts."""
-    held = file.schema_arrow.names
-    table = file.read([name for name in columns if name in held])
-    nothing = pa.array(np.zeros(len(table), dtype=np.int32))
+    stored = file.schema_arrow.names
+    table = file.read([name for name in columns if name in stored])
+    length = len(table)
+
     made = {}
-    if "price_share" not in held:
-        made["price_share"] = pa.array(np.ones(len(table), dtype=np.float32))
-    if "steps" not in held:
-        made["steps"] = pa.array([[]] * len(table), SCHEMA.field("steps").type)
-    if "reasoning" not in held:
-        made |= {"reasoning_tokens": nothing, "max_tokens": nothing}
-    if "reasoning" not in held and {"text", "reasoning"} & set(columns):
-        texts = file.read(["text"])["text"].to_pandas().astype(object)
-        pairs = [
-            (None, "") if text is None else separate(text) for text in texts.replace(np.nan, None)
-        ]
-        made["text"] = pa.array([answer for answer, _ in pairs], pa.string()).dictionary_encode()
-        made["reasoning"] = pa.array([thought for _, thought in pairs]).dictionary_encode()
+    if "price_share" not in stored:
+        made["price_share"] = pa.array(np.ones(length, dtype=np.float32))
+    if "steps" not in stored:
+        made["steps"] = pa.array([[]] * length, SCHEMA.field("steps").type)
+    if "reasoning" not in stored:
+        zeros = pa.array(np.zeros(length, dtype=np.int32))
+        made["reasoning_tokens"] = zeros
+        made["max_tokens"] = zeros
+        if "text" in columns or "reasoning" in columns:
+            made |= _separated(file)
+
     arrays = [made[name] if name in made else table[name] for name in columns]
     return pa.Table.from_arrays(arrays, names=list(columns))
 
 
+def _separated(file: pq.ParquetFile) -> dict[str, pa.Array]:
+    """Text and reasoning of a file that holds both in one column."""
+    answers = []
+    thoughts = []
+    texts = file.read(["text"])["text"].to_pandas().astype(object)
+    for text in texts.replace(np.nan, None):
+        answer, thought = (None, "") if text is None else separate(text)
+        answers.append(answer)
+        thoughts.append(thought)
+    return {
+        "text": pa.array(answers, pa.string()).dictionary_encode(),
+        "reasoning": pa.array(thoughts).dictionary_encode(),
+    }
+
+
 def latest(tables: Sequence[pa.Table]) -> pa.Table:
-    """Of a shard and its supplements one reply a trial: the latest, if any one did not fail."""
+    """Choose one reply to each trial of a shard and its supplements.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        The shard's rows, then those of its supplements in the order in which they were written.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row for each trial: the latest that did not fail, else the latest that failed.
+    """
     if len(tables) == 1:
         return tables[0]
+
     # As plain texts, encoded anew: categories must not tell how often was asked.
-    plain = [f.with_type(pa.string()) if f.type == TEXT else f for f in tables[0].schema]
+    schema = tables[0].schema
+    plain = [field.with_type(pa.string()) if field.type == TEXT else field for field in schema]
     table = pa.concat_tables(tables).cast(pa.schema(plain)).combine_chunks()
-    answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
+
+    is_answered = pc.not_equal(table["finish_reason"], FAILED).to_numpy()
     trials = table["trial"].to_numpy()
-    order = np.lexsort((answered, trials))  # stable: of equals the latest comes last
-    last = np.append(np.diff(trials[order]) > 0, True)
-    return table.take(order[last]).cast(tables[0].schema)
+    order = np.lexsort((is_answered, trials))  # stable: among equals the latest comes last
+    is_last = np.append(np.diff(trials[order]) > 0, True)
+    return table.take(order[is_last]).cast(schema)
 
 
 def replace(target: Path, content: bytes) -> None:
@@ -174,7 +251,7 @@ def replace(target: Path, content: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """See to it that what a folder lists is on the disk, where the disk knows this of folders."""
+    """Sync the list of files of a folder to the disk, where the disk can do so for folders."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -186,7 +263,7 @@ def sync(folder: Path) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
-    """The sentence on a file that cannot be written."""
+    """Make the error that says that a file cannot be written, why, and what to do."""
     remedy = _REMEDIES.get(error.errno, "look after that disk")
     return StoreError(
         f"{path} cannot be written: {error.strerror}; all shards that are there are whole and "
@@ -195,27 +272,49 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 
 
 def sealed_line(text: bytes, manifest: str) -> bytes:
-    """A line that begins with a digest over a manifest's hash and the text."""
+    """Make a line that begins with a digest over a manifest's hash and the text."""
     return _digest(text, manifest) + b" " + text + b"\n"
 
 
 def sealed_text(line: bytes, manifest: str) -> bytes | None:
-    """The text of a sealed line; None where the line was torn or changed, or is another store's."""
+    """Read a sealed line's text; None where it was torn or changed, or is another store's."""
     digest, _, text = line.removesuffix(b"\n").partition(b" ")
     return text if digest == _digest(text, manifest) else None
 
 
 def _digest(text: bytes, manifest: str) -> bytes:
-    return hashlib.sha256(manifest.encode() + text).hexdigest()[:16].encode()
+    """16 hexadecimal digits."""
+    digest = hashlib.sha256(manifest.encode() + text).hexdigest()
+    return digest[:16].encode()
 
 
 class Journal:
-    """The finished calls of one store, which is held alone meanwhile: ``kept``, by trial.
+    """The finished calls of one store that no shard holds yet.
 
-    The ``file`` is made at the first reply, and gone once every reply stands in a shard. A line is
-    a digest over ``manifest`` (a hash) and what follows, then the trial with its reply as JSON; one
-    that was torn or changed is passed over: its trial is asked again. A failed call is not kept,
-    nor is a reply that was cut at fewer than ``max_tokens``.
+    The store is held alone meanwhile. The file is made at the first reply, and is removed once
+    every reply stands in a shard. A line is a digest over the manifest's hash and the rest of the
+    line, then the trial with its reply as JSON. A line that was torn or changed is passed over, so
+    that its trial is asked again.
+
+    Parameters
+    ----------
+    file : Path
+        Where the journal is, or will be.
+    manifest : str
+        The hash of the store's manifest.
+    max_tokens : int
+        How many tokens a reply may have now.
+
+    Attributes
+    ----------
+    kept : dict of Reply
+        The replies by their trials. Failed calls are not kept, nor are replies that were cut at
+        fewer than ``max_tokens``.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be read.
     """
 
     def __init__(self, file: Path, manifest: str, max_tokens: int = 0):
@@ -223,28 +322,37 @@ class Journal:
         self._manifest = manifest
         self._max_tokens = max_tokens
         self.kept: dict[int, Reply] = {}
-        self._stream, self._synced = None, 0.0
+        self._stream: BinaryIO | None = None
+        self._synced = 0.0
         try:
             content = file.read_bytes() if file.exists() else b""
         except OSError as error:
             raise StoreError(f"{file} cannot be read: {error.strerror}; move it away") from error
+
         for line in content.split(b"\n"):
             text = sealed_text(line, manifest)
             if text is not None:
-                values = json.loads(text)
-                trial = values.pop("trial")
-                limit = values.pop("max_tokens", max_tokens)
-                if values["finish_reason"] == LENGTH and limit < max_tokens:
-                    continue
-                lists = {n: tuple(values.get(n, ())) for n in ("probabilities", "mass", "steps")}
-                self.kept[trial] = Reply(**values | lists)
+                self._take(json.loads(text))
+
+    def _take(self, values: dict[str, Any]) -> None:
+        """Keep the reply of one line, unless it was cut at fewer tokens than it may have now."""
+        trial = values.pop("trial")
+        limit = values.pop("max_tokens", self._max_tokens)
+        if values["finish_reason"] == LENGTH and limit < self._max_tokens:
+            return
+
+        for name in ("probabilities", "mass", "steps"):
+            values[name] = tuple(values.get(name, ()))
+        self.kept[trial] = Reply(**values)
 
     def add(self, trial: int, reply: Reply) -> None:
         """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""
         if reply.finish_reason == FAILED:
             return
-        if self._stream is None:  # without what was torn
-            replace(self.file, b"".join(map(self._line, self.kept, self.kept.values())))
+        if self._stream is None:  # leave out lines that were torn
+            lines = map(self._line, self.kept, self.kept.values())
+            replace(self.file, b"".join(lines))
+
         self.kept[trial] = reply
         try:
             self._stream = self._stream or self.file.open("ab")
@@ -257,7 +365,7 @@ class Journal:
             raise unwritable(self.file, error) from error
 
     def sync(self) -> None:
-        """See to it that every reply is on the disk; a StoreError where the disk fails."""
+        """Sync every reply to the disk; a StoreError where the disk fails."""
         if self._stream is None:
             return
         try:
@@ -269,13 +377,15 @@ class Journal:
         """Forget replies that stand in a shard now."""
         for trial in trials:
             self.kept.pop(trial, None)
-        if not self.kept:
-            if self._stream is not None:
-                self._stream.close()
-            self._stream = None
-            self.file.unlink(missing_ok=True)
+        if self.kept:
+            return
+
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+        self.file.unlink(missing_ok=True)
 
     def _line(self, trial: int, reply: Reply) -> bytes:
-        limit = {"max_tokens": self._max_tokens}
-        text = json.dumps({"trial": trial, **reply._asdict(), **limit}).encode()
-        return sealed_line(text, self._manifest)
+        """One sealed line of the file."""
+        values = {"trial": trial, **reply._asdict(), "max_tokens": self._max_tokens}
+        return sealed_line(json.dumps(values).encode(), self._manifest)

@@ -36,10 +36,12 @@ SHARDS = 16  # to a part of a table: a few megabytes
 
 _ROOM = 2**16  # bytes that must be free before anything is asked
 _NAME = re.compile(r"part-(\d{5}|[1-9]\d{5,})(?:\.again-(\d+))?\.parquet")
+# Columns of lists stay Arrow's in pandas.
+_LISTS = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.type.num_fields}
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """What a store's ``manifest.json`` says; a StoreError where it is no JSON object."""
+    """Read a store's ``manifest.json``; a StoreError where it is not a JSON object."""
     try:
         return dict(json.loads(file.read_text("utf8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -71,17 +73,30 @@ class State(NamedTuple):
 class Store:
     """The responses of one model to one design; nothing is written before :meth:`writing`.
 
-    The ``manifest`` holds everything that can change a response, and ``trials`` and ``shard_size``.
-    A manifest with more ``sampling_max_tokens`` than the folder's is the same: only replies that
-    were cut can differ, and those are asked again. ``max_tokens`` is what a reply may have now,
-    the manifest's unless given; the manifest of scored answers holds none. StoreError where the
-    folder holds answers to something else, or shards of another format.
+    Parameters
+    ----------
+    folder : Path
+        Where the files are, or will be.
+    manifest : mapping
+        Everything that can change a response, and ``trials`` and ``shard_size``. A manifest with
+        more ``sampling_max_tokens`` than the folder's counts as the same. Only replies that were
+        cut can differ then, and they are asked again.
+    max_tokens : int
+        How many tokens a reply may have now, the manifest's unless given. The manifest of scored
+        answers holds none.
+
+    Raises
+    ------
+    StoreError
+        The folder holds answers to something else, or shards of another format.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any], max_tokens: int = 0):
-        self.folder, self.manifest = folder, {**manifest, "format": FORMAT}
+        self.folder = folder
+        self.manifest = {**manifest, "format": FORMAT}
         self.max_tokens = max_tokens or manifest.get("sampling_max_tokens") or 0
-        self.trials, self.shard_size = manifest["trials"], manifest["shard_size"]
+        self.trials = manifest["trials"]
+        self.shard_size = manifest["shard_size"]
         self._agree()
 
     def _agree(self) -> bool:
@@ -91,32 +106,39 @@ class Store:
         file = self.folder / "manifest.json"
         if not file.exists():
             raise StoreError(f"{self.folder} holds shards but no manifest.json; move it away")
-        there = read_manifest(file)
-        for name in sorted(there.keys() | self.manifest.keys()):
-            old, new = there.get(name), self.manifest.get(name)
-            if old == new:
-                continue
-            if name == "sampling_max_tokens" and old and new and old < new:
-                continue
-            if name == "chats":
-                continue  # said below, where the prompts' texts are the same
-            if name == "prompts":
-                raise StoreError(
-                    f"{self.folder} holds answers to other prompts than this run has: an identity, "
-                    "a text, an event or a template has changed since; nothing was changed: put it "
-                    f"back, or move the folder away (mv {self.folder} {self.folder}.before) and "
-                    "run again to ask anew"
-                )
-            raise StoreError(
-                f"{self.folder} holds answers with {name} {old!r}, this run asks with {name} "
-                f"{new!r}; nothing was changed: move that folder away or set it back"
-            )
-        check_chats(self.folder, there.get("chats", ""), self.manifest.get("chats", ""))
-        self.manifest = there  # as it was written (0 or 0.0), for its hash
+
+        stored = read_manifest(file)
+        for name in sorted(stored.keys() | self.manifest.keys()):
+            self._check_same(name, stored.get(name), self.manifest.get(name))
+        # Compared last: where the prompts' texts differ too, the error names these.
+        rendered = self.manifest.get("chats", "")
+        check_chats(self.folder, stored.get("chats", ""), rendered)
+
+        self.manifest = stored  # as it was written (0 or 0.0), for its hash
         return True
+
+    def _check_same(self, name: str, stored: Any, new: Any) -> None:
+        """Raise a StoreError where one value of the manifest differs so that answers may differ."""
+        if stored == new or name == "chats":
+            return
+        if name == "sampling_max_tokens" and stored and new and stored < new:
+            return
+
+        if name == "prompts":
+            raise StoreError(
+                f"{self.folder} holds answers to other prompts than this run has: an identity, "
+                "a text, an event or a template has changed since; nothing was changed: put it "
+                f"back, or move the folder away (mv {self.folder} {self.folder}.before) and "
+                "run again to ask anew"
+            )
+        raise StoreError(
+            f"{self.folder} holds answers with {name} {stored!r}, this run asks with {name} "
+            f"{new!r}; nothing was changed: move that folder away or set it back"
+        )
 
     @property
     def _text(self) -> bytes:
+        """The content of ``manifest.json``."""
         return (json.dumps(self.manifest, indent=1, sort_keys=True) + "\n").encode()
 
     @property
@@ -127,22 +149,34 @@ class Store:
     def writing(self) -> Iterator[State]:
         """Hold the store alone, write its manifest, clear it up, and see what it lacks.
 
-        What killed runs left half written is removed; a damaged file is moved aside as
-        ``*.damaged``, so that its trials are asked again. StoreError, at once, where another run or
-        thread is writing to it, it answers another manifest by now, or the disk takes no files.
+        Files that killed runs left half written are removed. A damaged file is moved aside as
+        ``*.damaged``, so that its trials are asked again.
+
+        Yields
+        ------
+        State
+            The missing shards and trials.
+
+        Raises
+        ------
+        StoreError
+            At once, where another run or thread is writing to the store, the folder's manifest is
+            another by now, or the disk takes no files.
         """
         try:
             new = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
             for folder in new:
                 shards.sync(folder.parent)
-            held = FileLock(self.folder / ".lock", blocking=False).acquire()
+            lock = FileLock(self.folder / ".lock", blocking=False).acquire()
         except Timeout as error:
-            found = f"another run is writing to {self.folder}"
-            raise StoreError(f"{found}; wait for it or stop it") from error
+            raise StoreError(
+                f"another run is writing to {self.folder}; wait for it or stop it"
+            ) from error
         except OSError as error:
             raise shards.unwritable(self.folder, error) from error
-        with held:
+
+        with lock:
             if not self._agree():  # a manifest that no answer follows yet is replaced
                 shards.replace(self.folder / "manifest.json", self._text)
             state = self.state()
@@ -159,7 +193,7 @@ class Store:
 
     @property
     def has_journal(self) -> bool:
-        """Whether finished calls, or batches, are there that no shard holds yet."""
+        """Tell whether finished calls, or batches, are stored that no shard holds yet."""
         for name in (JOURNAL, BATCHES):
             file = self.folder / name
             if file.exists() and file.stat().st_size > 0:
@@ -167,59 +201,87 @@ class Store:
         return False
 
     def journal(self) -> Journal:
-        """Finished calls that no shard holds yet, inside :meth:`writing`."""
+        """Open the finished calls that no shard holds yet, inside :meth:`writing`."""
         return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
 
     def ledger(self) -> Ledger:
-        """Batches that were created and that no shard holds yet, inside :meth:`writing`."""
+        """Open the created batches that no shard holds yet, inside :meth:`writing`."""
         return Ledger(self.folder / BATCHES, self._hash)
 
     @property
     def shards(self) -> int:
-        """How many shards the whole design has."""
+        """Count the shards of the whole design."""
         return -(-self.trials // self.shard_size)
 
     def bounds(self, shard: int) -> tuple[int, int]:
-        """First trial of a shard, and the one behind its last."""
+        """Give the first trial of a shard, and the trial behind its last."""
         start = shard * self.shard_size
         return start, min(start + self.shard_size, self.trials)
 
     def path(self, shard: int) -> Path:
+        """Give the file of a shard."""
         return self.folder / f"part-{shard:05d}.parquet"
 
     def files(self) -> dict[int, list[Path]]:
-        """Each shard that is there: its file, then its supplements as they were written."""
+        """List the files of each stored shard: its own, then its supplements as they were written.
+
+        Supplements without their shard, and files beyond the design, are left out.
+        """
         names = os.listdir(self.folder) if self.folder.is_dir() else []
-        parts = [(int(n[1]), int(n[2] or 0), n[0]) for n in map(_NAME.fullmatch, names) if n]
-        found: dict[int, list[Path]] = {}
+        parts = []
+        for name in names:
+            match = _NAME.fullmatch(name)
+            if match:
+                shard = int(match[1])
+                again = int(match[2] or 0)
+                parts.append((shard, again, name))
+
+        files: dict[int, list[Path]] = {}
         for shard, again, name in sorted(parts):
-            if shard in found or (again == 0 and shard < self.shards):
-                found.setdefault(shard, []).append(self.folder / name)
-        return found
+            if shard in files or (again == 0 and shard < self.shards):
+                files.setdefault(shard, []).append(self.folder / name)
+        return files
 
     def tables(
         self, numbers: Iterable[int], columns: Sequence[str]
     ) -> Iterator[tuple[int, pa.Table | None, list[Path]]]:
-        """Each shard's replies in the order of its trials, and which of its files are damaged.
+        """Read shards one by one.
 
-        There are no replies where the shard itself is missing or damaged. ``columns`` have
-        ``trial`` and ``finish_reason`` among them.
+        Parameters
+        ----------
+        numbers : iterable of int
+            The shards.
+        columns : sequence of str
+            Names of ``SCHEMA``, with ``trial`` and ``finish_reason`` among them.
+
+        Yields
+        ------
+        int
+            The shard.
+        pyarrow.Table or None
+            Its replies in the order of its trials; None where the shard itself is missing or
+            damaged.
+        list of Path
+            Which of its files are damaged.
         """
         files = self.files()
         for shard in numbers:
-            trials, found, damaged = range(*self.bounds(shard)), [], []
+            trials = range(*self.bounds(shard))
+            tables = []
+            damaged = []
             for path in files.get(shard, ()):
                 whole = path == self.path(shard)
                 table = shards.read(path, self._hash, trials, whole, columns)
                 if table is None:
                     damaged.append(path)
                 else:
-                    found.append(table)
-            there = found and self.path(shard) not in damaged
-            yield shard, shards.latest(found) if there else None, damaged
+                    tables.append(table)
+
+            is_lacking = not tables or self.path(shard) in damaged
+            yield shard, None if is_lacking else shards.latest(tables), damaged
 
     def state(self) -> State:
-        """What this store lacks; reads every file and changes none."""
+        """See what this store lacks, by reading every file; none is changed."""
         state = State([], [], [], [])
         first_limit = self.manifest.get("sampling_max_tokens") or 0
         columns = ["trial", "finish_reason", "max_tokens"]
@@ -236,15 +298,19 @@ class Store:
 
             # A shard from before the column was there has the limit of the manifest.
             limits = pc.max_element_wise(table["max_tokens"], first_limit)
-            cut = pc.and_(pc.equal(endings, LENGTH), pc.less(limits, self.max_tokens))
+            had_fewer_tokens = pc.less(limits, self.max_tokens)
+            cut = pc.and_(pc.equal(endings, LENGTH), had_fewer_tokens)
             state.cut.extend(trials.filter(cut).to_pylist())
         return state
 
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
 
-        StoreError where the replies are not as many as its trials, it is there already, or the disk
-        does not take it.
+        Raises
+        ------
+        StoreError
+            The replies are not as many as the shard's trials, the shard exists already, or the disk
+            does not take it.
         """
         trials = range(*self.bounds(shard))
         if len(replies) != len(trials):
@@ -254,51 +320,76 @@ class Store:
         shards.write(self.path(shard), self._hash, trials, replies, self.max_tokens)
 
     def write_again(self, trials: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Write what ascending trials were answered when they were asked again.
+        """Write replies to ascending trials that had failed or were cut, and were asked again.
 
-        They had failed or were cut. Each of their shards gets one more supplement, unless all of
-        its trials failed.
+        Each of their shards gets one more supplement, unless all of its trials failed.
         """
         files = self.files()
         pairs = zip(trials, replies, strict=True)
         for shard, group in groupby(pairs, key=lambda pair: pair[0] // self.shard_size):
-            asked, answers = zip(*group, strict=True)
-            if any(reply.finish_reason != FAILED for reply in answers):
-                number = 1 + int(_NAME.fullmatch(files[shard][-1].name)[2] or 0)
-                name = f"{self.path(shard).stem}.again-{number}.parquet"
-                shards.write(self.folder / name, self._hash, asked, answers, self.max_tokens)
+            trials_of_shard, answers = zip(*group, strict=True)
+            if all(reply.finish_reason == FAILED for reply in answers):
+                continue
+
+            last_file = files[shard][-1]
+            number = 1 + int(_NAME.fullmatch(last_file.name)[2] or 0)
+            file = self.folder / f"{self.path(shard).stem}.again-{number}.parquet"
+            shards.write(file, self._hash, trials_of_shard, answers, self.max_tokens)
 
     def read(
         self, start: int = 0, stop: int | None = None, columns: Sequence[str] = ()
     ) -> pd.DataFrame:
-        """Responses to trials ``start`` up to ``stop``, ordered; ``trial`` counts from ``start``.
+        """Read responses to trials.
 
-        With ``columns`` of ``SCHEMA`` beside ``trial`` and ``finish_reason``, or all. Texts are
-        categories, ``text`` is missing where a call failed; ``probabilities`` and ``mass`` are
-        there only where the sampling has choices, as Arrow columns. StoreError where a shard of
-        this range is missing or damaged, or a scored answer is not one (see :func:`is_sound`).
+        Parameters
+        ----------
+        start, stop : int
+            The first trial, and the trial behind the last; all trials unless given.
+        columns : sequence of str
+            Names of ``SCHEMA`` beside ``trial`` and ``finish_reason``; all columns if empty.
+
+        Returns
+        -------
+        DataFrame
+            One row for each trial, ordered; ``trial`` counts from ``start``. Texts are categories,
+            and ``text`` is missing where a call failed. ``probabilities`` and ``mass`` are Arrow
+            columns, only where the sampling has choices; so is ``steps``, where they were stored.
+
+        Raises
+        ------
+        StoreError
+            A shard of this range is missing or damaged, or a scored answer cannot be right (see
+            :func:`ingroup.inference.choices.is_sound`).
         """
-        stop = self.trials if stop is None else stop
-        needed = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
-        if "sampling_choices" not in self.manifest:
-            needed -= {"probabilities", "mass"}
-        if SPELLING not in self.manifest:
-            needed -= {"steps"}
-        names = [name for name in SCHEMA.names if name in needed]
-        wanted, found = range(start // self.shard_size, -(-stop // self.shard_size)), []
-        for shard, table, damaged in self.tables(wanted, names):
+        if stop is None:
+            stop = self.trials
+        first_shard = start // self.shard_size
+        end_shard = -(-stop // self.shard_size)
+
+        tables = []
+        names = self._names_of(columns)
+        for shard, table, damaged in self.tables(range(first_shard, end_shard), names):
             if damaged:
                 raise StoreError(f"{damaged[0]} is damaged; run the generation again")
             if table is None:
                 raise StoreError(f"{self.path(shard)} is missing; run the generation again")
             self._check_scores(shard, table)
-            found.append(table)
-        table = pa.concat_tables(found).unify_dictionaries()
-        table = table.slice(start - wanted.start * self.shard_size, stop - start)
-        kept = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.type.num_fields}
-        frame = table.to_pandas(types_mapper=kept.get)
+            tables.append(table)
+
+        table = pa.concat_tables(tables).unify_dictionaries()
+        table = table.slice(start - first_shard * self.shard_size, stop - start)
+        frame = table.to_pandas(types_mapper=_LISTS.get)
         frame["trial"] -= start
         return frame
+
+    def _names_of(self, columns: Sequence[str]) -> list[str]:
+        """The columns to read, in the order of ``SCHEMA``, without those that this store lacks."""
+        names = {"trial", "finish_reason", *columns} if columns else set(SCHEMA.names)
+        if "sampling_choices" not in self.manifest:
+            names -= {"probabilities", "mass"}
+        if SPELLING not in self.manifest:
+            names -= {"steps"}
+        return [name for name in SCHEMA.names if name in names]
 
     def _check_scores(self, shard: int, table: pa.Table) -> None:
         """Raise a StoreError where stored probabilities or option masses cannot be right."""
@@ -313,9 +404,9 @@ class Store:
 
 
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """:meth:`Store.read` a few shards at a time, so that a large table is never there as a whole.
+    """Read a store by :meth:`Store.read`, `SHARDS` shards at a time, to hold no large table.
 
-    ``trial`` counts through all parts; concatenated they are what is read at once.
+    ``trial`` counts through all parts; concatenated they are the table that is read at once.
     """
     size = SHARDS * store.shard_size
     for start in range(0, store.trials, size):

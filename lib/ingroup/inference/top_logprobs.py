@@ -1,4 +1,4 @@
-"""Scored answers out of the few most probable tokens that a server tells at each place."""
+"""Scored answers out of the few most probable tokens that a server reports at each position."""
 
 import math
 import os
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 
 class Token(NamedTuple):
-    """One token of a reply, and the probabilities of the most probable tokens at its place."""
+    """One token of a reply, and the probabilities of the most probable tokens at its position."""
 
     text: str
     alternatives: dict[str, float]
 
 
 class Scored(NamedTuple):
-    """What a reply says of the admissible answers behind one answer prefix."""
+    """How probable the admissible answers are behind one answer prefix."""
 
     probabilities: NDArray[np.float64]  # of each choice, sum 1; NaN where none was seen
     option_mass: float  # the probability of all choices together, 0 to 1
@@ -44,42 +44,46 @@ def score(
     -------
     list of Scored
         One for each answer prefix. Its option mass is 0, and its probabilities are NaN, where the
-        reply does not hold the answer prefix or none of the tokens told is a choice.
+        reply does not hold the answer prefix or none of the reported tokens is a choice.
 
     Notes
     -----
     A token stands for a choice only if it leaves no doubt: it spells the choice to its end, or
     begins one choice alone. A digit that may go on ("7" of 0 to 100) is the choice 7 only where the
     server's tokens are seen to hold whole numbers, such as "72". All other probability, and all
-    that is outside the tokens told, is missing option mass; nothing is made up for it. So the
-    probabilities are those of the choices that were seen, and those unseen have 0.
+    outside the reported tokens, is missing option mass; nothing is made up for it. So only choices
+    that were seen have a probability above 0.
     """
-    starts = _offsets(tokens)
     text = "".join(token.text for token in tokens)
     plain = [choice.strip() for choice in choices]
-    shared = os.path.commonprefix(plain)  # noqa: RUF071 (characters)
-    whole_numbers = _tells_whole_numbers(tokens, plain)
+    spelling = _Spelling(
+        choices=plain,
+        shared=os.path.commonprefix(plain),  # noqa: RUF071 (characters)
+        whole_numbers=_has_whole_numbers(tokens, plain),
+    )
 
-    found = []
+    scores = []
     behind = 0
     for lead in leads:
-        begins = _beginning(text, lead, shared, behind)
-        if begins is None:
-            found.append(Scored(np.full(len(plain), math.nan), 0.0))
+        begin = _beginning(text, lead, spelling.shared, behind)
+        if begin is None:
+            scores.append(Scored(np.full(len(plain), math.nan), 0.0))
             continue
-        behind = begins
-        found.append(_scored(tokens, starts, text, begins, plain, shared, whole_numbers))
-    return found
+        behind = begin
+        scores.append(_scored(tokens, begin, spelling))
+    return scores
 
 
-def _offsets(tokens: Sequence[Token]) -> list[int]:
-    """The place in the text at which each token begins, and the end of the last."""
-    lengths = [len(token.text) for token in tokens]
-    return [0, *np.cumsum(lengths).tolist()]
+class _Spelling(NamedTuple):
+    """How the choices are spelt."""
+
+    choices: list[str]
+    shared: str  # the beginning that all have
+    whole_numbers: bool  # whether a number of several digits is one token
 
 
 def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
-    """Where in a reply the answer behind a prefix begins, blanks and marks passed over."""
+    """Where in a reply the answer behind a prefix begins; blanks and marks are passed over."""
     label = lead.strip(" \n-:*")
     if label:
         # At the beginning of a line, with a colon: a mention in a sentence is no rating.
@@ -93,51 +97,67 @@ def _beginning(text: str, lead: str, shared: str, behind: int) -> int | None:
     return len(text) - len(text.lstrip())
 
 
-def _tells_whole_numbers(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
-    """Whether any token told is a number of several digits, so that numbers are not spelt."""
-    several = {choice for choice in choices if choice.isdigit() and len(choice) > 1}
-    return any(name.strip() in several for token in tokens for name in token.alternatives)
+def _has_whole_numbers(tokens: Sequence[Token], choices: Sequence[str]) -> bool:
+    """Whether any reported token is a choice of several digits, so that digits are not spelt."""
+    long_numbers = {choice for choice in choices if choice.isdigit() and len(choice) > 1}
+    for token in tokens:
+        reported = {name.strip() for name in token.alternatives}
+        if reported & long_numbers:
+            return True
+    return False
 
 
-def _scored(
-    tokens: Sequence[Token], starts: Sequence[int], text: str, begins: int, choices: Sequence[str],
-    shared: str, whole_numbers: bool,
-) -> Scored:  # fmt: skip
-    """The choices behind one place of a reply."""
-    branch = begins + len(shared)
-    place = int(np.searchsorted(starts, branch, side="right")) - 1
-    weights = np.zeros(len(choices))
-    # "8.5" is no 8, and "8/10" is none of 100.
-    goes_on = re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{re.escape(choices[-1])}\b)\d)")
-    if place >= len(tokens) or goes_on.match(text, begins):
-        return Scored(weights * math.nan, 0.0)
+def _scored(tokens: Sequence[Token], begin: int, spelling: _Spelling) -> Scored:
+    """The scores of the choices where an answer begins in the text of a reply."""
+    text = "".join(token.text for token in tokens)
+    weights = np.zeros(len(spelling.choices))
+    nothing = Scored(weights * math.nan, 0.0)
+    # "8.5" is not 8, and "8/10" is not a choice of 100.
+    last = re.escape(spelling.choices[-1])
+    if re.compile(rf"\d+(?:[.,]\d|\s*/\s*(?!{last}\b)\d)").match(text, begin):
+        return nothing
+
+    # The choices part behind their shared beginning: the token that holds that character counts.
+    starts = [0, *np.cumsum([len(token.text) for token in tokens]).tolist()]
+    branch = begin + len(spelling.shared)
+    position = int(np.searchsorted(starts, branch, side="right")) - 1
+    if position >= len(tokens):
+        return nothing
 
     # A token may begin before the answer, as " 72" does behind a colon; another, "72", may not.
-    head = text[begins : starts[place]]
-    before = text[starts[place] : begins]
-    for name, probability in tokens[place].alternatives.items():
-        spelt = (head + name.removeprefix(before)).strip()
-        choice = _choice_of(spelt, choices, shared, whole_numbers)
+    token_begin = starts[position]
+    head = text[begin:token_begin]
+    before = text[token_begin:begin]
+    for name, probability in tokens[position].alternatives.items():
+        spelt = head + name.removeprefix(before)
+        choice = _choice_of(spelt.strip(), spelling)
         if choice is not None:
             weights[choice] += probability
 
-    mass = float(min(weights.sum(), 1.0))
-    return Scored(weights / weights.sum() if mass else weights * math.nan, mass)
+    total = weights.sum()
+    if total == 0:
+        return nothing
+    return Scored(weights / total, float(min(total, 1.0)))
 
 
-def _choice_of(spelt: str, choices: Sequence[str], shared: str, whole_numbers: bool) -> int | None:
+def _choice_of(spelt: str, spelling: _Spelling) -> int | None:
     """The choice that a beginning stands for without doubt, None for no choice or a doubt."""
-    if len(spelt) <= len(shared):
+    if len(spelt) <= len(spelling.shared):
         return None
 
+    choices = spelling.choices
+    longer = []
     for number, choice in enumerate(choices):
-        goes_on = spelt[len(choice) : len(choice) + 1]
-        if spelt.startswith(choice) and goes_on and not goes_on.isalnum() and goes_on not in ".,":
+        # A choice with a sign behind it is whole; a full stop or comma may go on in decimals.
+        next_sign = spelt[len(choice) : len(choice) + 1]
+        is_whole = next_sign != "" and not next_sign.isalnum() and next_sign not in ".,"
+        if spelt.startswith(choice) and is_whole:
             return number
+        if choice.startswith(spelt):
+            longer.append(number)
 
-    longer = [number for number, choice in enumerate(choices) if choice.startswith(spelt)]
     if len(longer) == 1:
         return longer[0]
-    if spelt in choices and spelt.isdigit() and whole_numbers:
+    if spelt in choices and spelt.isdigit() and spelling.whole_numbers:
         return choices.index(spelt)
     return None

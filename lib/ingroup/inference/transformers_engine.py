@@ -30,16 +30,26 @@ class TransformersEngine(LocalEngine):
     """Batched generation on the first GPU (dtype "auto" is bfloat16), or on the CPU (float32)."""
 
     def __init__(
-        self, model: str, batch_size: int = 64, system: SystemRole = "keep",
-        bos: Bos = "template", dtype: str = "auto", reasoning: str = "",
-    ):  # fmt: skip
+        self,
+        model: str,
+        batch_size: int = 64,
+        system: SystemRole = "keep",
+        bos: Bos = "template",
+        dtype: str = "auto",
+        reasoning: str = "",
+    ):
         self.batch_size = batch_size
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        own = "float32" if self.device == "cpu" else "bfloat16"
-        self.dtype = own if dtype == "auto" else dtype
-        about = {"engine": "transformers", "engine_version": transformers.__version__}
-        about["dtype"] = self.dtype
+        self.dtype = dtype
+        if dtype == "auto":
+            self.dtype = "float32" if self.device == "cpu" else "bfloat16"
+        about = {
+            "engine": "transformers",
+            "engine_version": transformers.__version__,
+            "dtype": self.dtype,
+        }
         super().__init__(model, system, bos, about, reasoning)
+
         self.tokenizer.padding_side = "left"
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token_id = self.tokenizer.eos_token_id
@@ -52,10 +62,16 @@ class TransformersEngine(LocalEngine):
     keeps_each = True
 
     def answer_each(
-        self, conversations: Sequence[Sequence[Message]], sampling: Sampling,
-        keep: Callable[[int, Reply], None], asked: Asked | None = None,
-    ) -> list[Reply]:  # fmt: skip
-        """:meth:`answer`, some at a time: ``keep`` gets the place and reply of each of them."""
+        self,
+        conversations: Sequence[Sequence[Message]],
+        sampling: Sampling,
+        keep: Callable[[int, Reply], None],
+        asked: Asked | None = None,
+    ) -> list[Reply]:
+        """Answer as :meth:`answer`, some conversations at a time.
+
+        ``keep`` gets the index and the reply of each conversation once its group is answered.
+        """
         replies: list[Reply] = []
         size = BATCHES * self.batch_size * torch.get_num_threads()
         for start in range(0, len(conversations), size):
@@ -69,41 +85,52 @@ class TransformersEngine(LocalEngine):
         return self._in_batches(prompts, least, partial(self._generate, sampling))
 
     def _chosen(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Behind several leads each prompt goes on from its own cache: it is computed once."""
+        """On a CPU each prompt keeps its cache from lead to lead, so that it is computed once."""
         if len(sampling.leads) == 1 or self.device != "cpu":
             return super()._chosen(prompts, sampling)
         config = self._model.config  # loads it, before there are threads
 
-        def one(ids: list[int]) -> Reply:
-            own = DynamicCache(config=config)
-            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling, own=own)
+        def choose(ids: list[int]) -> Reply:
+            cache = DynamicCache(config=config)
+            (reply,) = super(TransformersEngine, self)._chosen([ids], sampling, cache=cache)
             return reply
 
         with self._threads(len(prompts)) as pool:
-            return list(pool.map(one, prompts))
+            return list(pool.map(choose, prompts))
 
     def _weighed(
-        self, prompts: Prompts, tree: Tree, choices: Sequence[str], own: DynamicCache | None = None
+        self,
+        prompts: Prompts,
+        tree: Tree,
+        choices: Sequence[str],
+        cache: DynamicCache | None = None,
     ) -> list[Reply]:
-        if own is None or not prompts:
+        if cache is None or not prompts:
             return self._in_batches(prompts, LEAST, partial(self._weigh, tree, choices))
-        known = own.get_seq_length()
-        (found,) = self._weigh(tree, choices, prompts, known, own)
-        own.crop(len(prompts[0]) - own.get_seq_length())  # without the tree's tokens
-        return [found._replace(cached_tokens=known)]
+
+        cached_tokens = cache.get_seq_length()
+        (reply,) = self._weigh(tree, choices, prompts, cached_tokens, cache)
+        cache.crop(len(prompts[0]) - cache.get_seq_length())  # without the tree's tokens
+        return [reply._replace(cached_tokens=cached_tokens)]
 
     def _longest(self) -> float:
         config = self._model.config.get_text_config()  # loads it, before there are threads
         return getattr(config, "max_position_embeddings", math.inf) - 1
 
     def _in_batches(self, prompts: Prompts, least: int, compute: Callable[..., list]) -> list:
-        """What ``compute`` makes of batches (prompts, length of their shared prefix), in order."""
-        cut = list(batches(prompts, self.batch_size, least))
-        parts = [[prompts[place] for place in batch] for batch, _ in cut]
-        with self._threads(len(cut)) as pool:
-            answers = chain(*pool.map(compute, parts, [shared for _, shared in cut]))
-        found = dict(zip(chain(*(batch for batch, _ in cut)), answers, strict=True))
-        return [found[place] for place in range(len(prompts))]
+        """Replies of ``compute`` to batches (prompts, length of their shared prefix), in order."""
+        order: list[int] = []
+        parts = []
+        shared_lengths = []
+        for batch, shared in batches(prompts, self.batch_size, least):
+            order += batch
+            parts.append([prompts[index] for index in batch])
+            shared_lengths.append(shared)
+
+        with self._threads(len(parts)) as pool:
+            answers = chain.from_iterable(pool.map(compute, parts, shared_lengths))
+            reply_of = dict(zip(order, answers, strict=True))
+        return [reply_of[index] for index in range(len(prompts))]
 
     @contextmanager
     def _threads(self, parts: int) -> Iterator[ThreadPoolExecutor]:
@@ -124,42 +151,53 @@ class TransformersEngine(LocalEngine):
         # Padding stands between the prefix and the rest; the mask hides it from both.
         ids = torch.cat([prefix, rest["input_ids"]], dim=1)
         mask = torch.cat([torch.ones_like(prefix), rest["attention_mask"]], dim=1)
+
         finite = Finite()
-        draw = [Draw(prompts, sampling, self.device)] if sampling.draws else []
+        processors = LogitsProcessorList([finite])
+        if sampling.draws:
+            processors.append(Draw(prompts, sampling, self.device))
         output = self._model.generate(
             input_ids=ids,
             attention_mask=mask,
             past_key_values=past,
             max_new_tokens=sampling.max_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
-            logits_processor=LogitsProcessorList([finite, *draw]),
+            logits_processor=processors,
         )
         written = output[:, ids.shape[1] :].tolist()
-        replies = map(self._ended, prompts, written, _cached(prompts, shared))
-        return [
-            reply if all(steps[: reply.output_tokens]) else _not_finite(reply)
-            for reply, steps in zip(replies, finite.steps(), strict=True)
-        ]
+
+        replies = []
+        rows = zip(prompts, written, _cached(prompts, shared), finite.steps(), strict=True)
+        for prompt, tokens, cached_tokens, is_finite in rows:
+            reply = self._ended(prompt, tokens, cached_tokens)
+            if not all(is_finite[: reply.output_tokens]):
+                reply = _not_finite(reply)
+            replies.append(reply)
+        return replies
 
     def _begin(
         self, prompts: Prompts, shared: int, past: DynamicCache | None = None
     ) -> tuple[transformers.BatchEncoding, torch.Tensor, DynamicCache | None]:
-        """What follows the shared prefix, padded on the left; the prefix, a row each; its cache."""
+        """The tokens behind the shared prefix, padded on the left; the prefixes; their cache."""
         rest = self.tokenizer.pad(
             {"input_ids": [prompt[shared:] for prompt in prompts]}, return_tensors="pt"
-        ).to(self.device)
+        )
         prefix = torch.tensor([prompts[0][:shared]], dtype=torch.long, device=self.device)
         if shared and past is None:
             past = DynamicCache(config=self._model.config)
             self._model.base_model(input_ids=prefix, past_key_values=past, use_cache=True)
             past.batch_repeat_interleave(len(prompts))
-        return rest, prefix.expand(len(prompts), shared), past
+        return rest.to(self.device), prefix.expand(len(prompts), shared), past
 
     @torch.inference_mode()
     def _weigh(
-        self, tree: Tree, choices: Sequence[str], prompts: Prompts, shared: int,
+        self,
+        tree: Tree,
+        choices: Sequence[str],
+        prompts: Prompts,
+        shared: int,
         past: DynamicCache | None = None,
-    ) -> list[Reply]:  # fmt: skip
+    ) -> list[Reply]:
         """Probabilities over choices, in one pass over prompts and tree together.
 
         The tokens of the tree stand behind the prompt, and each sees the prompt and the tokens on
@@ -167,45 +205,53 @@ class TransformersEngine(LocalEngine):
         """
         model = self._model
         rest, _, past = self._begin(prompts, shared, past)
-        ids, there = rest["input_ids"], rest["attention_mask"].bool()
-        number, length = ids.shape
-        paths = sorted({p.path[:n] for p in tree.places for n in range(1, len(p.path) + 1)})
-        tail = torch.tensor([path[-1] for path in paths], dtype=torch.long, device=self.device)
-        # Which token sees which: all the prefix; of the rest, what is no padding and not behind it.
-        size = length + len(paths)
-        window = getattr(model.config.get_text_config(), "sliding_window", None)
-        if window and shared + size >= window:
+        prompt_ids = rest["input_ids"]
+        n_prompts, length = prompt_ids.shape
+        paths = _beginnings(tree)
+        self._check_window(shared + length + len(paths))
+
+        last_tokens = [path[-1] for path in paths]
+        tree_ids = torch.tensor(last_tokens, dtype=torch.long, device=self.device)
+        ids = torch.cat([prompt_ids, tree_ids.expand(n_prompts, -1)], dim=1)
+        is_visible = attention_mask(rest["attention_mask"].bool(), shared, paths)
+        is_hidden = (~is_visible[:, None]).to(model.dtype)
+
+        # The logits behind a path are those of its last token, or of the prompt's last.
+        position_of = {path: length + number for number, path in enumerate(paths)}
+        position_of[()] = length - 1
+        positions = [position_of[place.path] for place in tree.places]
+
+        logits = model(
+            input_ids=ids,
+            attention_mask=is_hidden * torch.finfo(model.dtype).min,
+            position_ids=(is_visible.sum(2) - 1).clamp(min=0),  # how many it sees before itself
+            past_key_values=past,
+            logits_to_keep=torch.tensor(positions, device=self.device),
+        ).logits.float()
+        total = logits.logsumexp(dim=-1, keepdim=True)
+
+        steps = []
+        for number, place in enumerate(tree.places):
+            looked_up = place.looked_up(self._endings)
+            log_probabilities = logits[:, number, looked_up] - total[:, number]
+            steps.append(place.steps(log_probabilities.cpu().numpy(), self._endings))
+        return weighed(tree, steps, choices, _cached(prompts, shared))
+
+    def _check_window(self, size: int) -> None:
+        """EngineError where some layers look back over fewer than ``size`` tokens."""
+        window = getattr(self._model.config.get_text_config(), "sliding_window", None)
+        if window and size >= window:
             raise EngineError(
                 f"{self.weights.model!r} looks back {window} tokens in some layers, which is too "
                 "little for these prompts over choices: ask with ENGINE=vllm"
             )
-        seen = torch.ones(number, size, shared + size, dtype=torch.bool, device=self.device)
-        seen = seen.tril(shared)
-        seen[:, :, shared : shared + length] &= there[:, None, :]
-        own = [[path[: len(other)] == other for other in paths] for path in paths]
-        own = torch.tensor(own, dtype=torch.bool, device=self.device)
-        seen[:, length:, shared + length :] = own.reshape(len(paths), len(paths))
-        mask = (~seen[:, None]).to(model.dtype) * torch.finfo(model.dtype).min
-        kept = [length - 1 + [(), *paths].index(place.path) for place in tree.places]
-        logits = model(
-            input_ids=torch.cat([ids, tail.expand(number, -1)], dim=1),
-            attention_mask=mask,
-            position_ids=(seen.sum(2) - 1).clamp(min=0),  # how many it sees before itself
-            past_key_values=past,
-            logits_to_keep=torch.tensor(kept, device=self.device),
-        ).logits.float()
-        total = logits.logsumexp(dim=-1, keepdim=True)
-        steps = []
-        for number, place in enumerate(tree.places):
-            asked = logits[:, number, place.looked_up(self._endings)] - total[:, number]
-            steps.append(place.steps(asked.cpu().numpy(), self._endings))
-        return weighed(tree, steps, choices, _cached(prompts, shared))
 
     def _ended(self, prompt: list[int], ids: list[int], cached: int) -> Reply:
         """The reply up to its first end token, without the padding behind it."""
-        ends = [place for place, token in enumerate(ids) if token in self._end_tokens]
-        length = ends[0] + 1 if ends else len(ids)
-        return self._reply(ids[:length], STOP if ends else LENGTH, len(prompt), cached)
+        for number, token in enumerate(ids, start=1):
+            if token in self._end_tokens:
+                return self._reply(ids[:number], STOP, len(prompt), cached)
+        return self._reply(ids, LENGTH, len(prompt), cached)
 
     def close(self) -> None:
         """Give the memory of the weights back."""
@@ -215,39 +261,93 @@ class TransformersEngine(LocalEngine):
             torch.cuda.empty_cache()
 
 
-class Finite:
-    """Notes at each step, and for each prompt of the batch, whether the logits are numbers.
+def attention_mask(
+    is_text: torch.Tensor, shared: int, paths: Sequence[tuple[int, ...]]
+) -> torch.Tensor:
+    """Tell which token sees which, where a tree of answers stands behind each prompt.
 
-    Some models forbid a token by minus infinity, so that the largest logit counts; it is NaN where
-    any is.
+    Parameters
+    ----------
+    is_text : Tensor of bool, shape (prompts, length)
+        Which tokens behind the shared prefix belong to a prompt; the others are padding.
+    shared : int
+        Tokens of the prefix, whose keys and values are cached.
+    paths : sequence of tuple of int
+        One path (tokens from the root) for each token of the tree, in the order of the tokens.
+
+    Returns
+    -------
+    Tensor of bool, shape (prompts, length + paths, shared + length + paths)
+        Whether a token of the rest or of the tree (row) sees a token of the prefix, the rest or the
+        tree (column). All see the prefix. A token of the rest also sees itself and the text before
+        it. A token of the tree sees all text of the rest, and the tokens that its path begins with.
+    """
+    n_prompts, length = is_text.shape
+    n_paths = len(paths)
+    size = length + n_paths
+    before_tree = shared + length
+    everything = torch.ones(
+        n_prompts,
+        size,
+        shared + size,
+        dtype=torch.bool,
+        device=is_text.device,
+    )
+    sees = everything.tril(shared)  # the prefix, and what is not behind a token
+    sees[:, :, shared:before_tree] &= is_text[:, None, :]
+
+    on_path = []
+    for path in paths:
+        on_path.append([path[: len(other)] == other for other in paths])
+    tree = torch.tensor(on_path, dtype=torch.bool, device=is_text.device)
+    sees[:, length:, before_tree:] = tree.reshape(n_paths, n_paths)
+    return sees
+
+
+class Finite:
+    """Record at each step, and for each prompt of the batch, whether the logits are finite.
+
+    Only the largest logit is checked, because some models forbid a token by minus infinity. It is
+    NaN where any logit is.
     """
 
     def __init__(self) -> None:
-        self._noted: list[torch.Tensor] = []
+        self._is_finite: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         largest = logits.amax(dim=1)
-        self._noted.append(largest.isfinite())
+        self._is_finite.append(largest.isfinite())
         return logits
 
     def steps(self) -> list[list[bool]]:
-        """What was noted: a list a prompt."""
-        return torch.stack(self._noted, dim=1).tolist()
+        """Return what was recorded: one list of steps for each prompt."""
+        return torch.stack(self._is_finite, dim=1).tolist()
 
 
 class Draw:
-    """Draws the tokens of each prompt with a random generator of its own.
+    """Draw the tokens of each prompt with a random generator of its own.
 
     ``generate`` draws a whole batch from one stream, so that a reply depends on its neighbours.
-    Here Gumbel noise is added to the logits after temperature and top_p, and the largest sum is a
-    draw from their softmax (the Gumbel-max trick): greedy decoding then takes it.
-    ``prompts`` are token ids, a list a row of the batch; the temperature is above 0.
+    Here Gumbel noise is added to the logits after temperature and top_p. The largest sum is a draw
+    from their softmax (the Gumbel-max trick), and greedy decoding takes it.
+
+    Parameters
+    ----------
+    prompts : list of list of int
+        Token ids, one list for each row of the batch.
+    sampling : Sampling
+        Temperature (above 0), top_p and seed.
+    device : str
+        Where the logits are.
     """
 
     def __init__(self, prompts: Prompts, sampling: Sampling, device: str):
-        self.streams = [
-            torch.Generator(device).manual_seed(sampling.trial_seed(ids)) for ids in prompts
-        ]
+        self.streams = []
+        for ids in prompts:
+            stream = torch.Generator(device)
+            stream.manual_seed(sampling.trial_seed(ids))
+            self.streams.append(stream)
+
         self.warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
         if sampling.top_p < 1:
             self.warpers.append(transformers.TopPLogitsWarper(sampling.top_p))
@@ -268,3 +368,12 @@ def _not_finite(reply: Reply) -> Reply:
 def _cached(prompts: Sequence, shared: int) -> list[int]:
     """Tokens that each prompt of a batch did not have to compute: the first pays for the prefix."""
     return [0] + [shared] * (len(prompts) - 1)
+
+
+def _beginnings(tree: Tree) -> list[tuple[int, ...]]:
+    """All beginnings of the paths to a tree's places, sorted: the tokens that a pass computes."""
+    beginnings = set()
+    for place in tree.places:
+        for length in range(1, len(place.path) + 1):
+            beginnings.add(place.path[:length])
+    return sorted(beginnings)

