@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,13 @@ from ingroup import paths
 from ingroup.inference import EngineError, Reply, Sampling, choices, open_store
 from ingroup.inference.choices import Tree
 from ingroup.inference.prompts import batches
-from ingroup.inference.transformers_engine import BATCHES, Draw, Finite, TransformersEngine
+from ingroup.inference.transformers_engine import (
+    BATCHES,
+    Draw,
+    Finite,
+    TransformersEngine,
+    attention_mask,
+)
 from ingroup.inference.weights import NOT_FINITE, Weights
 from ingroup.studies.empathy_gap.design import trials as empathy_gap_trials
 from ingroup.studies.empathy_gap.stimuli import load_events
@@ -507,3 +514,26 @@ def test_batches_break_between_personas():
         ]
     # A batch that is not large enough yet goes on, and shares nothing then.
     assert [shared for _, shared in batches(prompts, 8, 7)] == [0, 8]
+
+
+def test_the_attention_mask_is_that_of_a_loop():
+    """A text sees the prefix and what stands before it; a node of the tree sees its own path."""
+    shared = 2
+    is_text = torch.tensor([[True, True, True], [False, True, True]])  # the second is padded
+    paths = [(5,), (5, 7), (6,), (6, 7)]
+    length = is_text.shape[1]
+    mask = attention_mask(is_text, shared, paths)
+
+    for prompt, row, column in product(range(2), range(length + 4), range(shared + length + 4)):
+        text = column - shared
+        node = text - length
+        if column < shared:
+            expected = True
+        elif text < length:
+            expected = bool(is_text[prompt, text]) and text <= row
+        elif row < length:
+            expected = False
+        else:
+            above = paths[node]
+            expected = paths[row - length][: len(above)] == above
+        assert mask[prompt, row, column] == expected, (prompt, row, column)
