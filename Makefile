@@ -1,6 +1,5 @@
 # Ingroup: `make help` lists the targets. make knows environments and the names of tasks,
 # ingroup.commands.settings reads the command line, and doit decides what is out of date (dodo.py).
-
 # make would expand a dollar sign in a value; MAKEOVERRIDES has each dollar sign of a value twice.
 override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
 ifneq ($(findstring $$,$(SINGLE)),)
@@ -70,7 +69,7 @@ lab: $(READY)  ## open copies of the notebooks in JupyterLab
 	@"$$PY" -m ingroup.commands.lab
 
 # ---- work ----------------------------------------------------------------------------------------
-test: $(VENV)/.providers  ## the tests, three to five minutes on two cores
+test: $(VENV)/.providers  ## the tests, about eight minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium

@@ -75,7 +75,8 @@ def executed(notebook, **given):
     assert "application/vnd.jupyter.widget" not in text
     outputs = [o for c in json.loads(text)["cells"] for o in c.get("outputs", [])]
     assert not [o for o in outputs if o["output_type"] == "error"]
-    assert not [o for o in outputs if "Warning" in "".join(o.get("text", []))]
+    # The notebooks warn of small option masses themselves; Python warns with a category.
+    assert not [o for o in outputs if re.search(r"\wWarning", "".join(o.get("text", [])))]
 
 
 TWELVE = {
@@ -83,6 +84,9 @@ TWELVE = {
     "Christians;Poor Blacks",
     "ROUNDS": "2", "ABLATION_ROUNDS": "2",
 }  # fmt: skip
+
+
+CALIBRANTS = "calibrant;calibrant-null"
 
 
 def hardly_a_rating(source):
@@ -122,8 +126,8 @@ def ran(tmp_path_factory):
             "MODELS": "calibrant;calibrant-null;somebody@replay",
             "RECORDINGS": str(place / "said.csv"), "SCENARIOS": str(place / "four.csv"),
         },
-        "30_giebench": {"QUESTIONS": str(place / "some.json")},
-        "40_stereomap": {"N_RESAMPLES": "5", **TWELVE},
+        "30_giebench": {"QUESTIONS": str(place / "some.json"), "MODELS": CALIBRANTS},
+        "40_stereomap": {"N_RESAMPLES": "5", "MODELS": CALIBRANTS, **TWELVE},
     }  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
         yield {name: pool.submit(study, name, given) for name, given in few.items()}
@@ -151,9 +155,12 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     assert names <= figures_of("empathy_gap")
     tables = FOLDER / "tables" / "empathy_gap"
     gaps = pd.read_csv(tables / "table02_delta.csv")
-    assert len(gaps) == 3 * 2
+    is_real = ~gaps.model.isin(CALIBRANTS.split(";"))
+    assert (~is_real).sum() == 3 * 2
+    assert gaps[is_real].model.nunique() == 3  # their recordings hold both events
     assert (gaps[gaps.model == "calibrant"].p_two_sided < 0.05).all()
     counts = pd.read_csv(tables / "responses.csv")
+    counts = counts[counts.model.isin(CALIBRANTS.split(";"))]
     assert counts[["ok", "refused", "unparsable", "failed", "missing"]].sum().sum() == 2 * 881 * 2
     # The exercise, without the library's statistics: two events, of which each is left out once.
     given = {"N_EVENTS": "2", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
@@ -171,6 +178,7 @@ def test_the_empathy_gap_runs_from_prompt_to_figure(ran):
     # The one beyond the paper: what a hand does in two steps is what least squares found in one.
     kinds = pd.read_csv(tables / "kinds.csv").query("model == 'calibrant'")
     shown = re.findall(r"^(\w+ names?) +(\S+) +(\S+)$", answer_to("11_empathy_gap_beyond"), re.M)
+    kinds = kinds[kinds.pairs != "one name beyond two names"]
     assert [kind for kind, *_ in shown] == kinds.pairs.tolist() == ["one name", "two names"]
     for (_, *both), difference in zip(shown, kinds.difference, strict=True):
         assert [*map(float, both)] == pytest.approx([difference] * 2, abs=5.1e-5)
@@ -334,6 +342,7 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     assert names | {f"multiverse_{study}" for study in studies} <= figures_of("synthesis")
     tables = FOLDER / "tables" / "synthesis"
     pairs = pd.read_csv(tables / "agreement.csv")
+    pairs = pairs[pairs.model.isin(CALIBRANTS.split(";"))]
     assert pairs.groupby("model").size().tolist() == [15, 15]
     shares = pd.read_csv(tables / "multiverse_shares.csv")
     own, control = (shares[shares.model == name] for name in ("calibrant", "calibrant-null"))
