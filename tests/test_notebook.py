@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -173,7 +174,11 @@ def test_a_box_names_the_models_that_lack_answers(asked):
     ]
     box = notebook.left_out([here, some, *gone], [here]).data
     assert "<b>m</b>: COT</li>" in box
-    assert "<b>SmolLM2-135M</b>: all of it. To ask it now: <code>make model, then" in box
+    assert "<b>SmolLM2-135M</b>: all parts. To ask it now: <code>make model, then" in box
     assert "MODELS=smollm2-135m-instruct@transformers" in box
-    assert "<b>&lt;b&gt;mine</b>: all of it</li>" in box
+    assert "<b>&lt;b&gt;mine</b>: all parts</li>" in box
     assert notebook.left_out([here], [here]).data == ""
+
+    many = [replace(some, labels={"plan": f"P{n}"}) for n in range(5)]
+    box = notebook.left_out([*many, some], [some]).data
+    assert "<b>m</b>: P0; P1; P2 and 2 more parts</li>" in box

@@ -31,6 +31,9 @@ ENDED = {
 }
 
 
+SHOWN_PARTS = 3  # of what a model lacks
+
+
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
     """Select the parameters, in capitals, among a notebook's names, ``globals()``."""
     return {name: value for name, value in names.items() if name.isupper()}
@@ -136,27 +139,34 @@ def left_out(planned: Sequence[Call], asked: Sequence[Call]) -> HTML:
     HTML
         Empty where no model lacks an answer that the study analyses.
     """
-    lacking: dict[str, list[Call]] = {}
-    for call in rated(planned):
-        if call not in asked:
-            lacking.setdefault(call.model, []).append(call)
-
+    wanted = rated(planned)
     lines = []
-    for model, calls in lacking.items():
-        wanted = [call for call in rated(planned) if call.model == model]
-        parts = dict.fromkeys(" ".join(map(str, call.labels.values())) for call in calls)
-        what = "all of it" if len(calls) == len(wanted) else "; ".join(parts)
-        line = f"<b>{escape(models.label(model))}</b>: {escape(what)}"
-        if model in models.carried():
-            remedy = f"make model, then MODELS={model}@transformers"
-            line = f"{line}. To ask it now: <code>{escape(remedy)}</code>"
-        lines.append(f"<li>{line}</li>")
-
+    for model in dict.fromkeys(call.model for call in wanted):
+        of_model = [call for call in wanted if call.model == model]
+        lacking = [call for call in of_model if call not in asked]
+        if lacking:
+            lines.append(_lacking_line(model, lacking, len(of_model)))
     if not lines:
         return HTML("")
-    style = "border: 1px solid #B07000; border-radius: 4px; padding: 0.5em 1em"
+
     head = "Not in this run, because these answers are not recorded:"
-    return HTML(f'<div style="{style}">{head}<ul>{"".join(lines)}</ul></div>')
+    return HTML(f"<blockquote>{head}<ul>{''.join(lines)}</ul></blockquote>")
+
+
+def _lacking_line(model: str, lacking: Sequence[Call], n_wanted: int) -> str:
+    """Name a model and the parts that it lacks, as an item of a list in HTML."""
+    parts = list(dict.fromkeys(" ".join(map(str, call.labels.values())) for call in lacking))
+    what = "; ".join(parts[:SHOWN_PARTS])
+    if len(lacking) == n_wanted:
+        what = "all parts"
+    elif len(parts) > SHOWN_PARTS:
+        what = f"{what} and {len(parts) - SHOWN_PARTS} more parts"
+
+    line = f"<b>{escape(models.label(model))}</b>: {escape(what)}"
+    if model in models.carried():
+        remedy = f"make model, then MODELS={model}@transformers"
+        line = f"{line}. To ask it now: <code>{escape(remedy)}</code>"
+    return f"<li>{line}</li>"
 
 
 def took(

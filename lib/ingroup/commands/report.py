@@ -222,9 +222,10 @@ def claims(tables: Path) -> dict[str, Any] | None:
         row["cells"] = claim.set_index("model").to_dict("index")
         rows.append(row)
 
+    names = sorted(table.model.unique(), key=models.is_calibrant)  # real models first
     return {
         "found": read_table(folder, "found").to_dict("records"),
-        "models": {name: models.label(name) for name in table.model.unique()},
+        "models": {name: models.label(name) for name in names},
         "rows": rows,
     }
 
