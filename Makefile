@@ -95,6 +95,6 @@ calibrant: $(READY)  ## train both calibrants anew, about three hours on two cor
 lint: $(READY)  ## style of the code and the notebooks
 	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
-	@rm -rf build/notebooks build/tables build/report build/runs build/digests build/view build/bench build/appendix
+	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis
 	@test ! -d build/responses || echo "kept build/responses (remove it by hand to ask again)"
