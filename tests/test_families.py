@@ -68,3 +68,11 @@ def test_a_table_of_one_model_is_one_family():
 def test_another_method_is_refused():
     with pytest.raises(ValueError, match="stereomap is corrected by 'largest', expected 'holm'"):
         families.corrected(pd.DataFrame({"p": [], "p_least": []}), "stereomap")
+
+
+def test_tests_without_a_floor_have_the_least_0():
+    table = pd.DataFrame({"model": "a", "setting": "P0", "p": [0.01, 0.04, np.nan]})
+    found = families.corrected(table, "empathy_gap", least=None)
+    assert found.holm.tolist() == pytest.approx([0.02, 0.04, np.nan], nan_ok=True)
+    assert found.least.tolist() == pytest.approx([0, 0, np.nan], nan_ok=True)
+    assert found.tests.tolist() == [2, 2, 2]

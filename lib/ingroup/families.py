@@ -61,7 +61,7 @@ def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
 
 
 def corrected(
-    table: pd.DataFrame, study: str, p: str = "p", least: str = "p_least"
+    table: pd.DataFrame, study: str, p: str = "p", least: str | None = "p_least"
 ) -> pd.DataFrame:
     """Correct the tests of a table by Holm within the families of a study.
 
@@ -72,8 +72,11 @@ def corrected(
         the family's ``together``; a column that it lacks has one value.
     study : str
         A study in ``data/families.yaml``.
-    p, least : str
-        Columns: the p of each test, and the smallest value that it could have had.
+    p : str
+        The column with the p of each test.
+    least : str, optional
+        The column with the smallest value that it could have had. None where the tests have no
+        floor, so that it is 0.
 
     Returns
     -------
@@ -95,7 +98,8 @@ def corrected(
         keys = [pd.Series(0, table.index)]  # one family
 
     is_tested = table[p].notna()
-    smallest = table[least].where(is_tested)
+    floors = pd.Series(0.0, table.index) if least is None else table[least]
+    smallest = floors.where(is_tested)
     return pd.DataFrame(
         {
             "holm": table[p].groupby(keys).transform(adjust, "holm"),

@@ -505,6 +505,13 @@ def carried() -> dict[str, dict[str, str]]:
     return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
 
 
+def how_to_ask(model: str) -> str:
+    """Say how to ask a model whose weights a package carries; "" for any other model."""
+    if model not in carried():
+        return ""
+    return f"make model, then MODELS={model}@transformers"
+
+
 def here() -> list[str]:
     """List the models whose files are in ``data/models``, or can be made."""
     names = set(carried())

@@ -163,8 +163,8 @@ def _lacking_line(model: str, lacking: Sequence[Call], n_wanted: int) -> str:
         what = f"{what} and {len(parts) - SHOWN_PARTS} more parts"
 
     line = f"<b>{escape(models.label(model))}</b>: {escape(what)}"
-    if model in models.carried():
-        remedy = f"make model, then MODELS={model}@transformers"
+    remedy = models.how_to_ask(model)
+    if remedy:
         line = f"{line}. To ask it now: <code>{escape(remedy)}</code>"
     return f"<li>{line}</li>"
 

@@ -8,7 +8,7 @@ import pytest
 
 from ingroup import paths
 from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import Call, Reply, Sampling, StoreError, ask, kept, stored, there
+from ingroup.inference import Call, Reply, Sampling, StoreError, ask, excerpts, kept, stored, there
 from ingroup.inference import call as calling
 from ingroup.inference.excerpts import SOURCE
 from toy import Toy, religion, run
@@ -78,6 +78,25 @@ def test_answers_recorded_anew_are_copied_anew(recorded):
     ask([few], {})
     assert stored(few).manifest[SOURCE] != before
     assert stored(few).read().text.eq("0").all()
+
+
+def test_an_excerpt_that_is_there_is_told_without_its_prompts(recorded, monkeypatch):
+    few = call(2, wider=recorded)
+    ask([few], {})
+
+    def rendered(*_):
+        raise AssertionError("every prompt was rendered again")
+
+    monkeypatch.setattr(excerpts, "_trials", rendered)
+    assert there([few]) == [few]
+
+
+def test_an_excerpt_that_was_killed_half_way_is_copied_anew(recorded):
+    few = call(2, wider=recorded)
+    ask([few], {})
+    next(few.folder.glob("part-00000*")).unlink()
+    assert there([few]) == [few]
+    assert len(stored(few).read()) == 72
 
 
 def test_nothing_is_copied_where_a_prompt_was_not_recorded(recorded, capsys):

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ingroup import figures, models
 from ingroup.appendix.content import (
+    DASH,
     Block,
     Heading,
     Items,
@@ -19,7 +20,6 @@ from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
 from ingroup.commands.parameters import defaults
 from ingroup.inference.cost import money
 
-DASH = "–"
 DIGEST = 16  # signs of a digest that are shown; the manifest has all
 
 # Further entries of manifests, in the words of a reader.
@@ -45,13 +45,12 @@ OUTCOMES = {
 
 def overview(run: Run) -> list[Block]:
     """Say whose models the run shows, and list what ran and when."""
-    named = "the default run" if run.is_default else f"the run {run.name}"
     labels = ", ".join(map(models.label, run.models)) or "none"
     blocks: list[Block] = [
         Paragraph(
-            f"This document describes {named} of Ingroup. It was written from the run's tables, "
-            "from the manifests of its stored answers and from its notebooks. No number was "
-            f"typed in by hand. Models: {labels}."
+            f"This document describes {run.title_of_run} of Ingroup. It was written from the "
+            "run's tables, from the manifests of its stored answers and from its notebooks. No "
+            f"number was typed in by hand. Models: {labels}."
         ),
     ]
     note = figures.whose(run.models)

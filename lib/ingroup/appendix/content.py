@@ -10,6 +10,8 @@ from typing import ClassVar
 
 import pandas as pd
 
+DASH = "–"  # in place of a value that is not there
+
 
 @dataclass(frozen=True)
 class Heading:

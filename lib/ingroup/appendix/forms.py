@@ -14,8 +14,8 @@ import pandas as pd
 import yaml
 
 from ingroup import models, paths
-from ingroup.appendix.asked import DASH
 from ingroup.appendix.content import (
+    DASH,
     Answer,
     Answers,
     Block,

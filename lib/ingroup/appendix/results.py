@@ -12,6 +12,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ingroup import claims, latex, models, paths
 from ingroup.appendix.content import (
+    DASH,
     Block,
     Figure,
     Heading,
@@ -27,7 +28,6 @@ from ingroup.commands import plan
 from ingroup.commands.report_html import rounded
 from ingroup.families import families
 
-DASH = "–"
 WIDEST = 6.3  # inches of the page's text
 HIGHEST = 7.5
 HALF = 4.2  # so high that two figures stand on a page

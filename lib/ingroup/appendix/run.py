@@ -8,7 +8,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ import pandas as pd
 from pandas.errors import EmptyDataError, ParserError
 
 from ingroup import figures, models, paths
-from ingroup.commands.parameters import calls_of, study_of
+from ingroup.commands.parameters import calls_of, folder_of, study_of
 from ingroup.inference import Call, EngineError, StoreError
+from ingroup.inference.call import chats_digest, is_recorded
 from ingroup.inference.store import read_manifest
 from ingroup.notebook import ran
 from ingroup.tables import InputError
@@ -74,10 +75,8 @@ class Stored:
 
     @property
     def chats(self) -> str:
-        """The digest of its chats; of older recorded answers the list beside them has it."""
-        listed = _recorded_chats(paths.RECORDINGS / "chats.csv")
-        address = "/".join(self.folder.parts[-5:])
-        return self.manifest.get("chats") or listed.get(address, "")
+        """The digest of its chats."""
+        return chats_digest(self.folder, self.manifest)
 
     @property
     def engine(self) -> str:
@@ -94,6 +93,8 @@ class Run:
     def __init__(self, name: str):
         self.name = name
         self.is_default = name == paths.DEFAULT_RUN
+        self.title_of_run = "the default run" if self.is_default else f"the run {name}"
+        self._parameters: dict[str, dict[str, Any]] = {}
         self.folder = paths.run_folder(name)
         self.figures = paths.figure_folder(name)
 
@@ -141,6 +142,12 @@ class Run:
 
     def parameters(self, notebook: str) -> dict[str, Any]:
         """The parameters that a notebook ran with; none where they cannot be read."""
+        if notebook not in self._parameters:
+            self._parameters[notebook] = self._read_parameters(notebook)
+        return self._parameters[notebook]
+
+    def _read_parameters(self, notebook: str) -> dict[str, Any]:
+        """The parameters that an executed notebook has; none where they cannot be read."""
         try:
             return ran(notebook, self.name) or {}
         except UNREADABLE:
@@ -228,8 +235,7 @@ class Run:
         """Captions of a study's figures: markdown from the notebooks that drew them."""
         drawn = []
         for notebook in self.notebooks:
-            folder = study_of(notebook) or notebook.partition("_")[2]
-            if folder == study:
+            if folder_of(notebook) == study:
                 drawn += _drawing(self.books[notebook]["cells"])
 
         captions = {}
@@ -248,9 +254,9 @@ def _stored(call: Call) -> Stored:
     """The stored answers to a call; StoreError or OSError where there are none."""
     folder = call.folder
     manifest = read_manifest(folder / "manifest.json")
-    is_recorded = paths.RECORDINGS in folder.parents
-    written = "" if is_recorded else _days(folder)
-    return Stored(call, folder, manifest, is_recorded, written)
+    from_repository = is_recorded(folder)
+    written = "" if from_repository else _days(folder)
+    return Stored(call, folder, manifest, from_repository, written)
 
 
 def _days(folder: Path) -> str:
@@ -261,15 +267,6 @@ def _days(folder: Path) -> str:
         days.add(time.strftime("%Y-%m-%d"))
     ordered = sorted(days)
     return " to ".join(dict.fromkeys([*ordered[:1], *ordered[-1:]]))
-
-
-@cache
-def _recorded_chats(file: Path) -> dict[str, str]:
-    """Digests of the chats to which recorded answers without one in their manifest are answers."""
-    if not file.is_file():
-        return {}
-    table = pd.read_csv(file, dtype=str)
-    return dict(zip(table["call"], table["chats"], strict=True))
 
 
 def _absent(calls: list[Call]) -> list[str]:

@@ -48,8 +48,7 @@ def contents(run: Run) -> Document:
     Document
         Its blocks and references.
     """
-    named = "the default run" if run.is_default else f"the run {run.name}"
-    document = Document(f"Appendix: {named} of Ingroup", references=forms.references())
+    document = Document(f"Appendix: {run.title_of_run} of Ingroup", references=forms.references())
 
     for title, section in SECTIONS.items():
         try:

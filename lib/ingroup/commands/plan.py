@@ -143,8 +143,8 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
     """
     alike = defaultdict(list)
     for call in calls_of(notebook, parameters):
-        provide(call)
         if call.engine != models.STORED:
+            provide(call)
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
@@ -187,8 +187,9 @@ def not_recorded(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
             f"{models.label(model)}: {n_lacking} of {len(calls)} parts of {notebook} are not "
             "recorded, and will be left out"
         )
-        if model in models.carried():
-            sentence += f" (make model, then MODELS={model}@transformers asks them)"
+        remedy = models.how_to_ask(model)
+        if remedy:
+            sentence += f" ({remedy} asks them)"
         sentences.append(f"{sentence}.")
     return sentences
 

@@ -236,17 +236,18 @@ def excerpts_of(**stimuli: Any) -> Callable[[Calls], Calls]:
         def with_wider(parameters: Mapping[str, Any]) -> list[Call]:
             asked = calls(parameters)
             as_recorded = {**parameters, **stimuli}
-            if as_recorded == dict(parameters) or all(map(_has_own, asked)):
+            if as_recorded == dict(parameters):
+                return asked
+            lacking = {call for call in asked if not _has_own(call)}
+            if not lacking:
                 return asked
 
             recorded = {_name(call): call for call in calls(as_recorded)}
             widened = []
             for call in asked:
-                if _has_own(call):
-                    widened.append(call)
-                else:
-                    wider = recorded.get(_name(call))
-                    widened.append(replace(call, wider=wider))
+                if call in lacking:
+                    call = replace(call, wider=recorded.get(_name(call)))
+                widened.append(call)
             return widened
 
         return with_wider
@@ -269,9 +270,9 @@ def is_excerpt(folder: Path) -> bool:
     return paths.RESPONSES / EXCERPTS in folder.parents
 
 
-def _is_recorded(folder: Path) -> bool:
-    """Whether a folder of answers is one of the recordings."""
-    return paths.RECORDINGS in folder.parents
+def is_recorded(folder: Path) -> bool:
+    """Tell whether the repository brought the answers in a folder: recorded ones, or an excerpt."""
+    return paths.RECORDINGS in folder.parents or is_excerpt(folder)
 
 
 def provide(call: Call) -> None:
@@ -292,7 +293,7 @@ def provide(call: Call) -> None:
     if call.wider is None:
         return
     source = call.wider.folder
-    if not _is_recorded(source):
+    if paths.RECORDINGS not in source.parents:
         return
 
     study, asked_about, _, part = call.address.parts
@@ -386,7 +387,7 @@ def kept(calls: Iterable[Call]) -> int:
     n_answers = 0
     for call in calls:
         folder = call.folder
-        if _is_recorded(folder) or is_excerpt(folder):
+        if is_recorded(folder):
             continue
 
         with suppress(StoreError):
@@ -419,7 +420,7 @@ def cost_stored(calls: Iterable[Call], parameters: Mapping[str, Any]) -> float:
     output_tokens = 0.0
     for call in calls:
         folder = call.folder
-        if _is_recorded(folder) or call.engine not in models.SERVERS:
+        if is_recorded(folder) or call.engine not in models.SERVERS:
             continue
 
         with suppress(StoreError):
@@ -652,16 +653,33 @@ def _recorded_chats(file: Path) -> dict[str, str]:
 
 
 def _check_chats(call: Call, folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raise a StoreError where a store answers other chats than its call renders now.
+    """Raise a StoreError where a store answers other chats than its call renders now."""
+    digest = chats_digest(folder, manifest)
+    check_chats(folder, digest, call.design.chats_digest)
 
-    For a recorded store whose manifest does not say, ``data/recordings/chats.csv`` does.
+
+def chats_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Look up to which chats a store holds answers.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the store.
+    manifest : mapping
+        Its manifest.
+
+    Returns
+    -------
+    str
+        Of :attr:`ingroup.design.Design.chats_digest`. For a recorded store whose manifest does not
+        say, ``data/recordings/chats.csv`` does; "" where neither does.
     """
     digest = manifest.get("chats", "")
-    if not digest and _is_recorded(folder):
-        digests = _recorded_chats(paths.RECORDINGS / "chats.csv")
-        address = folder.relative_to(paths.RECORDINGS).as_posix()
-        digest = digests.get(address, "")
-    check_chats(folder, digest, call.design.chats_digest)
+    if digest or paths.RECORDINGS not in folder.parents:
+        return digest
+    digests = _recorded_chats(paths.RECORDINGS / "chats.csv")
+    address = folder.relative_to(paths.RECORDINGS).as_posix()
+    return digests.get(address, "")
 
 
 def _answered(call: Call, options: Mapping[str, Any], revision: Callable[[Path], str]) -> bool:
@@ -720,7 +738,7 @@ def _expected_identity(
 
     model_folder = models.folder(call.model)
     if model_folder:
-        is_copied = _is_recorded(folder) or is_excerpt(folder)
+        is_copied = is_recorded(folder)
         is_packaged = paths.MODELS in model_folder.parents
         if is_packaged or not is_copied:
             expected["revision"] = revision(model_folder)  # it may have been trained anew

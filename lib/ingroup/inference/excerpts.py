@@ -58,18 +58,18 @@ def excerpt(
         return False
     if not _has_sampling(source, design, sampling):
         return False
+    digest = _digest(source)
+    if _is_current(folder, digest, design):  # told without rendering every prompt
+        return True
     trials = _trials(asked, design)
     if trials is None:
         return False
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f".{folder.name}.lock")):
-        digest = _digest(source)
-        manifest_file = folder / "manifest.json"
-        if manifest_file.exists():
-            manifest = read_manifest(manifest_file)
-            if manifest.get(SOURCE) == digest and manifest["prompts"] == design.fingerprint:
-                return True
+        if _is_current(folder, digest, design):  # another process was first
+            return True
+        if folder.exists():
             shutil.rmtree(folder)
 
         manifest = dict(source.manifest)
@@ -78,6 +78,23 @@ def excerpt(
         manifest[SOURCE] = digest
         _copy(source, trials, Store(folder, manifest, source.max_tokens))
     return True
+
+
+def _is_current(folder: Path, digest: str, design: Design) -> bool:
+    """Whether a folder holds all of the excerpt of a source with this digest for a design."""
+    file = folder / "manifest.json"
+    if not file.exists():
+        return False
+    manifest = read_manifest(file)
+    expected = {
+        SOURCE: digest,
+        "prompts": design.fingerprint,
+        "chats": design.chats_digest,
+    }
+    if not expected.items() <= manifest.items():
+        return False
+    store = Store(folder, manifest)
+    return len(store.files()) == store.shards
 
 
 def _has_sampling(source: Store, design: Design, sampling: Sampling) -> bool:

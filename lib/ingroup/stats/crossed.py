@@ -156,10 +156,7 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
             reason = _too_few(count, "item")
             effects[name] = Effect(estimate, reason=reason)
         else:
-            # Means of items hold the noise of single numbers, which `between` holds already.
-            excess = items.var(ddof=1) - rest / levels
-            variance = between / levels
-            variance += max(excess, 0.0) / count
+            variance = _of_levels_and_items(between, rest, levels, items)
             df = min(freedom, count - 1)
             effects[name] = _student(estimate, variance, df)
     return effects
@@ -218,12 +215,9 @@ def difference_of_levels(one: ArrayLike, other: ArrayLike, factor: str = "word")
     rest_squares = sum(crossing.rest_squares for crossing in crossings)
     rest_freedom = sum(crossing.rest_freedom for crossing in crossings)
     rest = rest_squares / max(rest_freedom, 1)
-    of_one_level = 1 / counts[0] + 1 / counts[1]
-
-    # Differences of items hold the noise of single numbers, which the levels hold already.
-    excess = differences.var(ddof=1) - rest * of_one_level
-    variance = level_squares / freedom * of_one_level
-    variance += max(excess, 0.0) / len(differences)
+    # The difference of means of a and b levels varies as the mean of so many levels does.
+    levels = 1 / (1 / counts[0] + 1 / counts[1])
+    variance = _of_levels_and_items(level_squares / freedom, rest, levels, differences)
     df = min(freedom, len(differences) - 1)
     return _student(estimate, variance, df)
 
@@ -492,6 +486,15 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
             errors.append(error)
         effects[kind] = _over_events(cells, fit, of_kind[0], errors)
     return effects
+
+
+def _of_levels_and_items(between: float, rest: float, levels: float, items: Array) -> float:
+    """The variance of a mean over levels and items, given those of levels and of the rest.
+
+    Means of items hold the noise of single numbers, which the variance of levels holds already.
+    """
+    excess = items.var(ddof=1) - rest / levels
+    return between / levels + max(excess, 0.0) / len(items)
 
 
 def _student(estimate: float, variance: float, df: float) -> Effect:
