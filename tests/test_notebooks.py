@@ -332,6 +332,39 @@ def test_stereomap_keywords_run_on_the_answers_of_the_map(ran):
     assert 0 < float(once) <= 100
 
 
+def check_the_families_of_the_multiverse(tables):
+    """On the path that a notebook takes, the multiverse corrects the same tests to the same p."""
+    settings = pd.read_csv(tables / "empathy_gap" / "table02_delta.csv")
+    walked = pd.read_csv(tables / "synthesis" / "multiverse_empathy_gap.csv")
+    claims = walked.groupby(["model", "setting"]).claim.nunique()
+    tests = settings.dropna(subset="p_two_sided").groupby(["model", "setting"]).holm_tests.max()
+    of_both = tests.index.intersection(claims.index)
+    assert len(of_both) > 0
+    assert tests[of_both].tolist() == claims[of_both].tolist()
+
+    groups = pd.read_csv(tables / "biased_samaritan" / "table01_02_03_bias.csv")
+    walked = pd.read_csv(tables / "synthesis" / "multiverse_biased_samaritan.csv")
+    path = walked.query(
+        "parsing == 'sound' and reading == ['free', 'expected, turn'] and unit == 'scenario'"
+        " and exclusion == 'step by step' and phrasing == 'all' and control == 'its own'"
+        " and rounding == 'none' and correction == 'Holm'"
+    )
+    both = groups.merge(path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"])
+    assert len(both) == len(groups)
+    np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
+
+    prompts = pd.read_csv(tables / "giebench" / "over_orders.csv")
+    prompts["claim"] = prompts.prompt + " over Raw"
+    walked = pd.read_csv(tables / "synthesis" / "multiverse_giebench.csv")
+    path = walked.query(
+        "parsing == 'sound' and reading == ['free', 'greedy, turn'] and silence == 'wrong'"
+        " and order == 'mean' and unit == 'item' and shares == 'paper' and correction == 'Holm'"
+    )
+    both = prompts.merge(path, on=["model", "claim"])
+    assert len(both) == len(prompts)
+    np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
+
+
 def test_the_synthesis_reads_what_the_four_ran(ran):
     """After the runs above, which are small: two events, four scenarios, twelve questions."""
     for study in ran.values():
@@ -358,6 +391,7 @@ def test_the_synthesis_reads_what_the_four_ran(ran):
     assert gaps.stands.tolist() == [100] * 3
     assert (gaps.could < gaps.paths).all()
     assert control[control.study == "empathy_gap"].stands.tolist() == [0] * 3
+    check_the_families_of_the_multiverse(FOLDER / "tables")
 
 
 def test_two_models_are_compared_as_their_lenses_read_them(ran):

@@ -193,11 +193,11 @@ def of_a_negative_control(rng: np.random.Generator) -> Iterator[dict]:
         for category in stimuli.categories():
             cells = answers(phrasings_of(category), rng)
             again = {group: asked_again(first, rng) for group, first in cells.items()}
-            between = statistics.brittleness_between(cells, alpha=ALPHA)
+            between = statistics.brittleness_between(cells, level=ALPHA)
 
             groups = cells.copy()
             control = groups.pop(CONTROL)
-            tables["bias"].append(statistics.bias_table(groups, control, alpha=ALPHA))
+            tables["bias"].append(statistics.bias_table(groups, control, level=ALPHA))
             tables["two runs"].append(statistics.repeatability(cells, again, ALPHA))
             tables["brittleness between groups"].append(between)
         for what, of_categories in tables.items():

@@ -243,7 +243,7 @@ def test_table_of_a_category(unit, other):
     # With this seed the units disagree on a group, and so do corrected and uncorrected verdicts.
     control, *ratings = some_ratings(6, 30, seed=6, interaction=6)
     groups = dict(zip("abcde", ratings, strict=True))
-    table = bias_table(groups, control, unit, alpha=0.02)
+    table = bias_table(groups, control, unit, alpha=0.02, level=0.01)
     assert list(table.index) == list(groups)
     for name, row in table.iterrows():
         expected = bias(groups[name], control, unit)._asdict()
@@ -252,7 +252,7 @@ def test_table_of_a_category(unit, other):
     for end in ("", f"_{other}"):
         holm = adjust(table[f"p{end}"], "holm")
         np.testing.assert_array_equal(table[f"p_holm{end}"], holm)
-        np.testing.assert_array_equal(table[f"significant_holm{end}"], holm < 0.02)
+        np.testing.assert_array_equal(table[f"significant_holm{end}"], holm < 0.01)
         np.testing.assert_array_equal(table[f"significant{end}"], table[f"p{end}"] < 0.02)
     assert (table["alpha"] == 0.02).all()
     assert (table["significant"] != table[f"significant_{other}"]).any()
@@ -339,18 +339,18 @@ def test_groups_over_one_two_and_three_models(shown, expected):
 def test_a_test_that_could_not_have_been_significant_says_so():
     """Three scenarios that differ alike: p is that of a sign test, at least 1/4, whatever alpha."""
     groups = {"up": CONTROL + 1, "varied": GROUP}
-    table = bias_table(groups, CONTROL, alpha=0.2)
+    table = bias_table(groups, CONTROL, level=0.2)
     assert table.p_least.tolist() == [1 / 4, 0]
     # Holm: the other's could be 0, and then this one is the last of its family.
     assert table.p_holm_least.tolist() == [1 / 4, 0]
     assert table.finding.tolist() == ["could not have been significant", "significant"]
     assert set(table.family) == {"2 groups"}
     alike = {"a": CONTROL, "b": GROUP}, {"a": CONTROL + 1, "b": GROUP - 1}
-    twice = repeatability(*alike, alpha=0.3)
+    twice = repeatability(*alike, level=0.3)
     assert twice.p_holm_least.tolist() == [1 / 2, 1 / 2]
     assert set(twice.finding) == {"could not have been significant"}
     cells = {"a": GROUP, "b": GROUP, "c": np.full((3, 2), np.nan)}
-    between = brittleness_between(cells, alpha=0.01)
+    between = brittleness_between(cells, level=0.01)
     assert between.family.unique() == ["1 pairs"]
     said = ["could not have been significant", "not tested", "not tested"]
     assert between.finding.tolist() == said

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ingroup.families import families
 from ingroup.inference import Call, rated_by
 from ingroup.stats.multiverse import Result, attempt, evaluate
 from ingroup.stats.power import smallest_paired_effect
@@ -122,7 +123,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     """
     variances = [biases.var() for biases in _biases(recorded, model)]
     largest_family = max(map(len, variances))
-    level = planned["ALPHA"] / largest_family
+    level = families()["biased_samaritan"].level / largest_family
     scenarios = stimuli.load_scenarios(planned["SCENARIOS"])
     n = scenarios.scenario.nunique()
 
@@ -229,6 +230,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
     for call in calls:
         runs[call.labels["category"]].append(call.labels["run"])
 
+    level = families()["biased_samaritan"].level
     tables = []
     for category, numbers in runs.items():
         reading_choices = {
@@ -237,7 +239,7 @@ def paths(parameters: Mapping[str, Any], model: str, options: Mapping[str, Any])
             "reading": list(readings),
         }
         of_category = partial(read, category)
-        table = evaluate(reading_choices, of_category, CHOICES, claims, parameters["ALPHA"])
+        table = evaluate(reading_choices, of_category, CHOICES, claims, level)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 

@@ -162,7 +162,11 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
 
 
 def bias_table(
-    groups: Mapping[str, ArrayLike], control: ArrayLike, unit: str = "scenario", alpha: float = 0.01
+    groups: Mapping[str, ArrayLike],
+    control: ArrayLike,
+    unit: str = "scenario",
+    alpha: float = 0.01,
+    level: float = 0.01,
 ) -> pd.DataFrame:
     """Compute the bias of every group of a category, which is one family for Holm's correction.
 
@@ -175,14 +179,16 @@ def bias_table(
     unit : {"scenario", "prompt"}
         What is paired.
     alpha : float
-        The level of the tests.
+        The level of the uncorrected tests, as in the paper.
+    level : float
+        The level of the family, for the corrected tests.
 
     Returns
     -------
     DataFrame
         One row per group with the numbers of `bias`, ``family`` (how many groups it has), the
         columns of `in_family`, and ``alpha``. ``significant`` is p < alpha, uncorrected as in the
-        paper, and ``significant_holm`` the same after correction.
+        paper, and ``significant_holm`` is the corrected p < level.
 
         Then p and these columns for the other unit: ``p_prompt``, ``p_holm_prompt``,
         ``significant_prompt`` and ``significant_holm_prompt`` (``p_scenario`` and so on where
@@ -190,10 +196,10 @@ def bias_table(
         in the crossing "totals" they share no prompts.
     """
     table = _rows(groups, lambda group: bias(group, control, unit))
-    table = _in_family(table, "groups", alpha)
+    table = _in_family(table, "groups", level)
     table["alpha"] = alpha
     table["significant"] = table["p"] < alpha
-    table["significant_holm"] = table["p_holm"] < alpha
+    table["significant_holm"] = table["p_holm"] < level
 
     other = "prompt" if unit == "scenario" else "scenario"
     theirs = _units(control, other)
@@ -205,12 +211,12 @@ def bias_table(
     corrected = adjust(pvalues, "holm")
     table[f"p_holm_{other}"] = corrected
     table[f"significant_{other}"] = table[f"p_{other}"] < alpha
-    table[f"significant_holm_{other}"] = corrected < alpha
+    table[f"significant_holm_{other}"] = corrected < level
     return table
 
 
 def repeatability(
-    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], alpha: float = 0.01
+    first: Mapping[str, ArrayLike], second: Mapping[str, ArrayLike], level: float = 0.01
 ) -> pd.DataFrame:
     """Compare a second run with the first, section 5.3, by the `bias` of every cell.
 
@@ -218,8 +224,8 @@ def repeatability(
     ----------
     first, second : mapping of str to array_like
         The ratings of each cell (group or control) in both runs.
-    alpha : float
-        The level of the tests.
+    level : float
+        The level of the family, for the corrected tests.
 
     Returns
     -------
@@ -237,7 +243,7 @@ def repeatability(
         "bias": "difference",
     }
     table = table.rename(columns=names)
-    table = _in_family(table, "groups and controls", alpha)
+    table = _in_family(table, "groups and controls", level)
 
     largest = []
     for later, earlier in pairs.values():
@@ -274,7 +280,7 @@ def brittleness(ratings: ArrayLike, ddof: int = 1, phrasings: str = "within") ->
 
 
 def brittleness_between(
-    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within", alpha: float = 0.01
+    cells: Mapping[str, ArrayLike], ddof: int = 1, phrasings: str = "within", level: float = 0.01
 ) -> pd.DataFrame:
     """Test whether brittleness varies between the cells of a category, section 5.2.
 
@@ -284,8 +290,8 @@ def brittleness_between(
         The ratings of each group and of the control.
     ddof, phrasings
         As in `brittleness`.
-    alpha : float
-        The level of the tests.
+    level : float
+        The level of the family, for the corrected tests.
 
     Returns
     -------
@@ -311,7 +317,7 @@ def brittleness_between(
         "p_least": test.least,
         "n": test.n,
     }
-    return _in_family(pd.DataFrame(columns), "pairs", alpha)
+    return _in_family(pd.DataFrame(columns), "pairs", level)
 
 
 def excess_over_brittleness(
@@ -385,10 +391,10 @@ def _rows(cells: Mapping, function: Callable) -> pd.DataFrame:
     return pd.DataFrame(results, index=pd.Index(cells, name="group"))
 
 
-def _in_family(table: pd.DataFrame, tests: str, alpha: float) -> pd.DataFrame:
+def _in_family(table: pd.DataFrame, tests: str, level: float) -> pd.DataFrame:
     """Correct the rows as one family, and count its `tests` in ``family``, e.g. "5 groups"."""
     tested = table["p"].notna().sum()
-    return in_family(table.assign(family=f"{tested} {tests}"), alpha)
+    return in_family(table.assign(family=f"{tested} {tests}"), level)
 
 
 def _phrased(ratings: ArrayLike) -> Array:
