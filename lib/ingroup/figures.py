@@ -367,17 +367,19 @@ def _middle(axes: dict[str, Axes]) -> Axes:
     return in_order[len(in_order) // 2]
 
 
-def two_scopes(table: pd.DataFrame, xlabel: str) -> Figure:
+def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phrasings") -> Figure:
     """Draw effects with two intervals, one panel for each model.
 
     Parameters
     ----------
     table : DataFrame
         ``model``, ``line`` (what the effect is of), ``estimate``; ``low`` and ``high``, for these
-        names and phrasings; ``low_like`` and ``high_like``, for those like these, NaN where they
+        names, phrasings or words; ``low_like`` and ``high_like``, for those like these, NaN where they
         cannot be told.
     xlabel : str
         The label of the axis of the effects.
+    sampled : str
+        What the wide interval takes as a sample, for the legend.
 
     Returns
     -------
@@ -415,8 +417,8 @@ def two_scopes(table: pd.DataFrame, xlabel: str) -> Figure:
 
     _middle(axes).set_xlabel(xlabel)
     key = {
-        "for these names and phrasings": plt.Line2D([], [], **narrow),
-        "for names and phrasings like these": plt.Line2D([], [], **wide),
+        f"for these {sampled}": plt.Line2D([], [], **narrow),
+        f"for {sampled} like these": plt.Line2D([], [], **wide),
     }
     if table.low_like.isna().any():
         key["cannot be told for others"] = plt.Line2D([], [], **hollow_dot)
