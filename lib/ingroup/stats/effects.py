@@ -47,7 +47,19 @@ class BootstrapInterval(NamedTuple):
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
-    """Subtract from each column the mean of the other columns, row by row; NaN is left out."""
+    """Subtract from each column the mean of the other columns, row by row; NaN is left out.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Numbers, one row per item and one column per group.
+
+    Returns
+    -------
+    DataFrame
+        The differences, of the same shape. A number is NaN where the table has NaN, and where no
+        other column of its row has a number.
+    """
     n = table.notna().sum(axis=1)
     total = table.sum(axis=1)
     others = table.rsub(total, axis=0).div(n - 1, axis=0)
@@ -92,7 +104,7 @@ def bootstrap_pvalue(draws: Numbers, n: int) -> float:
     Returns
     -------
     float
-        p. With 2,000 draws of fewer than 5 items it cannot be below 0.05.
+        The two-sided p. With 2,000 draws of fewer than 5 items it cannot be below 0.05.
 
     Notes
     -----
@@ -254,12 +266,12 @@ def bootstrap_interval(
     Returns
     -------
     statistic : float
-        delta of the events as they are.
+        The gap delta of the events as they are.
     low, high : float
         Its interval.
     draws : ndarray
-        delta of each draw: 0 where all cells were equal. Draws that met a cell without any rating
-        are left out.
+        The delta of each draw, 0 where all cells were equal. Draws that met a cell without any
+        rating are left out.
 
     Raises
     ------
@@ -404,7 +416,7 @@ def agreement(
 def spearman(
     x: ArrayLike, y: ArrayLike, rng: np.random.Generator | int, n_permutations: int = 9999
 ) -> tuple[float, float, float]:
-    """Test Spearman's correlation: could pairs in random order agree as much?
+    """Test Spearman's correlation against pairs in random order.
 
     By scipy.stats.permutation_test: of 4 pairs in order p is 2 / 4!, where a t-test has 0.
 

@@ -205,7 +205,7 @@ def shares(table: pd.DataFrame, by: Sequence[str] = ("claim",)) -> pd.DataFrame:
 
 
 def by_option(table: pd.DataFrame, choices: Sequence[str]) -> pd.DataFrame:
-    """Compute the `shares` of the paths that take each option: which choice decides?
+    """Compute the `shares` of the paths that take each option, to see which choice decides.
 
     Parameters
     ----------

@@ -43,13 +43,13 @@ def paired_test(one: ArrayLike, other: ArrayLike = 0.0) -> PairedTest:
     Returns
     -------
     statistic : ndarray, (...)
-        t.
+        The t of each row of pairs.
     pvalue : ndarray, (...)
         Two-sided p.
     difference, low, high : ndarray, (...)
-        mean(d) with its interval (95 %).
+        The mean of d with its 95 % interval.
     effect_size : ndarray, (...)
-        d_z.
+        The standardised mean difference d_z.
     n : ndarray of int, (...)
         The number of pairs that have both.
     least : ndarray, (...)
@@ -105,7 +105,7 @@ def finding(pvalues: Numbers, least: Numbers, alpha: float) -> NDArray[np.str_]:
     Parameters
     ----------
     pvalues : array_like
-        p after a correction.
+        Values of p after a correction.
     least : array_like
         The smallest p that each could have been, corrected alike.
     alpha : float
@@ -171,7 +171,7 @@ def sign_test(one: ArrayLike, other: ArrayLike = 0.0) -> Numbers:
     Returns
     -------
     ndarray, (...)
-        p, at least 2^(1 - n).
+        The p of each row of pairs, at least 2^(1 - n).
 
     Notes
     -----
@@ -244,8 +244,8 @@ def significant_cells(pvalues: Numbers, correction: str = "bonferroni") -> NDArr
     Parameters
     ----------
     pvalues : ndarray, (n, n)
-        p of `paired_cells`, "a person" first. This row and column are never masked and do not count
-        as tested, nor does the diagonal.
+        Values of p of `paired_cells`, "a person" first. This row and column are never masked and do
+        not count as tested, nor does the diagonal.
     correction : str
         A method of `adjust`, over one family. Or "released": Bonferroni's with n**2 tests (361,
         484, 36), which counts what is not tested.
@@ -272,7 +272,7 @@ def adjust(pvalues: ArrayLike, method: str) -> Numbers:
     Parameters
     ----------
     pvalues : array_like
-        p-values. NaN, where nothing was tested, stays NaN and does not count.
+        Values of p. NaN, where nothing was tested, stays NaN and does not count.
     method : str
         "none"; "bonferroni" or "holm" (the chance of any false positive; Holm's finds at least as
         much); "benjamini-hochberg" (the false discovery rate).
@@ -437,7 +437,20 @@ def clustered_share(hits: ArrayLike, clusters: ArrayLike) -> tuple[float, float,
 
 
 def nan_mean(values: ArrayLike, axis: int = 0) -> Numbers:
-    """Compute the mean of what is not NaN; NaN, without a warning, where there is nothing."""
+    """Compute the mean of what is not NaN; NaN, without a warning, where there is nothing.
+
+    Parameters
+    ----------
+    values : array_like
+        Numbers, NaN where one is missing.
+    axis : int
+        The axis that is averaged over.
+
+    Returns
+    -------
+    ndarray
+        The means, of the shape of `values` without this axis.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanmean(values, axis=axis)

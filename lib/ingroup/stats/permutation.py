@@ -1,4 +1,4 @@
-"""Row-and-column permutation test: do the marked cells of a matrix differ from the others?
+"""Row-and-column permutation test of the marked cells of a matrix against its other cells.
 
 Hou et al. 2025, section 3.4: a row of the matrix is a perceiver, a column an experiencer. Under the
 null hypothesis rows and columns stand in random order, each independently of the other; shuffled
@@ -26,7 +26,15 @@ class PermutationTest(NamedTuple):
 
     @property
     def null_interval(self) -> tuple[float, float]:
-        """The 2.5 and 97.5 percentiles of the null: where 95 % of it lies, not where delta may."""
+        """Give the 2.5 and 97.5 percentiles of the null.
+
+        95 % of the null lies between them. They say nothing about where delta may lie.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper percentile, in the unit of delta.
+        """
         low, high = np.percentile(self.null_distribution, [2.5, 97.5])
         return float(low), float(high)
 
@@ -88,8 +96,8 @@ def permutation_test(
         observed one (ties up to rounding included): (b + 1) / (n_resamples + 1) or, where all were
         taken, b / their number.
     null_distribution : ndarray
-        delta of each arrangement. The paper prints its ``null_interval`` as a confidence interval,
-        but it says nothing on the precision of delta.
+        The delta of each arrangement. The paper prints its ``null_interval`` as a confidence
+        interval, but it says nothing on the precision of delta.
     least : float
         The smallest p that so many arrangements can give, whatever the matrix.
 

@@ -151,6 +151,18 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
 
     Temperature and top_p are as given; where -1 is given those of Table 5, or 1 for a model that
     the table lacks.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's parameters, in capitals.
+    model : str
+        A name as in ``MODELS``, without an engine.
+
+    Returns
+    -------
+    Sampling
+        For free text. An empty temperature or top_p is not sent.
     """
     usual = {}
     for name, printed in published.sampling("biased_samaritan", model).items():

@@ -96,6 +96,13 @@ def above_control(prompts: pd.DataFrame, groups: Mapping[str, str]) -> pd.DataFr
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Compute the bias of each group in each scenario of the first run.
 
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's parameters, in capitals.
+    model : str
+        One of its ``MODELS``.
+
     Returns
     -------
     DataFrame

@@ -11,7 +11,13 @@ from ingroup.studies.biased_samaritan import stimuli
 
 
 class Planted:
-    """The planted answers of one model, read from ``data/models/<model>/planted.yaml``."""
+    """The planted answers of one model.
+
+    Parameters
+    ----------
+    file : Path
+        The model's ``planted.yaml``.
+    """
 
     def __init__(self, file: Path):
         studies = yaml.safe_load(file.read_text("utf8"))
@@ -56,7 +62,20 @@ class Planted:
         return max(self.low, min(self.high, value))
 
     def refuses(self, text: str, phrasing: str) -> bool:
-        """Tell whether the planted reply is a refusal; ``phrasing`` as printed in Table 4."""
+        """Tell whether the planted reply is a refusal.
+
+        Parameters
+        ----------
+        text : str
+            A wording, with its slot or rendered.
+        phrasing : str
+            The phrasing as printed in Table 4.
+
+        Returns
+        -------
+        bool
+            True if both the phrasing and a word of the text call for a refusal.
+        """
         rule = self.table["refusal"]
         if phrasing not in rule["phrasing"]:
             return False
@@ -64,6 +83,11 @@ class Planted:
 
     def answers(self, block: Block) -> np.ndarray:
         """Compute the planted answers to the prompts of a block.
+
+        Parameters
+        ----------
+        block : Block
+            A block of the study's design, of one category.
 
         Returns
         -------

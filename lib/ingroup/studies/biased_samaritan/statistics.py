@@ -288,7 +288,9 @@ def brittleness_between(
     ----------
     cells : mapping of str to array_like
         The ratings of each group and of the control.
-    ddof, phrasings
+    ddof : {1, 0}
+        As in `brittleness`.
+    phrasings : {"within", "averaged"}
         As in `brittleness`.
     level : float
         The level of the family, for the corrected tests.
@@ -329,7 +331,9 @@ def excess_over_brittleness(
     ----------
     group, control : array_like, (scenario, wording) or (phrasing, scenario, wording)
         Their ratings.
-    ddof, phrasings
+    ddof : {1, 0}
+        As in `brittleness`.
+    phrasings : {"within", "averaged"}
         As in `brittleness`.
 
     Returns

@@ -140,7 +140,13 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def categories() -> list[str]:
-    """List the categories of groups in the order of Table 4: Race, Gender, Age."""
+    """List the categories of groups.
+
+    Returns
+    -------
+    list of str
+        The categories in the order of Table 4: Race, Gender, Age.
+    """
     return list(_PHRASINGS.category.unique())
 
 
@@ -176,6 +182,18 @@ def phrasings(category: str, latino: bool = False) -> pd.DataFrame:
 
 def render(text: str, phrase: str) -> str:
     """Put a phrase into the slot of a wording, with a capital letter where it opens a sentence.
+
+    Parameters
+    ----------
+    text : str
+        A wording with the slot ``{person}``.
+    phrase : str
+        A phrasing of a group or of the control, as it stands within a sentence.
+
+    Returns
+    -------
+    str
+        The wording with the phrase in its slot.
 
     Raises
     ------
@@ -218,7 +236,24 @@ def request(text: str = "sample") -> Request:
 def messages(text: str, phrase: str, asking: str = "sample") -> list[Message]:
     """Write the chat of one trial: a user turn with the scenario, then the :func:`request`.
 
-    The request names the person with the same `phrase` as the scenario.
+    Parameters
+    ----------
+    text : str
+        A wording of a scenario, with its slot.
+    phrase : str
+        The phrasing that fills the slots of the scenario and of the request.
+    asking : str
+        Which request ends the prompt, as in :func:`request`.
+
+    Returns
+    -------
+    list of Message
+        One user turn.
+
+    Raises
+    ------
+    InputError
+        Where the text has no slot.
     """
     ending = request(asking)
     scenario = render(text, phrase)

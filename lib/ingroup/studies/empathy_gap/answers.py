@@ -43,13 +43,25 @@ class Ratings:
 
     @property
     def counts(self) -> pd.Series:
-        """Number of trials of each of the six statuses; they sum to ``values.size``."""
+        """Count the trials of each status.
+
+        Returns
+        -------
+        Series
+            A number for each of the six `STATUSES`; together they are ``values.size``.
+        """
         trials = np.bincount(self.status.ravel(), minlength=len(STATUSES))
         return pd.Series(trials, STATUSES, name="trials")
 
     @property
     def rows(self) -> pd.DataFrame:
-        """``rating`` and ``status`` of each trial, in the order of the design."""
+        """Lay the ratings out as rows, in the order of the design.
+
+        Returns
+        -------
+        DataFrame
+            ``rating`` and ``status`` (a categorical) of each trial.
+        """
         status = pd.Categorical.from_codes(self.status.ravel(), STATUSES)
         return pd.DataFrame({"rating": self.values.ravel(), "status": status})
 
@@ -65,6 +77,11 @@ def load(call: Call, rule: Rule = "sound", reading: Reading | None = None) -> Ra
         How free text is parsed, see `from_parts`.
     reading : Reading, optional
         How scored answers are read; as the call says unless given.
+
+    Returns
+    -------
+    Ratings
+        In the shape of the call's block: perceivers, experiencers, events.
 
     Raises
     ------
@@ -104,7 +121,19 @@ def _unanswered(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
-    """Group calls by model, setting and category: calls of one key are the rounds of a block."""
+    """Group calls by model, setting and category.
+
+    Parameters
+    ----------
+    calls : iterable of Call
+        Calls of one run.
+
+    Returns
+    -------
+    dict
+        From (model, setting, category) to the calls of this block, one per round, in the order
+        given.
+    """
     blocks = defaultdict(list)
     for call in calls:
         key = call.key[:3]  # without the round
@@ -115,7 +144,27 @@ def by_block(calls: Iterable[Call]) -> dict[tuple[str, str, str], list[Call]]:
 def load_rounds(
     calls: Sequence[Call], rule: Rule = "sound", reading: Reading | None = None
 ) -> Ratings:
-    """Load the ratings of a block by all its rounds, see `load` and `mean_of_rounds`."""
+    """Load the ratings of a block, averaged over its rounds as by `mean_of_rounds`.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        The rounds of one block, an entry of `by_block`.
+    rule : {"sound", "released"}
+        As in `load`.
+    reading : Reading, optional
+        As in `load`.
+
+    Returns
+    -------
+    Ratings
+        The mean rating of each trial, and its status.
+
+    Raises
+    ------
+    StoreError
+        As `load`.
+    """
     return mean_of_rounds([load(call, rule, reading) for call in calls])
 
 
@@ -124,6 +173,16 @@ def mean_of_rounds(rounds: Sequence[Ratings]) -> Ratings:
 
     The status is "ok" where any round has a rating, else that of the first round. So an event is
     lost only where every round of a trial lacks a rating.
+
+    Parameters
+    ----------
+    rounds : sequence of Ratings
+        The ratings of a block in each round, all of one shape.
+
+    Returns
+    -------
+    Ratings
+        The means over the rounds, NaN where no round has a rating.
     """
     if len(rounds) == 1:
         return rounds[0]

@@ -167,6 +167,16 @@ def rewriting(events: pd.DataFrame) -> Design:
 
     The prompt shows the full first-person narrative, or the text written for the corpus where it
     has none.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Rows of the corpus, with ``first_person_text`` and ``generated_text``.
+
+    Returns
+    -------
+    Design
+        One block with the factor ``event``.
     """
     shown = events.first_person_text.astype(object).fillna(events.generated_text)
     levels = _levels(events.assign(first_person_text=shown), "first_person_text")

@@ -89,8 +89,10 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 
     Returns
     -------
-    received, given : DataFrame
-        Events by groups, in points.
+    received : DataFrame
+        Events by groups, in points: the empathy that each group receives as experiencer.
+    given : DataFrame
+        Events by groups, in points: the empathy that each group gives as perceiver.
 
     Notes
     -----
@@ -119,6 +121,13 @@ def empathy(values: NDArray, groups: Sequence[str]) -> tuple[pd.DataFrame, pd.Da
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
     """Compute the own-group effect of each event in the first setting.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's parameters, in capitals.
+    model : str
+        One of its ``MODELS``.
 
     Returns
     -------

@@ -11,7 +11,13 @@ from ingroup.studies.empathy_gap import stimuli
 
 
 class Planted:
-    """The planted answers of one model, read from ``data/models/<model>/planted.yaml``."""
+    """The planted answers of one model.
+
+    Parameters
+    ----------
+    file : Path
+        The model's ``planted.yaml``.
+    """
 
     def __init__(self, file: Path):
         self.table = yaml.safe_load(file.read_text("utf8"))["empathy_gap"]
@@ -26,6 +32,21 @@ class Planted:
         self, setting: str, category: str, perceiver: str, experiencer: str, emotion: str, text: str
     ) -> float:
         """Compute the planted rating of a trial.
+
+        Parameters
+        ----------
+        setting : str
+            A setting, e.g. ``"P0,S0,T0"``. The bonus of a shared group depends on it.
+        category : str
+            The category of both identities.
+        perceiver : str
+            The identity of the persona.
+        experiencer : str
+            The identity of the person in the event.
+        emotion : str
+            The emotion of the event, one that ``planted.yaml`` lists.
+        text : str
+            The narrative; some of its words add or take points.
 
         Returns
         -------
@@ -58,7 +79,20 @@ class Planted:
         return max(-limit, min(limit, total))
 
     def refuses(self, experiencer: str, text: str) -> bool:
-        """Tell whether the planted reply is a refusal."""
+        """Tell whether the planted reply is a refusal.
+
+        Parameters
+        ----------
+        experiencer : str
+            The identity of the person in the event.
+        text : str
+            The narrative.
+
+        Returns
+        -------
+        bool
+            True if both the experiencer and a word of the narrative call for a refusal.
+        """
         rule = self.table["refusal"]
         if experiencer not in rule["experiencer"]:
             return False
@@ -66,6 +100,11 @@ class Planted:
 
     def ratings(self, block: Block) -> np.ndarray:
         """Compute the planted answers to a block of the design.
+
+        Parameters
+        ----------
+        block : Block
+            A block of the study's design, of one category in one setting.
 
         Returns
         -------

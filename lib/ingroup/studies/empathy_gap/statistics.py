@@ -141,7 +141,7 @@ def zscore(matrix: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray, of the same shape
-        z-scores. The standard deviation is the population's (ddof 0), as in the released code.
+        The z-scores. The standard deviation is the population's (ddof 0), as in the released code.
 
     Raises
     ------
@@ -158,6 +158,16 @@ def is_flat(matrix: np.ndarray) -> bool:
     """Tell whether no cell differs from any other, beyond rounding.
 
     Such a matrix has no z-scores.
+
+    Parameters
+    ----------
+    matrix : ndarray
+        Numbers without NaN.
+
+    Returns
+    -------
+    bool
+        True if the largest and the smallest cell differ by no more than rounding.
     """
     rounding = 1e-12 * np.abs(matrix).max()
     return bool(np.ptp(matrix) <= rounding)
@@ -214,7 +224,7 @@ def gap_matrix(
     Returns
     -------
     ndarray, (n, n)
-        z-scores of the named identities.
+        The z-scores of the named identities.
 
     Raises
     ------
@@ -238,7 +248,12 @@ def gap_matrix(
 
 
 def same_group(groups: Sequence[str]) -> np.ndarray:
-    """Mark the pairs of identities that share one of `groups`.
+    """Mark the pairs of identities that share a group.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        The group of each of n identities.
 
     Returns
     -------
@@ -407,7 +422,9 @@ def own_by_event(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
 
     Parameters
     ----------
-    values, groups
+    values : ndarray, (n, n, events)
+        As in `gap_of_these`.
+    groups : sequence of str
         As in `gap_of_these`.
 
     Returns

@@ -38,6 +38,11 @@ COLUMNS = (*REQUIRED, "first_person_text", "third_person_text")
 def identities(category: str) -> pd.DataFrame:
     """Read the identities of one category.
 
+    Parameters
+    ----------
+    category : str
+        One of `categories`.
+
     Returns
     -------
     DataFrame
@@ -70,10 +75,16 @@ def identities(category: str) -> pd.DataFrame:
 def clusters(category: str) -> list[str] | None:
     """Read the cultural cluster of each identity except "a person".
 
+    Parameters
+    ----------
+    category : str
+        One of `categories`.
+
     Returns
     -------
     list of str or None
-        None for a category without clusters. Table 4 has them for nationality.
+        The clusters in the order of `identities`. None for a category without clusters: Table 4 has
+        them for nationality.
 
     Raises
     ------
@@ -89,7 +100,13 @@ def clusters(category: str) -> list[str] | None:
 
 
 def categories() -> list[str]:
-    """List the categories of social groups in the order of Table 1."""
+    """List the categories of social groups.
+
+    Returns
+    -------
+    list of str
+        The categories in the order of Table 1.
+    """
     table = read_table(FOLDER / "identities.csv", ["category"])
     return list(table.category.unique())
 
@@ -110,7 +127,24 @@ class Setting:
     def messages(
         self, perceiver: str, experiencer: str, emotion: str, narrative: str
     ) -> list[Message]:
-        """Write the chat of one trial: the persona as system turn, the task as user turn."""
+        """Write the chat of one trial: the persona as system turn, the task as user turn.
+
+        Parameters
+        ----------
+        perceiver : str
+            The identity of the persona.
+        experiencer : str
+            The identity of the person in the event.
+        emotion : str
+            The emotion whose intensity is asked for.
+        narrative : str
+            The text of the event that this setting shows.
+
+        Returns
+        -------
+        list of Message
+            A system turn and a user turn.
+        """
         persona = filled(self.persona, {"Perceiver Social Group": perceiver})
         event = {
             "Experiencer Social Group": experiencer,
@@ -128,6 +162,11 @@ def prompts() -> dict:
     """Read ``prompts.yaml``: persona, scale, task and rewrite, and the names of the settings.
 
     The paper has seven ``settings``, the default first.
+
+    Returns
+    -------
+    dict
+        The content of the file; its texts hold slots in braces.
     """
     return yaml.safe_load((FOLDER / "prompts.yaml").read_text("utf8"))
 
@@ -139,6 +178,11 @@ def setting(name: str) -> Setting:
     ----------
     name : str
         One of each, e.g. ``"P2,S1,T0"``.
+
+    Returns
+    -------
+    Setting
+        The texts of the prompt, and the ends of its scale.
 
     Raises
     ------
@@ -170,7 +214,18 @@ def setting(name: str) -> Setting:
 
 
 def rewrite_messages(narrative: str) -> list[Message]:
-    """Write the one-shot chat of appendix A.2 that puts a narrative into the third person."""
+    """Write the one-shot chat of appendix A.2 that puts a narrative into the third person.
+
+    Parameters
+    ----------
+    narrative : str
+        An event in the first person.
+
+    Returns
+    -------
+    list of Message
+        One user turn.
+    """
     text = filled(prompts()["rewrite"], {"narrative": narrative})
     return [{"role": "user", "content": text}]
 
@@ -180,6 +235,16 @@ def rewritten(reply: str) -> str:
 
     The prompt ends in an open brace, so a model that follows it answers ``text}``; one that
     repeats the brace answers ``{text}``. The first line is taken where no brace closes.
+
+    Parameters
+    ----------
+    reply : str
+        A reply to this prompt.
+
+    Returns
+    -------
+    str
+        The narrative without white space at its ends; "" if the reply has none.
     """
     text, _, _ = reply.strip().lstrip("{").partition("}")
     first_line, _, _ = text.strip().partition("\n")

@@ -49,9 +49,21 @@ class Planted:
         return self.rank[question.key] < known
 
     def letter(self, question: Question, prompt: str, identity: str | None = None) -> str:
-        """Give the planted verdict on the answers in the order given; "" where none is planted.
+        """Give the planted verdict on the answers in the order given.
 
-        The parameters are those of :meth:`knows`.
+        Parameters
+        ----------
+        question : Question
+            As in :meth:`knows`.
+        prompt : {"Raw", "ID", "COT"}
+            As in :meth:`knows`.
+        identity : str, optional
+            As in :meth:`knows`.
+
+        Returns
+        -------
+        str
+            The letter of an answer; "" where no verdict is planted.
         """
         if self.silence(question, prompt):
             return ""
@@ -60,9 +72,19 @@ class Planted:
         return self.table["favourite"]
 
     def silence(self, question: Question, prompt: str) -> str:
-        """Give the planted reply without a verdict; "" where there is a verdict.
+        """Give the planted reply to an item that gets no verdict.
 
-        The parameters are those of :meth:`knows`.
+        Parameters
+        ----------
+        question : Question
+            As in :meth:`knows`.
+        prompt : {"Raw", "ID", "COT"}
+            As in :meth:`knows`.
+
+        Returns
+        -------
+        str
+            An undecided reply or a refusal; "" where there is a verdict.
         """
         for rule in (self.table["undecided"], self.table["refusal"]):
             if question.key in rule["items"].get(prompt, ()):
@@ -70,7 +92,18 @@ class Planted:
         return ""
 
     def letters(self, block: Block) -> list[str]:
-        """Give the planted verdicts on a block of the design, in its order."""
+        """Give the planted verdicts on a block of the design.
+
+        Parameters
+        ----------
+        block : Block
+            A block with the factor ``asked``.
+
+        Returns
+        -------
+        list of str
+            A letter, or "" for no verdict, per trial, in the block's order.
+        """
         letters = []
         for asked in block.factors["asked"]:
             item = stimuli.rotate(asked.question, asked.shift)

@@ -129,7 +129,9 @@ def changes(
         Answers to items that both prompts asked once.
     before, after : str
         The prompts.
-    denominator, decimals
+    denominator : {"paper", "released"}
+        As in `accuracy`.
+    decimals : int, optional
         As in `accuracy`. With 3 decimals the change is that of rounded accuracies, as in the paper.
 
     Returns

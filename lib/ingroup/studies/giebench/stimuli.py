@@ -116,7 +116,13 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
 
 
 def categories() -> list[str]:
-    """List the eleven categories in the order of Table 1."""
+    """List the eleven categories.
+
+    Returns
+    -------
+    list of str
+        The categories in the order of Table 1.
+    """
     return list(dict.fromkeys(identity.category for identity in _identities().values()))
 
 
@@ -274,7 +280,18 @@ def _rotated(text: str, shift: int) -> str:
 
 @cache
 def templates(wording: str = "straight") -> dict:
-    """Read the parts of the prompts, as in ``prompts.yaml``, in one of its wordings."""
+    """Read the parts of the prompts in one of their wordings.
+
+    Parameters
+    ----------
+    wording : str
+        A key of ``wordings`` in ``prompts.yaml``.
+
+    Returns
+    -------
+    dict
+        The parts as in ``prompts.yaml``, those that the wording changes replaced.
+    """
     texts = yaml.safe_load((_FOLDER / "prompts.yaml").read_text("utf8"))
     for part, changed in texts["wordings"][wording].items():
         if isinstance(changed, dict):

@@ -164,9 +164,18 @@ def weighed(call: Call) -> pd.DataFrame:
 
 
 def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
-    """Return the ratings of one model and version: ``group``, ``round``, a column for each word.
+    """Lay out the ratings of one model and version, one row per group and round.
 
-    NaN where there is no rating; "Overall" is the rating of the first prompt that has no word.
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies of one model and version, as `load` returns them.
+
+    Returns
+    -------
+    DataFrame
+        ``group``, ``round`` and a column for each word, NaN where there is no rating. "Overall" is
+        the rating of the first prompt that has no word.
     """
     cells: dict[tuple[str, int], dict[str, float]] = {}
     for reply in replies.itertuples():
@@ -182,10 +191,18 @@ def rating_table(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def spoken(replies: pd.DataFrame) -> pd.DataFrame:
-    """Return what replies to the first prompt say besides their ratings.
+    """Extract what replies to the first prompt say besides their ratings.
 
-    ``group``, ``round`` and ``text``, in which parts are joined. Texts that have no word are left
-    out.
+    Parameters
+    ----------
+    replies : DataFrame
+        Replies to the first prompt of one model, as `load` returns them.
+
+    Returns
+    -------
+    DataFrame
+        ``group``, ``round`` and ``text``, the parts of a round joined. Texts without a word are
+        left out.
     """
     words = stimuli.prompts("EXTENDED")[FIRST].words
     any_word = "|".join(map(re.escape, words))

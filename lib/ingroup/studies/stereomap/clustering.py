@@ -49,9 +49,12 @@ def halves(scores: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
 
     Returns
     -------
-    first, second : DataFrame
-        The rounds with both axes, in the order of `scores`. Where a group has an odd number of
-        rounds, the first half has one more. Groups with fewer than 2 such rounds are in neither.
+    first : DataFrame
+        The rounds to cluster.
+    second : DataFrame
+        The other rounds. Both hold rounds with both axes, in the order of `scores`. Where a group
+        has an odd number of rounds, the first half has one more. Groups with fewer than 2 such
+        rounds are in neither.
 
     Raises
     ------
@@ -366,6 +369,18 @@ def exchange_floor(null: Sequence[float], n: int) -> float:
     """Compute the smallest p that exchanging the axes can give a cluster of `n` groups.
 
     It is the p of z = sqrt(n), the largest of so many groups: larger clusters of a draw reach more.
+
+    Parameters
+    ----------
+    null : sequence of float
+        From `exchange_null`.
+    n : int
+        The number of groups in the cluster.
+
+    Returns
+    -------
+    float
+        The smallest p.
     """
     largest_z = np.sqrt(n)
     return float(_exchange_p(null, largest_z))
@@ -373,6 +388,18 @@ def exchange_floor(null: Sequence[float], n: int) -> float:
 
 def groups_for_exchange(null: Sequence[float], level: float = 0.05) -> int:
     """Count the groups of a cluster from which exchanging the axes can find a difference.
+
+    Parameters
+    ----------
+    null : sequence of float
+        As in `exchange_floor`.
+    level : float
+        The level below which a p has to be.
+
+    Returns
+    -------
+    int
+        The smallest number of groups, at least 2.
 
     Raises
     ------

@@ -277,6 +277,18 @@ def over_choices(words: Sequence[str], free: Sampling) -> Sampling:
 
     The keywords and reasons that the prompts ask for first are not part of these answers, nor is,
     with them, the paper's chain of thought.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The words that are rated, in the prompt's order.
+    free : Sampling
+        How the same prompt is asked for free text.
+
+    Returns
+    -------
+    Sampling
+        With the ratings 1 to 5 as choices, and an answer prefix for each word.
     """
     numbers = range(stimuli.LOW, stimuli.HIGH + 1)
     leads = []

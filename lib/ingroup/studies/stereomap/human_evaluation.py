@@ -35,6 +35,16 @@ def harmless(text: str) -> str:
     """Make a text one line that no spreadsheet takes for a formula, and that fits a cell.
 
     Puts ' before = + - @ where a cell may begin, and cuts the text after `CELL` characters.
+
+    Parameters
+    ----------
+    text : str
+        Any text, such as a model's reply.
+
+    Returns
+    -------
+    str
+        The text for the cell of a sheet.
     """
     line = _FORMULA.sub(r"\1\2'", one_line(text))
     return line[:CELL]
@@ -123,6 +133,13 @@ def _row_id(cells: Iterable[str]) -> str:
 
 def write(table: pd.DataFrame, file: Path) -> None:
     """Write a sheet as CSV (UTF-8 with its mark).
+
+    Parameters
+    ----------
+    table : DataFrame
+        The sheet, one row per reply, with columns for the judgements.
+    file : Path
+        Where the sheet is written. A sheet without judgements is overwritten.
 
     Raises
     ------

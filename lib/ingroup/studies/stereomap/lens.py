@@ -96,9 +96,20 @@ def position(scores: pd.DataFrame, axis: str, groups: Mapping[str, str]) -> pd.D
 
 
 def effects(parameters: Mapping[str, Any], model: str) -> pd.DataFrame:
-    """Return warmth and competence of each group, and their difference, in points.
+    """Compute the warmth and competence of each group, and their difference.
 
-    The table has a row for each group and a column for each score.
+    Parameters
+    ----------
+    parameters : mapping
+        The notebook's parameters, in capitals.
+    model : str
+        One of its ``MODELS``.
+
+    Returns
+    -------
+    DataFrame
+        One row per group, in points: the columns ``Competence`` and ``Warmth``, and ``Warmth minus
+        Competence``.
     """
     means = _group_means(parameters, model)
     means = means[AXES]

@@ -34,9 +34,24 @@ class Planted:
                 self._positions[people] = Position(cluster, warmth, competence)
 
     def position(self, group: str) -> Position:
-        """Return the position of a group, by a name as in ``groups.csv``.
+        """Return the planted position of a group.
 
         The control puts all groups into one place.
+
+        Parameters
+        ----------
+        group : str
+            A name as in ``groups.csv``.
+
+        Returns
+        -------
+        Position
+            The planted cluster, warmth and competence.
+
+        Raises
+        ------
+        KeyError
+            For a group of ``groups.csv`` that is not planted, except in the control.
         """
         people = stimuli.text(group, form="grammatical")
         if people not in self._positions and "elsewhere" in self.table:
@@ -44,7 +59,22 @@ class Planted:
         return self._positions[people]
 
     def rating(self, group: str, prompt: str, word: str) -> float:
-        """Return the planted mean rating of a word, 1 to 5; "Rating" is the prompt's own."""
+        """Return the planted mean rating of a word.
+
+        Parameters
+        ----------
+        group : str
+            A name as in ``groups.csv``.
+        prompt : str
+            The name of the prompt.
+        word : str
+            A word that the prompt asks about; "Rating" is the prompt's own.
+
+        Returns
+        -------
+        float
+            Points on 1 to 5, not rounded.
+        """
         rule = self._rule(prompt, word)
         position = self.position(group)
         value = rule["base"]

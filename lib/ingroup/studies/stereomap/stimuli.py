@@ -78,6 +78,11 @@ def names(which: str = "EXTENDED") -> list[str]:
     which : {"EXTENDED", "paper", "released"}
         The 98 groups of appendix B in its order, or one of two sets of ORIGINAL: the 24 of Table 2,
         or the 37 of the code. The paper does not say which of the two were clustered.
+
+    Returns
+    -------
+    list of str
+        Names as in ``groups.csv``, in the order of the file.
     """
     return [group for group, row in _groups().items() if which in row.sets.split()]
 
@@ -93,6 +98,11 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
         Name of the prompt, or the version alone.
     form : {"released", "grammatical"}
         The form of the code ("blinds"), or one that reads right ("blind people").
+
+    Returns
+    -------
+    str
+        The words for the group within a sentence of the prompt.
 
     Raises
     ------
@@ -115,7 +125,18 @@ def text(group: str, prompt: str = "EXTENDED", form: str = "released") -> str:
 
 @cache
 def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
-    """Return the prompts of Table 7 ("EXTENDED", 7) or of Table 6 ("ORIGINAL", 21) by name."""
+    """Return the prompts of Table 7 or of Table 6.
+
+    Parameters
+    ----------
+    version : {"EXTENDED", "ORIGINAL"}
+        The 7 prompts of Table 7, or the 21 of Table 6.
+
+    Returns
+    -------
+    dict of str to Prompt
+        The prompts by name, e.g. "EXTENDED/Emotion".
+    """
     by_name = {}
     for entry in _TEXTS[version]:
         for name in entry["names"]:
@@ -133,10 +154,17 @@ def prompts(version: str = "EXTENDED") -> dict[str, Prompt]:
 
 
 def words(version: str = "EXTENDED") -> pd.DataFrame:
-    """Return the words that scores consist of: ``family``, ``dimension``, ``word``, one row each.
+    """Return the words that scores consist of.
 
-    For EXTENDED it is Table 4. For ORIGINAL it is the prompts of the two axes, and each axis is a
-    single dimension.
+    Parameters
+    ----------
+    version : {"EXTENDED", "ORIGINAL"}
+        Table 4, or the prompts of the two axes, where each axis is a single dimension.
+
+    Returns
+    -------
+    DataFrame
+        One row per word: ``family``, ``dimension`` and ``word``.
     """
     if version == "EXTENDED":
         return published.load("stereomap", 4)
@@ -154,7 +182,13 @@ def words(version: str = "EXTENDED") -> pd.DataFrame:
 
 
 def ablations() -> list[str]:
-    """Return the four forms of a prompt by their names in Table 14, the paper's own first."""
+    """Return the names of the four forms of a prompt.
+
+    Returns
+    -------
+    list of str
+        The names as in Table 14, the paper's own form first.
+    """
     return list(_TEXTS["ablations"])
 
 
@@ -247,6 +281,11 @@ def expected(prompt: str, part: str = "", ablation: str = "Prompt (paper)") -> P
         The part that the reply answers, "" for all of them.
     ablation : str
         One of `ablations`.
+
+    Returns
+    -------
+    Prompt
+        The whole prompt, with only these words and this number of keywords.
     """
     version = prompt.split("/")[0]
     whole = prompts(version)[prompt]
