@@ -88,16 +88,40 @@ def judge(
 
 
 def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame:
-    """Read a paper's rows of ``claims``, the checked sentences, or ``slips``.
+    """Read what this repository notes about a paper: its claims or its slips.
 
-    A row of ``slips`` says what some contradictions change.
+    Parameters
+    ----------
+    name : {"claims", "slips"}
+        The checked sentences, or what some contradictions change.
+    paper : str
+        The study.
+    folder : Path
+        The folder that holds ``<name>.csv``.
+
+    Returns
+    -------
+    DataFrame
+        The paper's rows, all cells as texts.
     """
     table = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     return table[table["paper"] == paper]
 
 
 def as_shown(value: Any) -> str:
-    """Write a cell of the findings as people do: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5."""
+    """Write a cell of the findings as people do: 18.0 as 18, "{'Men': 1.5}" as Men: 1.5.
+
+    Parameters
+    ----------
+    value : object
+        A number, a text, or a list or dict at the end of a text.
+
+    Returns
+    -------
+    str
+        The cell without quotes, brackets and trailing zeros; "" for NaN and "none" for an empty
+        collection.
+    """
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.10g}"
 
@@ -229,7 +253,25 @@ class Findings:
         because: Reasons,
         operands: ArrayLike = 0.0,
     ) -> None:
-        """Enter a column of printed numbers against recomputed ones: :func:`judge`, `facts`."""
+        """Enter a column of printed numbers, with the verdicts of :func:`judge`.
+
+        Parameters
+        ----------
+        place : int or str
+            As in `facts`.
+        frame : DataFrame
+            Rows of that table, index included.
+        column : str
+            The column of printed numbers; ``<column>_printed`` has their texts.
+        recomputed : array_like
+            As in :func:`judge`, in the unit of the column.
+        check : str
+            As in `facts`.
+        because : str, mapping or sequence
+            As in `facts`.
+        operands : array_like
+            As in :func:`judge`.
+        """
         table = judge(frame[f"{column}_printed"], np.asarray(recomputed, dtype=float), operands)
         self.facts(
             place,
@@ -263,7 +305,9 @@ class Findings:
         verdict : bool or str, optional
             As `holds` of `facts`. None compares the printed number with `recomputed`, where digits
             may be rounded or cut, or the printed phrase with the beginning of `recomputed`.
-        because, check
+        because : str or mapping
+            As in `facts`.
+        check : str
             As in `facts`.
         operands : float
             As in :func:`judge`.
@@ -294,7 +338,14 @@ class Findings:
         self.facts(place, named, ["printed"], verdict, check, because, shown, tolerance)
 
     def references(self, elsewhere: Mapping[str, str]) -> None:
-        """Enter all references of the paper to its places; `elsewhere` explains those that miss."""
+        """Enter all references of the paper to other places in it.
+
+        Parameters
+        ----------
+        elsewhere : mapping of str
+            Where to find what a reference announces, by the reference's short name in
+            ``claims.csv``. It explains references that miss.
+        """
         is_reference = self.said.index.str.startswith("reference")
         for claim in self.said.index[is_reference]:
             because = {
@@ -306,7 +357,21 @@ class Findings:
     def uses(
         self, place: int | str, frame: pd.DataFrame, *columns: str, verdicts: ArrayLike = "holds"
     ) -> None:
-        """Note that printed numbers take part in a check; alone, as operands of one."""
+        """Note that printed numbers take part in a check.
+
+        Alone, it marks the operands of a check.
+
+        Parameters
+        ----------
+        place : int or str
+            As in `facts`.
+        frame : DataFrame
+            Rows of that table, index included.
+        *columns : str
+            The columns whose numbers take part.
+        verdicts : array_like
+            The verdict of each row, or one for all. A cell keeps its gravest.
+        """
         of_rows = np.broadcast_to(np.asarray(verdicts), len(frame))
         for column in columns:
             for row, verdict in zip(frame.index, of_rows, strict=True):
@@ -315,7 +380,14 @@ class Findings:
                 self.cells[cell] = max(earlier, str(verdict), key=VERDICTS.index)
 
     def latest(self) -> pd.DataFrame:
-        """Show what was entered since the last call, as counts of each check if it is much."""
+        """Show what was entered since the last call.
+
+        Returns
+        -------
+        DataFrame
+            One row per finding; for more than `FEW` findings one row per check and place, with the
+            number of each verdict.
+        """
         new = self.table()[self._n_shown :]
         self._n_shown = len(self.rows)
         if len(new) <= FEW:
@@ -362,7 +434,13 @@ class Findings:
         }
 
     def table(self) -> pd.DataFrame:
-        """Give all findings so far."""
+        """Give all findings so far.
+
+        Returns
+        -------
+        DataFrame
+            One row per finding, with the columns :data:`COLUMNS`.
+        """
         return pd.DataFrame(self.rows, columns=COLUMNS)
 
     def slips(self) -> pd.DataFrame:

@@ -50,6 +50,16 @@ class Claim(NamedTuple):
 def load(file: Path = FILE) -> list[Claim]:
     """Read the claims, in the order of the page.
 
+    Parameters
+    ----------
+    file : Path
+        A YAML list with the entries of `Claim`, in their order.
+
+    Returns
+    -------
+    list of Claim
+        The claims.
+
     Raises
     ------
     InputError
@@ -67,6 +77,18 @@ def load(file: Path = FILE) -> list[Claim]:
 def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
     """Select the rows of its table that a claim is about.
 
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    table : DataFrame
+        The table that the claim names.
+
+    Returns
+    -------
+    DataFrame
+        The rows that the claim's query selects, at least one.
+
     Raises
     ------
     ValueError
@@ -83,6 +105,23 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
 
     A rule is an expression over the rows ``t``. It may call `span`, ``holm`` (a corrected p of each
     row), ``len``, ``set`` and ``round``. Rules are this repository's own text, so `eval` is safe.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    table : DataFrame
+        The table that it names, as the default run wrote it.
+
+    Returns
+    -------
+    bool
+        The value of the rule.
+
+    Raises
+    ------
+    ValueError
+        As `rows_of`.
     """
     names = {
         "t": rows_of(claim, table),
@@ -97,7 +136,20 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
 
 
 def span(values: pd.Series, decimals: int) -> tuple[float, float]:
-    """Give the smallest and the largest value, rounded."""
+    """Give the smallest and the largest value, rounded.
+
+    Parameters
+    ----------
+    values : Series
+        Numbers; NaN is left out.
+    decimals : int
+        The number of decimals.
+
+    Returns
+    -------
+    tuple of float
+        The smallest value, then the largest.
+    """
     smallest = float(values.min())
     largest = float(values.max())
     return round(smallest, decimals), round(largest, decimals)

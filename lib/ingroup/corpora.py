@@ -62,6 +62,18 @@ def _blob_id(path: Path) -> str:
 def file(corpus: str, name: str) -> Path:
     """Give one fetched file of a corpus.
 
+    Parameters
+    ----------
+    corpus : str
+        A corpus of `CORPORA`.
+    name : str
+        The name of one of its files.
+
+    Returns
+    -------
+    Path
+        The file, which has the hash that ``data/corpora.yaml`` declares.
+
     Raises
     ------
     InputError
@@ -83,6 +95,16 @@ def instrument(model: str) -> Path:
     """Give the folder of one of the `INSTRUMENTS` in its installed package, every file verified.
 
     None of the package's code is run.
+
+    Parameters
+    ----------
+    model : str
+        A model of `INSTRUMENTS`, e.g. "all-MiniLM-L6-v2".
+
+    Returns
+    -------
+    Path
+        The folder that holds its files.
 
     Raises
     ------
@@ -195,6 +217,11 @@ def _bring(corpus: str, name: str, mirror: Path | None, copy: Path) -> Path | st
 
 def main(arguments: list[str] | None = None) -> int:
     """Fetch every corpus and print a line for each.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The arguments of the command, those of the process unless given.
 
     Returns
     -------

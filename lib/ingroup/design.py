@@ -28,6 +28,18 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
     A value may hold braces; it is not filled again.
 
+    Parameters
+    ----------
+    template : str
+        A text with placeholders, e.g. ``{person}``.
+    values : mapping of str
+        The text for each placeholder, by its name.
+
+    Returns
+    -------
+    str
+        The filled text. A placeholder without a value stays.
+
     Raises
     ------
     InputError
@@ -117,14 +129,31 @@ class Block:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of levels of each factor."""
+        """Count the levels of each factor.
+
+        Returns
+        -------
+        tuple of int
+            The numbers, in the order of the factors.
+        """
         return tuple(map(len, self.factors.values()))
 
     def __len__(self) -> int:
         return math.prod(self.shape)
 
     def condition(self, index: int) -> dict[str, Any]:
-        """Give labels and factor levels of the trial at ``index``, 0 <= index < len(block)."""
+        """Give labels and factor levels of a trial.
+
+        Parameters
+        ----------
+        index : int
+            The number of the trial in the block, from 0 to ``len(block) - 1``.
+
+        Returns
+        -------
+        dict
+            The value of each label and the level of each factor.
+        """
         condition = {**self.labels, **self.factors}  # the keys, in this order
         remaining = index
         for name, levels in reversed(self.factors.items()):
@@ -133,7 +162,25 @@ class Block:
         return condition
 
     def index(self, condition: Mapping[str, Any]) -> int:
-        """Give the number of a condition inside the block, the inverse of :meth:`condition`."""
+        """Give the number of a condition inside the block, the inverse of :meth:`condition`.
+
+        Parameters
+        ----------
+        condition : mapping
+            A level of each factor; other keys do not matter.
+
+        Returns
+        -------
+        int
+            The number, from 0.
+
+        Raises
+        ------
+        KeyError
+            Where a factor has no level.
+        ValueError
+            Where a level is not one of the block's.
+        """
         positions = []
         for name, levels in self.factors.items():
             level = condition[name]
@@ -142,7 +189,13 @@ class Block:
 
 
 class Design(Sequence[Trial]):
-    """A lazily indexed sequence of trials: blocks in prefix order."""
+    """A lazily indexed sequence of trials: blocks in prefix order.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        The blocks, in the order in which they are asked.
+    """
 
     def __init__(self, blocks: Iterable[Block]):
         self.blocks = tuple(blocks)
@@ -168,6 +221,16 @@ class Design(Sequence[Trial]):
     def index(self, condition: Mapping[str, Any]) -> int:
         """Give the number of a condition in the whole design.
 
+        Parameters
+        ----------
+        condition : mapping
+            The labels of a block, and a level of each of its factors.
+
+        Returns
+        -------
+        int
+            The number of the trial, from 0.
+
         Raises
         ------
         KeyError
@@ -180,7 +243,13 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over templates, labels and levels: another text gives another fingerprint."""
+        """Hash the templates, labels and levels; another text gives another fingerprint.
+
+        Returns
+        -------
+        str
+            The 64 hexadecimal digits of SHA-256.
+        """
         digest = hashlib.sha256()
         for block in self.blocks:
             content = [dict(block.labels), block.templates, dict(block.factors)]
@@ -190,10 +259,15 @@ class Design(Sequence[Trial]):
 
     @cached_property
     def chats_digest(self) -> str:
-        """SHA-256 over the first chat, the last and `SAMPLED` evenly between; 16 digits.
+        """Hash the first chat, the last one and `SAMPLED` evenly between them.
 
         The `fingerprint` covers the texts that are rendered; this covers the code that renders
         them.
+
+        Returns
+        -------
+        str
+            The first 16 hexadecimal digits of SHA-256.
         """
         indices = np.linspace(0, len(self) - 1, SAMPLED + 2).astype(int)
         chats = []

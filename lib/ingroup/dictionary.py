@@ -81,7 +81,13 @@ class Lexicon(NamedTuple):
 
     @property
     def directed(self) -> pd.Series:
-        """(D,) bool: whether a dimension has directions; the others only count words."""
+        """Tell which dimensions have directions; the others only count words.
+
+        Returns
+        -------
+        Series of bool, (D,)
+            True for a dimension that has a direction for any word.
+        """
         return self.directions.notna().any()
 
 
@@ -89,6 +95,16 @@ def fold(text: str) -> str:
     """Bring a text to the form in which words are compared.
 
     Capitals, doubled spaces and typographic marks make no difference.
+
+    Parameters
+    ----------
+    text : str
+        A keyword, or a word of a dictionary.
+
+    Returns
+    -------
+    str
+        The text in lower case, with plain quotes and hyphens, and with single spaces.
     """
     normal = unicodedata.normalize("NFKC", text)
     plain = normal.translate(_PLAIN).casefold()
@@ -268,6 +284,11 @@ def lemmatizer(way: str = "sound") -> Lemmatizer:
         ``"sound"`` takes lemminflect's lemmas of the word as a noun, verb and adjective. For a word
         that lemminflect does not list, it guesses only if the word ends in -s, -ed or -ing (not
         "camp" of "camper"). ``"paper"`` takes spaCy's en_core_web_sm, made for sentences.
+
+    Returns
+    -------
+    callable
+        The function. Its list may be empty, and may hold a lemma more than once.
 
     Raises
     ------

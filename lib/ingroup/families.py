@@ -44,6 +44,16 @@ class Family(BaseModel):
 def families(file: Path = paths.DATA / "families.yaml") -> dict[str, Family]:
     """Read the families of all studies.
 
+    Parameters
+    ----------
+    file : Path
+        A YAML file with one entry for each study.
+
+    Returns
+    -------
+    dict of str to Family
+        The families of each study.
+
     Raises
     ------
     InputError

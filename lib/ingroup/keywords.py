@@ -36,6 +36,11 @@ def load_model() -> "SentenceTransformer":
 
     Every file is verified before any is loaded; the package that holds them is never imported.
 
+    Returns
+    -------
+    SentenceTransformer
+        The model, ready to encode.
+
     Raises
     ------
     InputError
@@ -51,7 +56,15 @@ def load_model() -> "SentenceTransformer":
 
 @cache
 def stop_words() -> frozenset[str]:
-    """Read the study's own stop words; English ones stay in a text, as in the released code."""
+    """Read the study's own stop words.
+
+    English stop words stay in a text, as in the released code.
+
+    Returns
+    -------
+    frozenset of str
+        The words of ``stopwords.txt``, without its comments.
+    """
     file = paths.STIMULI / "stereomap" / "stopwords.txt"
     words = set()
     for line in file.read_text("utf8").splitlines():
@@ -136,8 +149,10 @@ def documents(
         ``text``, and the column `by`.
     by : str
         The column of the group or cluster.
-    groups, way
-        As of `prepare`.
+    groups : iterable of str
+        As in `prepare`.
+    way : {"sound", "released"}
+        As in `prepare`.
 
     Returns
     -------

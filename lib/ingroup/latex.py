@@ -97,7 +97,13 @@ class Layout:
 
     @property
     def row_keys(self) -> list[str]:
-        """The templates that distinguish the rows."""
+        """List the templates that distinguish the rows.
+
+        Returns
+        -------
+        list of str
+            The templates of the shown rows, then those of the hidden ones.
+        """
         return [*self.rows.values(), *self.hidden]
 
 
@@ -130,7 +136,20 @@ def tables(table: pd.DataFrame, study: str, name: str) -> str:
 
 
 def layouts(study: str, name: str) -> list[Layout]:
-    """Read the layouts of a table of a run; none if the table is not numbered."""
+    """Read the layouts of a table of a run.
+
+    Parameters
+    ----------
+    study : str
+        The study.
+    name : str
+        The table's name, without a suffix.
+
+    Returns
+    -------
+    list of Layout
+        One layout for each numbered table that the table fills; none if it is not numbered.
+    """
     of_study = _file().get(study, {"labels": {}, "tables": {}})
     numbered = []
 
@@ -159,6 +178,16 @@ def escape(text: object) -> str:
     """Write a text so that LaTeX prints it, on one line, and reads no command in it.
 
     A character that LaTeX's default fonts lack becomes its number, e.g. [U+4E2D].
+
+    Parameters
+    ----------
+    text : object
+        Any value, such as a cell of a table.
+
+    Returns
+    -------
+    str
+        The value's text in LaTeX. A word may break after every `LONGEST_WORD` characters.
     """
     line = " ".join(str(text).split())
     printable = "".join(map(_printable, line))

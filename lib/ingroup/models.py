@@ -108,6 +108,11 @@ def registry(file: Path | None = None) -> Registry:
     file : Path, optional
         Another file like it.
 
+    Returns
+    -------
+    Registry
+        The rows, and the models by their names.
+
     Raises
     ------
     InputError
@@ -199,6 +204,18 @@ def same(asked: str, named: str) -> bool:
     An alias and its dated form are the same, and a provider's prefix of `asked` may be missing in
     `named`. Two names with different dates are not the same. Names that are in no row of the
     registry are compared as texts, in any case, without a version's tail.
+
+    Parameters
+    ----------
+    asked : str
+        The name of the model that was asked.
+    named : str
+        The name in the reply; "" counts as the same model.
+
+    Returns
+    -------
+    bool
+        True unless the names mean different models or checkpoints.
     """
     whole = asked.strip().lower()
     reply = named.strip().lower()
@@ -224,9 +241,19 @@ def same(asked: str, named: str) -> bool:
 def checkpoint(text: str) -> str:
     """Say where a name is not that of the checkpoint whose numbers a paper prints.
 
-    One sentence; "" for the paper's own checkpoint, and for a name that :func:`find` does not know.
-    The paper's own are the hub's id and the ``ids`` of the registry. Only two whole dates tell
-    which of two checkpoints is later.
+    The paper's own checkpoints are the hub's id and the ``ids`` of the registry. Only two whole
+    dates tell which of two checkpoints is later.
+
+    Parameters
+    ----------
+    text : str
+        The name of a model.
+
+    Returns
+    -------
+    str
+        One sentence; "" for the paper's own checkpoint, and for a name that :func:`find` does not
+        know.
     """
     model = find(text)
     if model is None:
@@ -299,12 +326,32 @@ def reasons(name: str) -> bool:
     """Tell whether a model reasons before it answers, by its name alone.
 
     ``data/models/reasoning.yaml`` lists the families. Case and a provider's prefix do not matter.
+
+    Parameters
+    ----------
+    name : str
+        The name of a model.
+
+    Returns
+    -------
+    bool
+        True for a model of a family that reasons.
     """
     return bool(_reasoning().search(_last(name)))
 
 
 def provider(text: str) -> str:
-    """Name the provider whose server a name means; ``""`` for a name without one.
+    """Name the provider whose server a name means.
+
+    Parameters
+    ----------
+    text : str
+        A name as in ``MODELS``, without an engine.
+
+    Returns
+    -------
+    str
+        One of `PROVIDERS`; "" for a name that means weights.
 
     Notes
     -----
@@ -405,12 +452,29 @@ class Asked(NamedTuple):
 
     @property
     def over_choices(self) -> bool:
-        """Whether the probabilities of all admissible answers are asked for, not a text."""
+        """Tell whether the model is asked for the probabilities of all admissible answers.
+
+        Returns
+        -------
+        bool
+            False where it is asked for a text.
+        """
         return self.reading != "free"
 
 
 def asked(parameters: Mapping[str, Any]) -> list[Asked]:
-    """List the ``MODELS`` of a run; its ``ENGINE`` and ``READING`` count where they are set."""
+    """List the ``MODELS`` of a run, and how each is asked.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The run's parameters. ``ENGINE`` and ``READING`` count where they are set.
+
+    Returns
+    -------
+    list of Asked
+        In the order of ``MODELS``.
+    """
     entries = []
     for text in parameters["MODELS"]:
         name, engine = split(text, parameters["ENGINE"])
@@ -471,9 +535,17 @@ def _is(name: str, other: str) -> bool:
 
 
 def folder(model: str) -> Path | None:
-    """Find the files of a model: in ``data/models``, made by ``make model``, or in its own folder.
+    """Find the files of a model.
 
-    None if there are none.
+    Parameters
+    ----------
+    model : str
+        A model of ``data/models``, one that ``make model`` made, or the path of a folder.
+
+    Returns
+    -------
+    Path or None
+        The first folder with a ``config.json``; None if there is none.
     """
     for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
         if (candidate / "config.json").is_file():
@@ -482,7 +554,18 @@ def folder(model: str) -> Path | None:
 
 
 def files(folder: Path) -> list[Path]:
-    """List all files of a model's folder that a loader may read, in the order of their paths."""
+    """List all files of a model's folder that a loader may read, in the order of their paths.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, which is searched with all folders below it.
+
+    Returns
+    -------
+    list of Path
+        Files with a suffix of `READ`.
+    """
     readable = []
     for file in sorted(folder.rglob("*")):
         if file.suffix in READ and file.is_file():
@@ -491,7 +574,18 @@ def files(folder: Path) -> list[Path]:
 
 
 def revision(folder: Path) -> str:
-    """Hash names and contents of all files that a loader may read; 16 digits."""
+    """Hash names and contents of all files that a loader may read.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a model.
+
+    Returns
+    -------
+    str
+        The first 16 hexadecimal digits of SHA-256.
+    """
     digest = hashlib.sha256()
     for file in files(folder):
         digest.update(str(file.relative_to(folder)).encode())
@@ -501,19 +595,42 @@ def revision(folder: Path) -> str:
 
 
 def carried() -> dict[str, dict[str, str]]:
-    """Read which models a registry's package carries, with what ``make model`` needs of it."""
+    """Read which models a registry's package carries.
+
+    Returns
+    -------
+    dict
+        By the model's name, what ``make model`` needs, as in ``carried.yaml``.
+    """
     return yaml.safe_load((paths.MODELS / "carried.yaml").read_text("utf8"))
 
 
 def how_to_ask(model: str) -> str:
-    """Say how to ask a model whose weights a package carries; "" for any other model."""
+    """Say how to ask a model whose weights a package carries.
+
+    Parameters
+    ----------
+    model : str
+        The name of a model.
+
+    Returns
+    -------
+    str
+        The command and the parameter; "" for any other model.
+    """
     if model not in carried():
         return ""
     return f"make model, then MODELS={model}@transformers"
 
 
 def here() -> list[str]:
-    """List the models whose files are in ``data/models``, or can be made."""
+    """List the models whose files are in ``data/models``, or can be made.
+
+    Returns
+    -------
+    list of str
+        Their names, sorted.
+    """
     names = set(carried())
     for file in paths.MODELS.glob("*/config.json"):
         names.add(file.parent.name)
@@ -521,7 +638,18 @@ def here() -> list[str]:
 
 
 def is_there(model: str) -> bool:
-    """Tell whether a model can be loaded: its files are here, or it has a name on the hub."""
+    """Tell whether a model can be loaded: its files are here, or it has a name on the hub.
+
+    Parameters
+    ----------
+    model : str
+        A name as in ``MODELS``, without an engine.
+
+    Returns
+    -------
+    bool
+        True for files, for packaged weights, and for a name on the hub, which is not asked.
+    """
     if model in carried() or folder(model):
         return True
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", model):
@@ -531,13 +659,35 @@ def is_there(model: str) -> bool:
 
 
 def is_calibrant(model: str) -> bool:
-    """Tell whether a model (name or folder) is a calibrant, whose results demonstrate."""
+    """Tell whether a model is a calibrant, whose results demonstrate.
+
+    Parameters
+    ----------
+    model : str
+        Its name, or a folder of that name.
+
+    Returns
+    -------
+    bool
+        True where ``data/models`` has a ``planted.yaml`` of that name.
+    """
     name = model.rstrip("/").split("/")[-1]
     return (paths.MODELS / name / "planted.yaml").is_file()
 
 
 def label(model: str) -> str:
-    """Name a model for a figure: as the registry says, or the last part of its name."""
+    """Name a model for a figure.
+
+    Parameters
+    ----------
+    model : str
+        The name of a model, or its folder.
+
+    Returns
+    -------
+    str
+        The label in the registry, or else the last part of the name.
+    """
     known = find(model)
     if known is None:
         return Path(model).name
@@ -545,10 +695,27 @@ def label(model: str) -> str:
 
 
 def calibrants() -> list[str]:
-    """List the models with planted answers."""
+    """List the models with planted answers.
+
+    Returns
+    -------
+    list of str
+        Their names, sorted.
+    """
     return sorted(file.parent.name for file in paths.MODELS.glob("*/planted.yaml"))
 
 
 def words(text: str) -> list[str]:
-    """Split a text into lower-case words, letters only: the unit that planted points attach to."""
+    """Split a text into words, the unit that planted points attach to.
+
+    Parameters
+    ----------
+    text : str
+        A prompt, or a part of one.
+
+    Returns
+    -------
+    list of str
+        Lower-case words of the letters a to z, in their order.
+    """
     return re.findall(r"[a-z]+", text.lower())

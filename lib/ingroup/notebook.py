@@ -35,12 +35,35 @@ SHOWN_PARTS = 3  # of what a model lacks
 
 
 def parameters(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Select the parameters, in capitals, among a notebook's names, ``globals()``."""
+    """Select the parameters among a notebook's names.
+
+    Parameters
+    ----------
+    names : mapping
+        The names of a notebook and their values, ``globals()``.
+
+    Returns
+    -------
+    dict
+        The names without a lower-case letter, with their values.
+    """
     return {name: value for name, value in names.items() if name.isupper()}
 
 
 def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
-    """Read the parameters that papermill gave a notebook of a run; None if it has not run.
+    """Read the parameters that papermill gave a notebook of a run.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name without a suffix, e.g. ``"10_empathy_gap"``.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    dict or None
+        The parameters; None if the notebook has not run, or not by papermill.
 
     Raises
     ------
@@ -61,10 +84,22 @@ def ran(notebook: str, run: str = paths.DEFAULT_RUN) -> dict[str, Any] | None:
 class Output:
     """The folders of a study's tables and figures in a run (``RUN``).
 
+    Parameters
+    ----------
+    study : str
+        The name of the study's folders.
+    run : str
+        The name of the run.
+
     Attributes
     ----------
     figures, tables : Path
         The two folders; they are made.
+
+    Raises
+    ------
+    InputError
+        Where a folder cannot be made.
     """
 
     def __init__(self, study: str, run: str):
@@ -108,17 +143,54 @@ class Output:
         return table
 
     def drop(self, name: str) -> None:
-        """Remove a table and a figure that an earlier run with this name may have made."""
+        """Remove a table and a figure that an earlier run with this name may have made.
+
+        Parameters
+        ----------
+        name : str
+            The name of both, without a suffix.
+        """
         for folder in (self.tables, self.figures):
             for file in folder.glob(f"{name}.*"):
                 file.unlink()
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a table that the notebook wrote; see :func:`ingroup.figures.read_table`."""
+        """Read a table that the notebook wrote, by :func:`ingroup.figures.read_table`.
+
+        Parameters
+        ----------
+        name : str
+            The table's name, without a suffix.
+
+        Returns
+        -------
+        DataFrame
+            The table.
+        """
         return figures.read_table(self.tables, name)
 
     def save(self, figure: Figure, name: str, shown: Sequence[str] = ()) -> Figure:
-        """Write a figure as PDF and PNG; it says which of the models `shown` are calibrants."""
+        """Write a figure as PDF and PNG.
+
+        Parameters
+        ----------
+        figure : Figure
+            The figure.
+        name : str
+            The name of its files, without a suffix.
+        shown : sequence of str
+            The models in the figure. A note in the figure says which of them are calibrants.
+
+        Returns
+        -------
+        Figure
+            The figure, to be shown.
+
+        Raises
+        ------
+        InputError
+            Where a file cannot be written.
+        """
         note = figures.whose(shown)
         with writing(self.figures):
             return figures.save(figure, self.figures, name, note)
@@ -303,7 +375,18 @@ def option_mass(calls: Sequence[Call], out: Output) -> Styler:
 
 
 def one_line(reply: Any) -> str:
-    """Write the first 200 characters of a reply on one line, its line ends as ⏎."""
+    """Write the first 200 characters of a reply on one line, its line ends as ⏎.
+
+    Parameters
+    ----------
+    reply : object
+        The text of a reply; anything else is a failed call.
+
+    Returns
+    -------
+    str
+        The line, not yet escaped; "(failed)" where there is no text.
+    """
     text = reply if isinstance(reply, str) else "(failed)"
     return text.replace("\n", "⏎")[:200]
 
@@ -326,6 +409,11 @@ def replies(
         Makes of a condition the columns that tell what was asked.
     number : int
         How many replies of each kind are shown at most.
+
+    Returns
+    -------
+    HTML
+        A table with the condition, the reply and its status, and the reasoning where there is any.
     """
     # A store may be large, so only some replies of each part are kept.
     chosen = []
@@ -366,7 +454,18 @@ def _some(read: pd.DataFrame, number: int) -> pd.DataFrame:
 
 
 def collapsed(reasoning: str) -> str:
-    """Write a reasoning as HTML that opens on a click, escaped; "" if there is none."""
+    """Write a reasoning as HTML that opens on a click, escaped.
+
+    Parameters
+    ----------
+    reasoning : str
+        What the model thought before its answer.
+
+    Returns
+    -------
+    str
+        A ``details`` element; "" if there is no reasoning.
+    """
     if not reasoning:
         return ""
     inside = escape(reasoning)

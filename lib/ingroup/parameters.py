@@ -56,7 +56,18 @@ Texts = Annotated[list[str], BeforeValidator(_divided), Field(description="a lis
 
 
 def readable(load: Callable[[Any], Any]) -> AfterValidator:
-    """Make the check that a function accepts a value; the function's error says what is wrong."""
+    """Make the check that a function accepts a value; the function's error says what is wrong.
+
+    Parameters
+    ----------
+    load : callable
+        Takes the value of a parameter, and raises an error about a value that it refuses.
+
+    Returns
+    -------
+    AfterValidator
+        The check, for the annotation of a field. It leaves the value as it is.
+    """
 
     def check(value: Any) -> Any:
         load(value)
@@ -93,12 +104,30 @@ def formerly(name: str, values: Mapping[str, str]) -> BeforeValidator:
 
 @cache
 def note(sentence: str) -> None:
-    """Print a sentence once, however often a run checks its parameters."""
+    """Print a sentence to standard error, once in a process.
+
+    A run checks its parameters several times.
+
+    Parameters
+    ----------
+    sentence : str
+        The sentence.
+    """
     print(sentence, file=sys.stderr)
 
 
 def address(url: str) -> SplitResult:
     """Split a server's base URL into its parts.
+
+    Parameters
+    ----------
+    url : str
+        The URL of a server, e.g. ``http://localhost:8000/v1``.
+
+    Returns
+    -------
+    SplitResult
+        Its scheme (http or https), host, port and path.
 
     Raises
     ------

@@ -246,6 +246,16 @@ def plain(char: str) -> str:
     """Write a character as ASCII if it is a digit or a sign.
 
     Any other numeral, such as a fraction, becomes "x": then its number cannot be read.
+
+    Parameters
+    ----------
+    char : str
+        One character.
+
+    Returns
+    -------
+    str
+        A digit from 0 to 9, a sign, "x", or the character itself.
     """
     digit = unicodedata.decimal(char, None)
     if digit is not None:
@@ -256,7 +266,18 @@ def plain(char: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Write a text on one line, without characters that UTF-8 or a spreadsheet refuses."""
+    """Write a text on one line, without characters that UTF-8 or a spreadsheet refuses.
+
+    Parameters
+    ----------
+    text : str
+        Any text, such as a model's reply.
+
+    Returns
+    -------
+    str
+        The text with single spaces instead of white space, control characters and lone surrogates.
+    """
     accepted = re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
     return " ".join(accepted.split())
 

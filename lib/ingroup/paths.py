@@ -31,12 +31,46 @@ DEFAULT_RUN = "default"
 
 
 def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
-    """Give the path of the executed copy of a notebook."""
+    """Give the path of the executed copy of a notebook.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name without a suffix, e.g. ``"10_empathy_gap"``.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The path, whether or not the file is there.
+
+    Raises
+    ------
+    InputError
+        As `run_folder`.
+    """
     return run_folder(run) / "notebooks" / f"{notebook}.ipynb"
 
 
 def figure_folder(run: str) -> Path:
-    """Give the folder of a run's figures; for the default run ``figures/``, which is committed."""
+    """Give the folder of a run's figures.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        For the default run ``figures/``, which is committed.
+
+    Raises
+    ------
+    InputError
+        As `run_folder`.
+    """
     if run == DEFAULT_RUN:
         return FIGURES
     return run_folder(run) / "figures"
@@ -44,6 +78,16 @@ def figure_folder(run: str) -> Path:
 
 def run_folder(run: str) -> Path:
     """Give the folder where a run writes files that are not committed.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The folder ``build/`` for the default run, or else ``build/runs/<run>``.
 
     Raises
     ------

@@ -213,9 +213,9 @@ def compare(printed: pd.Series, here: ArrayLike, spread: ArrayLike = 0.0) -> pd.
     Parameters
     ----------
     printed : Series
-        n texts (a ``_printed`` column of :func:`load`).
+        The n texts of a ``_printed`` column of :func:`load`.
     here : array_like
-        n numbers, or one, in the same order and unit.
+        The n numbers, or one, in the same order and unit.
     spread : array_like
         By how much chance may move the numbers `here`.
 
@@ -356,7 +356,21 @@ def _joined(keys: pd.DataFrame) -> list[str]:
 
 
 def model_of(study: str, model_id: str) -> str | None:
-    """Find the ``model`` (or ``source``) of a study's tables by any of its ids; None if in none."""
+    """Find the name of a model in a study's printed tables.
+
+    Parameters
+    ----------
+    study : str
+        The study.
+    model_id : str
+        Any id of the model.
+
+    Returns
+    -------
+    str or None
+        The name, as the columns ``model`` and ``source`` have it; None if the study prints no such
+        model.
+    """
     rows = _rows(study, model_id)
     if rows.empty:
         return None
@@ -364,7 +378,20 @@ def model_of(study: str, model_id: str) -> str | None:
 
 
 def sampling(study: str, model_id: str) -> dict[str, float]:
-    """Give the ``temperature`` and ``top_p`` that a paper prints for a model; 1 if it has none."""
+    """Give the temperature and top_p that a paper prints for a model.
+
+    Parameters
+    ----------
+    study : str
+        The study.
+    model_id : str
+        Any id of the model.
+
+    Returns
+    -------
+    dict
+        ``temperature`` and ``top_p``; 1 for a number that the paper does not print.
+    """
     rows = _rows(study, model_id)
     if rows.empty:
         return {"temperature": 1.0, "top_p": 1.0}

@@ -132,7 +132,18 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 def rules(calls: Sequence[Call]) -> tuple[str, ...]:
-    """List the rules of parsing a reply; scored answers have no text, so they have one rule."""
+    """List the rules by which replies are parsed.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+        Calls of one model, at least one, all scored or none.
+
+    Returns
+    -------
+    tuple of str
+        One rule for scored answers, which have no text, and two for free text.
+    """
     if calls[0].over_choices:
         return ("sound",)
     return ("sound", "released")
@@ -170,6 +181,11 @@ def ways_to_read(calls: Sequence[Call]) -> dict[str, Reading]:
 
 def shared_groups(file: Path = paths.STIMULI / "shared_groups.csv") -> pd.DataFrame:
     """Read which identities of each study belong to a shared group.
+
+    Parameters
+    ----------
+    file : Path
+        A CSV file with `COLUMNS`.
 
     Returns
     -------

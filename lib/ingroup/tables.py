@@ -24,7 +24,13 @@ LONGEST = 2000  # characters of a message
 
 
 class Sentence(Exception):
-    """An error whose message a terminal shows as it is: see :func:`shown`."""
+    """An error whose message a terminal shows as it is: see :func:`shown`.
+
+    Parameters
+    ----------
+    message : object
+        What is wrong, as one sentence.
+    """
 
     def __init__(self, message: object = ""):
         super().__init__(shown(str(message)))
@@ -75,6 +81,11 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
         The content, and what it should be.
     column : str
         The name of a column, if the content is a cell.
+
+    Returns
+    -------
+    InputError
+        The error, to be raised.
     """
     place = where
     if column:
@@ -83,12 +94,35 @@ def wrong(where: object, found: object, expected: object, column: str = "") -> I
 
 
 def at(file: Path, line: int) -> str:
-    """Name a line of a file, for :func:`wrong`."""
+    """Name a line of a file, for :func:`wrong`.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    line : int
+        The number of the line, from 1.
+
+    Returns
+    -------
+    str
+        The text ``<file>, line <line>``.
+    """
     return f"{file}, line {line}"
 
 
 def decoded(file: Path) -> str:
     """Read the text of a UTF-8 file, without its byte order mark.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    str
+        Its whole text.
 
     Raises
     ------
@@ -205,7 +239,23 @@ def _check_length(where: str, cells: list[str], header: list[str]) -> None:
 
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
-    """Turn a disk's refusal to write below a place into an InputError."""
+    """Turn a disk's refusal to write below a place into an InputError.
+
+    Parameters
+    ----------
+    place : Path
+        The file or folder that is written. The message names it where the system names none.
+
+    Yields
+    ------
+    None
+        Nothing; the body of the ``with`` statement writes.
+
+    Raises
+    ------
+    InputError
+        Where the body raises an OSError. The message says why and what to do.
+    """
     try:
         yield
     except OSError as problem:
@@ -267,6 +317,16 @@ def once(file: Path, rows: pd.DataFrame, same: pd.DataFrame | None = None) -> No
 
 def read_json(file: Path) -> Any:
     """Read a JSON file.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    object
+        The content; every object is a dict.
 
     Raises
     ------
