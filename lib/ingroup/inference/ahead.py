@@ -10,9 +10,27 @@ from ingroup.inference.engine import Engine, Reply, Sampling
 
 
 def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
-    """Make the prompts of trials, in order: what the engine takes, or chats.
+    """Make the prompts of trials, in order.
 
-    An engine that loads a model takes token ids, one of recordings the numbers of these.
+    Parameters
+    ----------
+    engine : Engine
+        The engine that is to answer.
+    design : sequence of Trial
+        The trials, each with its ``messages``.
+    numbers : sequence of int
+        The trials to prepare, by their numbers in the design.
+
+    Returns
+    -------
+    list
+        Token ids for an engine that loads a model, numbers of recordings for one of recordings,
+        chats for any other.
+
+    Raises
+    ------
+    EngineError
+        As the engine's ``match``, or where its tokenizer breaks.
     """
     chats = [design[number].messages for number in numbers]
     if hasattr(engine, "match"):
@@ -23,7 +41,27 @@ def prepare(engine: Engine, design: Sequence, numbers: Sequence[int]) -> list:
 
 
 def complete(engine: Engine, prompts: Sequence, sampling: Sampling) -> list[Reply]:
-    """Ask for one reply to each prompt of :func:`prepare`, in order."""
+    """Ask for one reply to each prompt, in order.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine that the prompts were made for.
+    prompts : sequence
+        From :func:`prepare`.
+    sampling : Sampling
+        How replies are drawn.
+
+    Returns
+    -------
+    list of Reply
+        One reply per prompt.
+
+    Raises
+    ------
+    EngineError
+        As the engine.
+    """
     if hasattr(engine, "complete"):
         return engine.complete(prompts, sampling)
     return engine.answer(prompts, sampling)

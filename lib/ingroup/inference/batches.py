@@ -72,29 +72,106 @@ class Provider(Protocol):
     """A batch API."""
 
     async def upload(self, name: str, requests: Mapping[str, dict]) -> str:
-        """Bring requests, by their custom ids, to the provider; return the file's id or ""."""
+        """Bring requests to the provider.
+
+        Parameters
+        ----------
+        name : str
+            What the file is called there.
+        requests : mapping of dict
+            The body of each request, by its custom id.
+
+        Returns
+        -------
+        str
+            The provider's id of the file; "" where requests go along with :meth:`create`.
+        """
 
     async def create(self, file: str, requests: Mapping[str, dict], headers: Mapping) -> str:
-        """Create a batch with the headers of its requests; return the provider's id."""
+        """Create a batch.
+
+        Parameters
+        ----------
+        file : str
+            The id that :meth:`upload` returned.
+        requests : mapping of dict
+            The body of each request, by its custom id.
+        headers : mapping of str
+            Headers that the requests would have had one by one.
+
+        Returns
+        -------
+        str
+            The provider's id of the batch.
+        """
 
     async def knows(self, file: str) -> bool:
-        """Tell whether the provider has an uploaded file; not with another project's key."""
+        """Tell whether the provider has an uploaded file.
+
+        Parameters
+        ----------
+        file : str
+            The id that :meth:`upload` returned.
+
+        Returns
+        -------
+        bool
+            False for a file that was uploaded with the key of another project, too.
+        """
 
     async def find(self, submission: Submission, others: Collection[str]) -> str:
-        """Find the id of a batch that may have been created, "" where it was not.
+        """Find the id of a batch that may have been created.
 
-        ``others`` are ids of other batches.
+        Parameters
+        ----------
+        submission : Submission
+            The trials that were sent, or were about to be.
+        others : collection of str
+            Ids of other batches.
+
+        Returns
+        -------
+        str
+            The id; "" where no batch was created.
         """
 
     async def check(self, batch: str) -> State:
-        """Tell whether a batch has ended."""
+        """Tell whether a batch has ended.
+
+        Parameters
+        ----------
+        batch : str
+            The provider's id of the batch.
+
+        Returns
+        -------
+        State
+            Whether it has ended, and why it has no replies, if so.
+        """
 
     def results(self, batch: str) -> AsyncIterator[tuple[str, Any]]:
-        """Give custom ids with the client's object of an answer, or an exception."""
+        """Read the answers of a batch that has ended.
+
+        Parameters
+        ----------
+        batch : str
+            The provider's id of the batch.
+
+        Yields
+        ------
+        tuple of str and object
+            A custom id, with the client's object of the answer or an exception.
+        """
 
 
 class OpenAIBatches:
-    """OpenAI's Batch API, and that of servers that speak it; ``client`` is OpenAI's."""
+    """OpenAI's Batch API, and that of servers that speak it.
+
+    Parameters
+    ----------
+    client : AsyncOpenAI
+        OpenAI's own client.
+    """
 
     def __init__(self, client: Any):
         self.client = client
@@ -192,7 +269,13 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """Anthropic's Message Batches; ``client`` is its own."""
+    """Anthropic's Message Batches.
+
+    Parameters
+    ----------
+    client : AsyncAnthropic
+        Anthropic's own client.
+    """
 
     def __init__(self, client: Any):
         self.client = client
@@ -258,14 +341,42 @@ class AnthropicBatches:
 
 
 def status_error(client: Any, status: int, body: Any) -> Exception:
-    """Make the error that a client raises for an answer with a status, which inspect_ai knows."""
+    """Make the error that a client raises for an answer with a status.
+
+    inspect_ai knows these errors.
+
+    Parameters
+    ----------
+    client : object
+        The client of OpenAI or Anthropic.
+    status : int
+        The HTTP status.
+    body : object
+        The body of the answer, as JSON would give it.
+
+    Returns
+    -------
+    Exception
+        The client's own error for this status.
+    """
     request = httpx2.Request("POST", client.base_url)
     response = httpx2.Response(status, json=body, request=request)
     return client._make_status_error_from_response(response)
 
 
 def provider_of(api: Any) -> Provider:
-    """Give the batch API of a model, by its client."""
+    """Choose the batch API of a model, by its client.
+
+    Parameters
+    ----------
+    api : ModelAPI
+        Of an inspect_ai model.
+
+    Returns
+    -------
+    Provider
+        Anthropic's, or else OpenAI's.
+    """
     is_anthropic = type(api.client).__module__.startswith("anthropic")
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
@@ -274,7 +385,13 @@ def provider_of(api: Any) -> Provider:
 
 
 class Waiting:
-    """A call that waits for its answer."""
+    """A call that waits for its answer.
+
+    Parameters
+    ----------
+    request : mapping
+        The arguments of the call, as inspect_ai made them.
+    """
 
     def __init__(self, request: Mapping[str, Any]):
         self.request = request
@@ -282,6 +399,13 @@ class Waiting:
         self.answer: Any = None
 
     def give(self, answer: Any) -> None:
+        """Hand over the answer, so that the call goes on.
+
+        Parameters
+        ----------
+        answer : object
+            The client's object of the answer, or an exception for the call to raise.
+        """
         self.answer = answer
         self.answered.set()
 
@@ -320,7 +444,23 @@ class Batcher:
         return await self.generate_for_request(request)
 
     async def generate_for_request(self, request: dict[str, Any]) -> Any:
-        """Give the answer to a request as the client would, or raise the client's exception."""
+        """Give the answer to a request, as the client would.
+
+        Parameters
+        ----------
+        request : dict
+            The arguments of the call, as inspect_ai made them.
+
+        Returns
+        -------
+        object
+            The client's object of the answer.
+
+        Raises
+        ------
+        Exception
+            The client's own, where the request failed.
+        """
         trial = TRIAL.get()
         call = Waiting(request)
         self._waiting[trial] = call
@@ -331,13 +471,30 @@ class Batcher:
         return call.answer
 
     def leave(self, trial: int) -> None:
-        """No longer expect the request of a trial: it came, or never will."""
+        """Expect the request of a trial no longer: it came, or never will.
+
+        Parameters
+        ----------
+        trial : int
+            The trial's number.
+        """
         self._coming.discard(trial)
         if not self._coming:
             self._all_here.set()
 
     def limit(self, trial: int) -> int:
-        """Give the number of tokens that the answer to a trial could have."""
+        """Give the number of tokens that the answer to a trial could have.
+
+        Parameters
+        ----------
+        trial : int
+            The trial's number.
+
+        Returns
+        -------
+        int
+            The limit when its batch was sent; a batch of an earlier run may have had another one.
+        """
         return self._limits.get(trial, self.max_tokens)
 
     async def run(self) -> None:
@@ -460,6 +617,13 @@ async def find_again(api: Any, ledger: Ledger) -> None:
     A batch whose id is unknown is looked for at the provider. Standard error says which batches
     expired without replies, failed, vanished or were never created.
 
+    Parameters
+    ----------
+    api : ModelAPI
+        Of an inspect_ai model.
+    ledger : Ledger
+        The batches of the store. It forgets batches that give no replies.
+
     Raises
     ------
     EngineError
@@ -490,7 +654,27 @@ async def find_again(api: Any, ledger: Ledger) -> None:
 
 
 async def find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
-    """Find the id of a batch that may have been created, "" where it was not."""
+    """Find the id of a batch that may have been created.
+
+    Parameters
+    ----------
+    provider : Provider
+        The batch API.
+    ledger : Ledger
+        The batches of the store.
+    submission : Submission
+        A batch of the ledger, without an id.
+
+    Returns
+    -------
+    str
+        The id; "" where no batch was created.
+
+    Raises
+    ------
+    EngineError
+        Where the provider cannot be asked.
+    """
     batches = {other.batch for other in ledger.submissions.values()}
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
@@ -507,7 +691,23 @@ async def find_id(provider: Provider, ledger: Ledger, submission: Submission) ->
 
 
 async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
-    """Raise an EngineError where the provider does not know the file uploaded for a batch."""
+    """Stop where the provider does not know the file uploaded for a batch.
+
+    Parameters
+    ----------
+    provider : Provider
+        The batch API.
+    ledger : Ledger
+        The batches of the store; the message names its file.
+    submission : Submission
+        A batch that the provider does not know.
+
+    Raises
+    ------
+    EngineError
+        Where a file was uploaded and the provider does not know it. The key may be that of another
+        project.
+    """
     if not submission.file or await again(is_passing, provider.knows, submission.file):
         return
     raise EngineError(
@@ -518,7 +718,25 @@ async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submi
 
 
 async def look_at(provider: Provider, submission: Submission) -> State:
-    """Give the state of a batch; one that the provider does not know is `UNKNOWN`."""
+    """Ask for the state of a batch.
+
+    Parameters
+    ----------
+    provider : Provider
+        The batch API.
+    submission : Submission
+        A batch with an id.
+
+    Returns
+    -------
+    State
+        The state, `UNKNOWN` for a batch that the provider does not know.
+
+    Raises
+    ------
+    EngineError
+        Where the provider refuses to say, or does not answer for about an hour.
+    """
     try:
         return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
@@ -536,7 +754,29 @@ async def again(
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Ask a provider, and again where that helps; raise the last exception where it does not."""
+    """Ask a provider, and ask again where that helps.
+
+    Parameters
+    ----------
+    helps : callable
+        Tells of an exception whether to ask again.
+    ask : callable
+        The question, a function to be awaited.
+    *arguments : object
+        What `ask` is called with.
+    attempts : int
+        How often to ask at most.
+
+    Returns
+    -------
+    object
+        The answer.
+
+    Raises
+    ------
+    BaseException
+        The last exception of `ask`, where asking again does not help.
+    """
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
         retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
@@ -545,7 +785,18 @@ async def again(
 
 
 def first_status(error: BaseException) -> int:
-    """Give the first HTTP status among the causes of an error, 0 without one."""
+    """Find the first HTTP status among the causes of an error.
+
+    Parameters
+    ----------
+    error : BaseException
+        An error of a client.
+
+    Returns
+    -------
+    int
+        The status; 0 if no cause has one.
+    """
     for cause in causes_of(error):
         status = status_of(cause)
         if status:
@@ -554,18 +805,52 @@ def first_status(error: BaseException) -> int:
 
 
 def never_arrived(error: BaseException) -> bool:
-    """Tell whether no connection was made to send a request."""
+    """Tell whether no connection was made to send a request.
+
+    Parameters
+    ----------
+    error : BaseException
+        An error of a client.
+
+    Returns
+    -------
+    bool
+        True where a cause says that the connection failed.
+    """
     kinds = (httpx2.ConnectError, httpx2.ConnectTimeout)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
 def is_busy(error: BaseException) -> bool:
-    """Tell whether a provider surely took nothing, and may take the request later."""
+    """Tell whether a provider surely took nothing, and may take the request later.
+
+    Parameters
+    ----------
+    error : BaseException
+        An error of a client.
+
+    Returns
+    -------
+    bool
+        True for the status 429, and for a request that never arrived.
+    """
     return first_status(error) == 429 or never_arrived(error)
 
 
 def is_passing(error: BaseException) -> bool:
-    """Tell whether a question that changes nothing may be answered later."""
+    """Tell whether a question that changes nothing may be answered later.
+
+    Parameters
+    ----------
+    error : BaseException
+        An error of a client, or an EngineError.
+
+    Returns
+    -------
+    bool
+        True for 408, 409, 429 and from 500 on, and for a broken connection. False for an
+        EngineError: its question was asked often enough.
+    """
     if isinstance(error, EngineError):  # it was asked often enough
         return False
     status = first_status(error)
@@ -576,23 +861,62 @@ def is_passing(error: BaseException) -> bool:
 
 
 def say(sentence: str) -> None:
-    """Write a line to standard error, above a progress bar."""
+    """Write a line to standard error, above a progress bar.
+
+    Parameters
+    ----------
+    sentence : str
+        The line.
+    """
     tqdm.write(sentence, file=sys.stderr)
 
 
 def reason_of(error: BaseException) -> str:
-    """Show an error in one line without keys, or its kind where it has no message."""
+    """Show an error in one line without keys, or its kind where it has no message.
+
+    Parameters
+    ----------
+    error : BaseException
+        Any error.
+
+    Returns
+    -------
+    str
+        The line, from :func:`ingroup.inference.wire.masked`.
+    """
     return masked(str(error)) or type(error).__name__
 
 
 def headers_of(request: Mapping[str, Any]) -> dict[str, str]:
-    """Give a request's own headers for its batch, without inspect_ai's mark of a request."""
+    """Give a request's own headers for its batch, without inspect_ai's mark of a request.
+
+    Parameters
+    ----------
+    request : mapping
+        The arguments of a call, as inspect_ai made them.
+
+    Returns
+    -------
+    dict of str
+        The headers.
+    """
     headers = request.get("extra_headers") or {}
     return {name: value for name, value in headers.items() if name.lower() != REQUEST_MARK}
 
 
 def body_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a request's body, as the client would send it."""
+    """Give a request's body, as the client would send it.
+
+    Parameters
+    ----------
+    request : mapping
+        The arguments of a call, as inspect_ai made them.
+
+    Returns
+    -------
+    dict
+        The body, without arguments that were not given.
+    """
     body = {}
     for name, value in request.items():
         is_given = type(value).__name__ not in ("NotGiven", "Omit")

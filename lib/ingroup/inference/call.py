@@ -84,9 +84,15 @@ class Call:
 
     @property
     def address(self) -> Path:
-        """``<study>/<source>/<model>@<engine>/<part>``, below any folder of responses.
+        """Give the place of the answers below any folder of responses.
 
-        Slashes of a name become "--". The same model through two engines has two stores.
+        It is ``<study>/<source>/<model>@<engine>/<part>``. Slashes of a name become "--". The same
+        model through two engines has two stores.
+
+        Returns
+        -------
+        Path
+            A relative path.
         """
         model = f"{self.model.strip('/')}@{self.engine}"
         part = self.part
@@ -100,7 +106,13 @@ class Call:
 
     @property
     def folder(self) -> Path:
-        """Where the answers are read from, the first of `folders`, or where new ones go."""
+        """Choose the folder that answers are read from, or go into.
+
+        Returns
+        -------
+        Path
+            The first of `folders`, or, where there are none, the place of new answers.
+        """
         folders = self.folders
         if folders:
             return folders[0]
@@ -108,7 +120,7 @@ class Call:
 
     @property
     def folders(self) -> list[Path]:
-        """All folders with answers, below ``data/recordings`` or ``build/responses``.
+        """List all folders with answers, below ``data/recordings`` or ``build/responses``.
 
         The folder that holds the largest share of its shards comes first; of equals, a recorded
         one. Recorded answers to other prompts or with another sampling are left out. For the engine
@@ -117,6 +129,11 @@ class Call:
         Where there are none, they are complete ones under the engine's earlier name
         (``models.FORMER``), which are only read. Where there are none of these either, they are an
         excerpt of recorded ones (`provide`).
+
+        Returns
+        -------
+        list of Path
+            The folders; none if nothing was answered.
         """
         model, _, _ = self.address.parts[2].partition("@")
         recorded = paths.RECORDINGS / model
@@ -170,27 +187,57 @@ class Call:
 
     @property
     def over_choices(self) -> bool:
-        """Whether probabilities of all admissible answers are asked for, instead of a text."""
+        """Tell whether probabilities of all admissible answers are asked for.
+
+        Returns
+        -------
+        bool
+            False where a text is asked for.
+        """
         return bool(self.sampling.choices)
 
     @property
     def round(self) -> int:
-        """Which repetition of its prompts this is, from 1."""
+        """Say which repetition of its prompts this is.
+
+        Returns
+        -------
+        int
+            The number, from 1.
+        """
         return self.labels.get("run", self.labels.get("round", 1))
 
     @property
     def way(self) -> str:
-        """How it is asked, as tables show it: ``"freely"`` or ``"over choices"``."""
+        """Say how it is asked, as tables show it.
+
+        Returns
+        -------
+        {"freely", "over choices"}
+            The text.
+        """
         return "over choices" if self.over_choices else "freely"
 
     @property
     def read_as(self) -> str:
-        """How an answer becomes a value, as tables show it: ``"free"``, or a scored reading."""
+        """Say how an answer becomes a value, as tables show it.
+
+        Returns
+        -------
+        str
+            The text ``"free"``, or a scored reading.
+        """
         return str(self.reading if self.over_choices else FREE)
 
     @property
     def title(self) -> str:
-        """Model and labels, for a progress bar or a line of a plan."""
+        """Name model and labels, for a progress bar or a line of a plan.
+
+        Returns
+        -------
+        str
+            The names, with spaces between.
+        """
         words = [Path(self.model).name, *map(str, self.labels.values())]
         if self.over_choices:
             words.append(self.way)
@@ -198,7 +245,13 @@ class Call:
 
     @property
     def key(self) -> tuple:
-        """The model and the labels' values: the index of this call's rows among others."""
+        """Give the index of this call's rows among those of others.
+
+        Returns
+        -------
+        tuple
+            The model and the labels' values.
+        """
         return (self.model, *self.labels.values())
 
 
@@ -266,12 +319,34 @@ def _has_own(call: Call) -> bool:
 
 
 def is_excerpt(folder: Path) -> bool:
-    """Tell whether a folder of answers is an excerpt of recorded ones."""
+    """Tell whether a folder of answers is an excerpt of recorded ones.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of answers.
+
+    Returns
+    -------
+    bool
+        True for a folder below ``build/responses`` that holds an excerpt.
+    """
     return paths.RESPONSES / EXCERPTS in folder.parents
 
 
 def is_recorded(folder: Path) -> bool:
-    """Tell whether the repository brought the answers in a folder: recorded ones, or an excerpt."""
+    """Tell whether the repository brought the answers in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of answers.
+
+    Returns
+    -------
+    bool
+        True for recorded answers, and for an excerpt of them.
+    """
     return paths.RECORDINGS in folder.parents or is_excerpt(folder)
 
 

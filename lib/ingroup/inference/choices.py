@@ -202,11 +202,29 @@ class Place(NamedTuple):
 
     @property
     def n_steps(self) -> int:
-        """Count the steps from here: one for each token; for an answer also turn and newline."""
+        """Count the steps from here.
+
+        Returns
+        -------
+        int
+            One for each token; behind an answer also one for the end of the turn and one for a
+            newline.
+        """
         return len(self.tokens) + 2 * self.is_answer
 
     def looked_up(self, endings: Endings) -> list[int]:
-        """List the tokens whose probability an engine looks up here."""
+        """List the tokens whose probability an engine looks up here.
+
+        Parameters
+        ----------
+        endings : Endings
+            The model's tokens that may end an answer.
+
+        Returns
+        -------
+        list of int
+            Token ids: those that go on and, behind an answer, those that end it.
+        """
         if not self.is_answer:
             return list(self.tokens)
         return [*self.tokens, *endings.turn, *endings.newline]
@@ -318,12 +336,24 @@ class Tree:
 
     @property
     def needs_an_end(self) -> bool:
-        """Tell whether one answer begins another, so that only an end tells the two apart."""
+        """Tell whether one answer begins another, so that only an end tells the two apart.
+
+        Returns
+        -------
+        bool
+            True for numbers such as 1 and 10, False for single letters.
+        """
         return any(place.is_answer for place in self.places)
 
     @property
     def size(self) -> int:
-        """Count the steps of a reply, over all places."""
+        """Count the steps of a reply, over all places.
+
+        Returns
+        -------
+        int
+            The number of steps that a store keeps of each reply.
+        """
         return sum(self._n_steps())
 
     def _n_steps(self) -> list[int]:
@@ -331,7 +361,18 @@ class Tree:
         return [place.n_steps for place in self.places]
 
     def split(self, steps: NDArray[np.floating]) -> list[Floats]:
-        """Split stored steps, (prompts, all steps), into one array for each place."""
+        """Split stored steps into one array for each place.
+
+        Parameters
+        ----------
+        steps : array, shape (prompts, all steps)
+            The steps of some replies to one lead.
+
+        Returns
+        -------
+        list of array
+            For each of `places`, an array of shape (prompts, steps).
+        """
         ends = np.cumsum(self._n_steps())
         return np.split(steps.astype(float), ends[:-1], axis=1)
 
@@ -379,7 +420,9 @@ class Tree:
 
         Parameters
         ----------
-        steps, ending
+        steps : sequence of array
+            As in :meth:`probabilities`.
+        ending : {"turn", "newline", "any"}
             As in :meth:`probabilities`.
 
         Returns

@@ -28,6 +28,11 @@ class Worker:
     """A Ray actor that holds one engine, made when it is first needed.
 
     It takes two shards at a time: the prompts of one are made while the engine computes the other.
+
+    Parameters
+    ----------
+    factory : callable
+        Makes the engine.
     """
 
     def __init__(self, factory: Callable[[], Engine]):
@@ -40,9 +45,23 @@ class Worker:
         """Return as soon as the process is there."""
 
     def answer(self, design: Sequence, sampling: Sampling, numbers: Sequence[int]):
-        """Return who answered, and the replies or an EngineError.
+        """Answer the trials of a shard.
 
-        Ray would retry a shard whose EngineError was raised.
+        Ray would retry a shard whose EngineError was raised, so the error is returned.
+
+        Parameters
+        ----------
+        design : sequence of Trial
+            The design.
+        sampling : Sampling
+            How replies are drawn.
+        numbers : sequence of int
+            The shard's trials, by their numbers in the design.
+
+        Returns
+        -------
+        tuple
+            The engine's identity and the list of replies, or an empty dict and an EngineError.
         """
         try:
             prompts = prepare(self._made(), design, numbers)
@@ -54,11 +73,28 @@ class Worker:
             return {}, error
 
     def identity(self) -> dict[str, str]:
-        """Say who would answer."""
+        """Say who would answer.
+
+        Returns
+        -------
+        dict of str
+            The engine's identity.
+        """
         return self._made().identity()
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Say how its engine spells the choices."""
+        """Say how its engine spells the choices.
+
+        Parameters
+        ----------
+        sampling : Sampling
+            With the choices and the leads.
+
+        Returns
+        -------
+        dict
+            As :meth:`ingroup.inference.engine.Engine.spelling`.
+        """
         return self._made().spelling(sampling)
 
     def _made(self) -> Engine:
@@ -195,11 +231,38 @@ class Cluster(Engine):
         return list(self._actors)
 
     def identity(self) -> dict[str, str]:
-        """Give the identity that all its engines have, as a worker states it."""
+        """Give the identity that all its engines have, as a worker states it.
+
+        Returns
+        -------
+        dict of str
+            The identity.
+
+        Raises
+        ------
+        EngineError
+            No worker can be started, or the engine cannot.
+        """
         return self._first_answer(lambda worker: worker.identity.remote())
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the spelling that all its engines have, as a worker states it."""
+        """Give the spelling that all its engines have, as a worker states it.
+
+        Parameters
+        ----------
+        sampling : Sampling
+            With the choices and the leads.
+
+        Returns
+        -------
+        dict
+            As :meth:`ingroup.inference.engine.Engine.spelling`.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`identity`.
+        """
         return self._first_answer(lambda worker: worker.spelling.remote(sampling))
 
     def _first_answer(self, ask: Callable[[Any], Any]) -> Any:

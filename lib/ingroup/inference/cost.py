@@ -27,27 +27,79 @@ class Prices(NamedTuple):
 
     @property
     def are_given(self) -> bool:
-        """Tell whether any price is above 0."""
+        """Tell whether any price is above 0.
+
+        Returns
+        -------
+        bool
+            False where both are 0.
+        """
         return self.prompt > 0 or self.output > 0
 
     def cost(self, prompt_tokens: float, output_tokens: float) -> float:
-        """Compute the price of tokens."""
+        """Compute the price of tokens.
+
+        Parameters
+        ----------
+        prompt_tokens : float
+            The number of prompt tokens.
+        output_tokens : float
+            The number of output tokens.
+
+        Returns
+        -------
+        float
+            The price, in the currency of the prices.
+        """
         return (prompt_tokens * self.prompt + output_tokens * self.output) / PRICED_FOR
 
 
 def prices(parameters: Mapping[str, Any]) -> Prices:
-    """Read the prices among a run's parameters; 0 where there are none."""
+    """Read the prices among a run's parameters.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The run's parameters.
+
+    Returns
+    -------
+    Prices
+        By PRICE_IN and PRICE_OUT; 0 for a price that is not given.
+    """
     return Prices(parameters.get("PRICE_IN") or 0.0, parameters.get("PRICE_OUT") or 0.0)
 
 
 def money(amount: float) -> str:
-    """Write an amount with two decimals, or four where it is below 1 and not 0."""
+    """Write an amount with two decimals, or four where it is below 1 and not 0.
+
+    Parameters
+    ----------
+    amount : float
+        The amount, at least 0.
+
+    Returns
+    -------
+    str
+        The number with commas between thousands, without a currency.
+    """
     decimals = 4 if 0 < amount < 1 else 2
     return f"{amount:,.{decimals}f}"
 
 
 def characters(chat: Sequence[Message]) -> int:
-    """Count the characters of a chat's texts."""
+    """Count the characters of a chat's texts.
+
+    Parameters
+    ----------
+    chat : sequence of Message
+        The turns of the chat.
+
+    Returns
+    -------
+    int
+        The number of characters, roles not included.
+    """
     return sum(len(message["content"]) for message in chat)
 
 
@@ -55,12 +107,35 @@ class Characters:
     """Count tokens by characters; stands in for a :class:`ingroup.inference.prompts.Prompter`."""
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> list[range]:
-        """Give for each chat a sequence that has its estimated number of tokens."""
+        """Give for each chat a sequence that has its estimated number of tokens.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+
+        Returns
+        -------
+        list of range
+            A sequence per chat, whose length is the estimate: one token for `CHARACTERS`
+            characters, rounded up.
+        """
         return [range(math.ceil(characters(chat) / CHARACTERS)) for chat in conversations]
 
 
 def most_output(sampling: Sampling) -> int:
-    """Count the most output tokens of one trial, over all of its calls."""
+    """Count the most output tokens of one trial, over all of its calls.
+
+    Parameters
+    ----------
+    sampling : Sampling
+        How replies are drawn.
+
+    Returns
+    -------
+    int
+        The most tokens of a reply, once for each answer prefix.
+    """
     return sampling.max_tokens * len(sampling.leads)
 
 
@@ -111,6 +186,20 @@ class Budget:
         with the most tokens per character of any earlier prompt of this run, at least 1/4. A server
         may not count reasoning against ``max_tokens``. So replies count as long as the longest so
         far, where that was longer.
+
+        Parameters
+        ----------
+        chat : sequence of Message
+            The prompt.
+        sampling : Sampling
+            How the reply is drawn.
+        in_batch : bool
+            Whether the call is to go in a batch, at `BATCHED` of the price.
+
+        Returns
+        -------
+        float
+            The cost, in the currency of the prices.
         """
         prompt_tokens = math.ceil(characters(chat) * self._tokens_a_character)
         output_tokens = math.ceil(most_output(sampling) * self._share_of_max_tokens)
@@ -124,6 +213,20 @@ class Budget:
 
         Each counts with the most tokens that it can take. At first they are few, so that the
         server's counts replace the estimate.
+
+        Parameters
+        ----------
+        chats : sequence
+            Chats that are to be asked, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+        in_batch : bool
+            Whether they are to go in one batch.
+
+        Returns
+        -------
+        int
+            The number of chats, at least 1; all of them without a limit.
 
         Raises
         ------
@@ -161,7 +264,13 @@ class Budget:
         )
 
     def bill(self) -> str:
-        """Say how much was spent, and how much may come on top."""
+        """Say how much was spent, and how much may come on top.
+
+        Returns
+        -------
+        str
+            An amount, followed by the most that replies without token counts can have cost.
+        """
         if not self.uncounted:
             return money(self.spent)
         return (
@@ -170,12 +279,28 @@ class Budget:
         )
 
     def count(self, reply: Reply) -> None:
-        """Count the tokens of a reply that costs nothing."""
+        """Count the tokens of a reply that costs nothing.
+
+        Parameters
+        ----------
+        reply : Reply
+            A reply that was recorded, or computed on this machine.
+        """
         self.prompt_tokens += reply.prompt_tokens
         self.output_tokens += reply.output_tokens
 
     def pay(self, reply: Reply, chat: Sequence[Message], sampling: Sampling) -> None:
-        """Count a server's reply to a chat, and its cost by its ``price_share``."""
+        """Count a server's reply to a chat, and its cost by its ``price_share``.
+
+        Parameters
+        ----------
+        reply : Reply
+            The reply, or a failed call.
+        chat : sequence of Message
+            The prompt that it answers.
+        sampling : Sampling
+            How the reply was drawn.
+        """
         self.count(reply)
         if reply.price_share == 0:
             return
@@ -196,7 +321,20 @@ class Budget:
 
 @cache
 def shared_budget(limit: float, its_prices: Prices) -> Budget:
-    """Give the one budget of this process with these numbers."""
+    """Give the one budget of this process with these numbers.
+
+    Parameters
+    ----------
+    limit : float
+        In the currency of the prices; 0 for no limit.
+    its_prices : Prices
+        The prices.
+
+    Returns
+    -------
+    Budget
+        The same object at each call.
+    """
     return Budget(limit, its_prices)
 
 
@@ -204,6 +342,16 @@ def budget_of(parameters: Mapping[str, Any]) -> Budget:
     """Give the budget of a run, by its COST_LIMIT, PRICE_IN and PRICE_OUT.
 
     A run is a process: all its calls with the same numbers share one budget.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The run's parameters.
+
+    Returns
+    -------
+    Budget
+        The budget, which other calls of this run may share.
 
     Raises
     ------

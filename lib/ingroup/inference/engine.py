@@ -40,7 +40,7 @@ class Sampling:
     With choices nothing is drawn, and a reply brings the probability of each choice
     (:mod:`ingroup.inference.choices`).
 
-    Parameters
+    Attributes
     ----------
     temperature : float or None
         0 is greedy decoding (appendix B of Hou et al.), where ``top_p`` and ``seed`` have no
@@ -83,7 +83,13 @@ class Sampling:
             )
 
     def identity(self) -> dict[str, Any]:
-        """Give all settings that can change a reply; top_p and seed only if anything is drawn."""
+        """Give all settings that can change a reply.
+
+        Returns
+        -------
+        dict
+            The settings by name; ``top_p`` and ``seed`` only if anything is drawn.
+        """
         identity: dict[str, Any] = {}
         if self.choices:
             identity["choices"] = list(self.choices)
@@ -101,14 +107,30 @@ class Sampling:
 
     @property
     def draws(self) -> bool:
-        """Tell whether replies are drawn with a temperature and a seed that are known."""
+        """Tell whether replies are drawn with a temperature and a seed that are known.
+
+        Returns
+        -------
+        bool
+            False at temperature 0, and where no temperature is sent.
+        """
         return bool(self.temperature)
 
     def trial_seed(self, prompt: Sequence) -> int:
-        """Make a seed for one prompt (chat or token ids), 0 to 2^31 - 1, from it and ``seed``.
+        """Make a seed for one prompt, from the prompt and ``seed``.
 
         So a draw does not depend on the batch, the shard or the order of asking. The same prompt
         twice under one seed is drawn alike. (vLLM's CPU build has one stream for all.)
+
+        Parameters
+        ----------
+        prompt : sequence
+            A chat, or token ids.
+
+        Returns
+        -------
+        int
+            A number from 0 to 2^31 - 1.
         """
         content = json.dumps([self.seed, prompt]).encode()
         digest = hashlib.blake2b(content, digest_size=4).digest()
@@ -172,7 +194,18 @@ class Reply(NamedTuple):
 
 
 def encodable(text: str) -> str:
-    """Put "?" for half a surrogate pair, which JSON can spell and a shard cannot hold."""
+    """Put "?" for half a surrogate pair, which JSON can spell and a shard cannot hold.
+
+    Parameters
+    ----------
+    text : str
+        A reply of a server.
+
+    Returns
+    -------
+    str
+        A text that UTF-8 can hold.
+    """
     return text.encode(errors="replace").decode()
 
 
@@ -206,7 +239,25 @@ class Engine(Protocol):
     batch: bool = False
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order."""
+        """Give one reply to each conversation, in order.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation; a call that failed has one, too.
+
+        Raises
+        ------
+        EngineError
+            The engine cannot take these prompts.
+        """
 
     def answer_each(
         self,
@@ -227,6 +278,16 @@ class Engine(Protocol):
             Gets the index and the reply of each conversation, as it comes.
         asked : ingroup.inference.ledger.Asked, optional
             Which trials these are, and which batches were created for them.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`answer`.
         """
         replies = self.answer(conversations, sampling)
         for index, reply in enumerate(replies):
@@ -236,6 +297,13 @@ class Engine(Protocol):
     def prepare(self, messages: Sequence[Message], sampling: Sampling) -> Reply | None:
         """Learn which arguments the model takes, by asking a new store's first chat.
 
+        Parameters
+        ----------
+        messages : sequence of Message
+            The first chat.
+        sampling : Sampling
+            How replies are drawn.
+
         Returns
         -------
         Reply or None
@@ -244,18 +312,41 @@ class Engine(Protocol):
         return None
 
     def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
-        """Take the arguments that were learnt from the manifest of a store that a run continues."""
+        """Take over the arguments that an earlier run learnt.
+
+        Parameters
+        ----------
+        manifest : mapping
+            The manifest of a store that a run continues.
+        sampling : Sampling
+            How replies are drawn.
+        """
 
     def find_batches(self, ledger: Any) -> None:
-        """Check which batches of a killed run still give replies, before anything is asked."""
+        """Check which batches of a killed run still give replies, before anything is asked.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            The batches of the store. It forgets batches that give no replies.
+        """
 
     def identity(self) -> dict[str, str]:
         """Name all that can change a reply: engine, version, model, revision, template, dtype."""
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the token ids of each choice behind each lead; none where replies have no steps.
+        """Give the token ids of each choice behind each lead.
 
-        A store's manifest keeps them: they say which of a reply's ``steps`` is which.
+        Parameters
+        ----------
+        sampling : Sampling
+            With the choices and the leads.
+
+        Returns
+        -------
+        dict
+            By lead, the token ids of each choice in the order of the choices; empty where replies
+            have no steps.
         """
         return {}
 
@@ -278,6 +369,11 @@ def free_sampling(parameters: Mapping[str, Any], model: str, **usual: float) -> 
     **usual : float
         A study's temperature or top_p, which replace the parameters of the same name. An empty
         ``TEMPERATURE`` is not sent, even so.
+
+    Returns
+    -------
+    Sampling
+        Without choices.
     """
     effort = parameters["REASONING"]
     room = 0
@@ -302,6 +398,21 @@ def find_model(name: str) -> str:
     """Give the folder or the hub's name by which a model is loaded.
 
     The folder is made here where a package of a registry carries the model.
+
+    Parameters
+    ----------
+    name : str
+        A name as in ``MODELS``, without an engine.
+
+    Returns
+    -------
+    str
+        The path of a folder, or a name on the hub.
+
+    Raises
+    ------
+    EngineError
+        Where the folder cannot be made.
     """
     folder = models.folder(name)
     if folder is None and name in models.carried():
@@ -340,16 +451,41 @@ def make_engine(
     Parameters
     ----------
     name : str
-        The engine.
+        An engine of `ingroup.models.ENGINES` except "stored".
     model : str
         A folder of ``data/models``, another folder, a name on the hub, inspect_ai's name of a
         model, or the name of the model that gave the recorded answers.
-    batch_size, system, bos, dtype, gpus, base_url, in_flight, timeout, batch, recordings, reasoning
-        See the class of the engine.
+    batch_size : int
+        How many prompts transformers computes at once.
+    system : {"keep", "fold", "plain"}
+        How a system turn is rendered, see :class:`ingroup.inference.prompts.Prompter`.
+    bos : {"template", "released"}
+        How often a BOS token is added, see the same class.
+    dtype : str
+        The type of the weights in memory; "auto" leaves the choice to the engine.
+    gpus : int
+        How many GPUs share one model, with vLLM; on a cluster, how many each worker has.
     engine_workers : int
         Several are a :class:`ingroup.inference.cluster.Cluster`.
     ray_address : str
         The cluster's; without an address one is made on this machine.
+    base_url : str
+        The server's address, see :class:`ingroup.inference.inspect_engine.InspectEngine`.
+    in_flight : int
+        How many calls a server gets at once, see the same class.
+    timeout : int
+        Seconds that a call to a server may take.
+    batch : bool
+        Whether a provider's batch API is used.
+    recordings : str
+        Where recorded answers are, see :class:`ingroup.inference.replay_engine.ReplayEngine`.
+    reasoning : str
+        How much a local model is to think, as `Sampling.reasoning`.
+
+    Returns
+    -------
+    Engine
+        The engine. One that loads a model loads it when it is first asked.
 
     Raises
     ------

@@ -35,7 +35,22 @@ TOKENS = ("prompt_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def pinned(design: Design, sampling: Sampling, shard_size: int = SHARD_SIZE) -> dict[str, Any]:
-    """Give a manifest's entries beside the engine's identity and `Design.chats_digest`."""
+    """Give a manifest's entries except the engine's identity and `Design.chats_digest`.
+
+    Parameters
+    ----------
+    design : Design
+        The prompts.
+    sampling : Sampling
+        How replies are drawn.
+    shard_size : int
+        How many trials a shard holds.
+
+    Returns
+    -------
+    dict
+        The sampling, the design's fingerprint and the sizes.
+    """
     entries = {f"sampling_{name}": value for name, value in sampling.identity().items()}
     entries["prompts"] = design.fingerprint
     entries["trials"] = len(design)

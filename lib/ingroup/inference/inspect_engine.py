@@ -127,14 +127,27 @@ class Trouble(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind, equal for causes that are alike; "" for one that is never common."""
+        """Name the kind of the cause, equal for causes that are alike.
+
+        Returns
+        -------
+        str
+            The text "absent", or the HTTP status of a refusal; "" for a cause that calls never have
+            in common.
+        """
         if self.absent:
             return "absent"
         return str(self.status) if self.was_refused else ""
 
     @property
     def was_refused(self) -> bool:
-        """Tell whether the server declined the call, which nobody bills."""
+        """Tell whether the server declined the call, which nobody bills.
+
+        Returns
+        -------
+        bool
+            True for the HTTP statuses 400 to 499.
+        """
         return 400 <= self.status < 500
 
 
@@ -147,7 +160,13 @@ class Called(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name the kind of the cause, "" for a call that did not fail."""
+        """Name the kind of the cause.
+
+        Returns
+        -------
+        str
+            As `Trouble.kind`; "" for a call that did not fail.
+        """
         return self.trouble.kind if self.trouble else ""
 
 
@@ -183,6 +202,18 @@ def full_name(name: str, base_url: str = "") -> str:
 
     A name without a provider is that of the server at ``base_url``, or the first id in the registry
     that has a provider, or OpenAI's.
+
+    Parameters
+    ----------
+    name : str
+        A name as in ``MODELS``, without an engine.
+    base_url : str
+        The server's address; "" for the provider's own.
+
+    Returns
+    -------
+    str
+        The name, which begins with a provider.
     """
     if models.provider(name):
         return name
@@ -206,8 +237,8 @@ class InspectEngine(Engine):
     Parameters
     ----------
     model : str
-        inspect_ai's name (``openai-api/<service>/<model>`` for any OpenAI-compatible server), or a
-        name without a provider, see :func:`full_name`.
+        The name that inspect_ai uses (``openai-api/<service>/<model>`` for any OpenAI-compatible
+        server), or a name without a provider, see :func:`full_name`.
     base_url : str
         The server's address, the provider's own unless given.
     in_flight : int
@@ -339,9 +370,17 @@ class InspectEngine(Engine):
             transport.event_hooks = hooks | {"response": [*hooks["response"], bounded]}
 
     def knock(self) -> "InspectEngine":
-        """Return this engine; EngineError where nothing listens at its address.
+        """Check that something listens at the engine's address; the answer is not read.
 
-        The answer is not read.
+        Returns
+        -------
+        InspectEngine
+            This engine.
+
+        Raises
+        ------
+        EngineError
+            Where nothing listens there.
         """
         if not self.address:
             return self
@@ -363,6 +402,11 @@ class InspectEngine(Engine):
         The address has no scheme but its port, as two servers on one machine may have one name for
         two models. After :meth:`prepare` or :meth:`recall`, ``left_out`` are the arguments that the
         model rejects. ``sent_*`` are the arguments of the first call, as they stood in its request.
+
+        Returns
+        -------
+        dict
+            The names by entry of a store's manifest.
         """
         from importlib.metadata import version
 
@@ -381,16 +425,29 @@ class InspectEngine(Engine):
 
     @property
     def sent(self) -> dict[str, Any]:
-        """Give the arguments of the latest design's calls, as they stand in a request."""
+        """Give the arguments of the latest design's calls, as they stand in a request.
+
+        Returns
+        -------
+        dict
+            The arguments by name; empty before the first call.
+        """
         if not self._sent:
             return {}
         latest = next(reversed(self._sent))
         return self._sent[latest]
 
     def recall(self, manifest: Mapping[str, Any], sampling: Sampling) -> None:
-        """Take what is sent from the manifest of a store that a run goes on with.
+        """Take over what is sent from the manifest of a store that a run continues.
 
         So its calls are sent as the first ones were, and nothing is tried out again.
+
+        Parameters
+        ----------
+        manifest : mapping
+            The store's manifest.
+        sampling : Sampling
+            How replies are drawn; other samplings may send other arguments.
         """
         self.answered = True
         if "left_out" not in manifest:
@@ -586,11 +643,40 @@ class InspectEngine(Engine):
         return replies
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order, for a few conversations."""
+        """Give one reply to each conversation, in order.
+
+        Parameters
+        ----------
+        conversations : sequence
+            A few chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`answer_each`.
+        """
         return self.answer_each(conversations, sampling)
 
     def find_batches(self, ledger: Ledger) -> None:
-        """See which batches of a killed run still give replies; the ledger forgets the others."""
+        """Check which batches of a killed run still give replies.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            The batches of the store. It forgets batches that give no replies.
+
+        Raises
+        ------
+        EngineError
+            As :func:`ingroup.inference.batches.find_again`.
+        """
         if ledger.submissions:
             with start_blocking_portal() as portal:
                 portal.call(self._find_batches, ledger)

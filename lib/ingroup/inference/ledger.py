@@ -36,11 +36,33 @@ class Submission:
     batch: str = ""
 
     def custom_id(self, trial: int) -> str:
-        """Name one request; no other batch has the name."""
+        """Name one request.
+
+        Parameters
+        ----------
+        trial : int
+            The trial's number.
+
+        Returns
+        -------
+        str
+            A name that no request of another batch has.
+        """
         return f"{self.name}-{trial}"
 
     def trial(self, custom_id: str) -> int | None:
-        """Give the trial of a request, None where the request is not of this batch."""
+        """Find the trial of a request.
+
+        Parameters
+        ----------
+        custom_id : str
+            The name of a request.
+
+        Returns
+        -------
+        int or None
+            The trial's number; None where the request is not of this batch.
+        """
         name, _, number = custom_id.rpartition("-")
         if name != self.name or not number.isdecimal():
             return None
@@ -51,8 +73,24 @@ class Ledger:
     """The batches of one store that were not read yet, by their names.
 
     Each change is on the disk when its method returns. The file is gone once nothing is open. It is
-    one line, sealed and bound to the hash of the store's ``manifest`` as a line of the journal is.
-    StoreError where it is damaged, or cannot be read or written.
+    one line, sealed and bound to the store's manifest as a line of the journal is.
+
+    Parameters
+    ----------
+    file : Path
+        Where the batches are written, or will be.
+    manifest : str
+        The hash of the store's manifest.
+
+    Attributes
+    ----------
+    submissions : dict of Submission
+        The batches by their names.
+
+    Raises
+    ------
+    StoreError
+        The file is damaged, or cannot be read or written.
     """
 
     def __init__(self, file: Path, manifest: str):
@@ -76,31 +114,100 @@ class Ledger:
             self.submissions[submission.name] = submission
 
     def covered(self, trials: Iterable[int]) -> list[int]:
-        """List the trials that a batch was created for, in order."""
+        """List the trials that a batch was created for.
+
+        Parameters
+        ----------
+        trials : iterable of int
+            Numbers of trials.
+
+        Returns
+        -------
+        list of int
+            Those of `trials` that are in a batch, in their order.
+        """
         sent: set[int] = set()
         for submission in self.submissions.values():
             sent.update(submission.trials)
         return [trial for trial in trials if trial in sent]
 
     def intend(self, trials: Sequence[int], max_tokens: int) -> Submission:
-        """Write down that a batch of these trials is about to be created."""
+        """Write down that a batch of these trials is about to be created.
+
+        Parameters
+        ----------
+        trials : sequence of int
+            Numbers of the trials.
+        max_tokens : int
+            How many tokens a reply may have.
+
+        Returns
+        -------
+        Submission
+            The batch, without ids of the provider.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
         submission = Submission(uuid4().hex, list(trials), max_tokens, time.time())
         self._keep(submission)
         return submission
 
     def note(self, submission: Submission, **ids: str) -> Submission:
-        """Write down the provider's ids: ``file`` or ``batch``."""
+        """Write down the provider's ids of a batch.
+
+        Parameters
+        ----------
+        submission : Submission
+            The batch as it was known.
+        **ids : str
+            The new ids, ``file`` or ``batch``.
+
+        Returns
+        -------
+        Submission
+            The batch with these ids.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
         updated = replace(submission, **ids)
         self._keep(updated)
         return updated
 
     def forget(self, submission: Submission) -> None:
-        """Strike out a batch that was never created, or is gone."""
+        """Strike out a batch that was never created, or is gone.
+
+        Parameters
+        ----------
+        submission : Submission
+            The batch.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
         self.submissions.pop(submission.name, None)
         self._write()
 
     def drop(self, trials: Collection[int]) -> None:
-        """Strike out trials whose answers were read, and batches of which none is left."""
+        """Strike out trials whose answers were read, and batches of which no trial is left.
+
+        Parameters
+        ----------
+        trials : collection of int
+            Numbers of the trials.
+
+        Raises
+        ------
+        StoreError
+            The file cannot be written.
+        """
         was_read = set(trials)
         for submission in list(self.submissions.values()):
             left = [trial for trial in submission.trials if trial not in was_read]
@@ -136,5 +243,11 @@ class Asked(NamedTuple):
 
     @property
     def are_covered(self) -> bool:
-        """Whether batches were created for these trials, all of them or none."""
+        """Tell whether batches were created for these trials, all of them or none.
+
+        Returns
+        -------
+        bool
+            True for all of them.
+        """
         return bool(self.ledger.covered(self.trials[:1]))

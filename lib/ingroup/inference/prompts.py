@@ -37,7 +37,25 @@ _PROBE = [
 
 @contextmanager
 def without_panic(name: str) -> Iterator[None]:
-    """Turn the panic of a tokenizer in Rust, which is no Exception, into an EngineError."""
+    """Turn the panic of a tokenizer in Rust into an EngineError.
+
+    Such a panic is not an Exception.
+
+    Parameters
+    ----------
+    name : str
+        The model, for the message.
+
+    Yields
+    ------
+    None
+        Nothing; the body of the ``with`` statement uses the tokenizer.
+
+    Raises
+    ------
+    EngineError
+        Where the tokenizer panics.
+    """
     try:
         yield
     except BaseException as error:
@@ -48,7 +66,18 @@ def without_panic(name: str) -> Iterator[None]:
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
-    """Put the system turn of a chat before the first user turn, a blank line between."""
+    """Put the system turn of a chat before the first user turn, a blank line between.
+
+    Parameters
+    ----------
+    messages : sequence of Message
+        A chat.
+
+    Returns
+    -------
+    list of Message
+        The chat with one turn less; as it was, unless it begins with a system turn and a user turn.
+    """
     if [message["role"] for message in messages[:2]] != ["system", "user"]:
         return list(messages)
     system, user, *rest = messages
@@ -172,7 +201,19 @@ class Prompter:
         return texts
 
     def batch(self, conversations: Sequence[Sequence[Message]]) -> Prompts:
-        """Give the token ids of each chat, for the model to answer; the tokenizer uses all cores.
+        """Render chats as token ids, for the model to answer.
+
+        The tokenizer uses all cores.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+
+        Returns
+        -------
+        list of list of int
+            The token ids of each chat.
 
         Raises
         ------
@@ -263,7 +304,13 @@ class Prompter:
         )
 
     def identity(self) -> dict[str, str]:
-        """Name all about the rendering that can change a reply."""
+        """Name all about the rendering that can change a reply.
+
+        Returns
+        -------
+        dict of str
+            The template's hash, the options, and switches of the template that are set.
+        """
         template = "" if self.system == "plain" else str(self.tokenizer.chat_template)
         digest = hashlib.sha256(template.encode()).hexdigest()
         identity = {"chat_template": digest[:16], "system": self.system, "bos": self.bos}
@@ -280,7 +327,20 @@ def _holds_turns(text: str, chat: Sequence[Message]) -> bool:
 
 
 def cut(text: str, marks: re.Pattern) -> list[str]:
-    """Cut a text before each of its marks; the parts put together are the text."""
+    """Cut a text before each of its marks.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    marks : re.Pattern
+        Matches a mark, never an empty text.
+
+    Returns
+    -------
+    list of str
+        The parts, one more than there are marks. Joined they are the text.
+    """
     # Faster than to split at an empty match before a mark, which is tried at each letter.
     parts = []
     start = 0
@@ -302,6 +362,18 @@ def turn_marks(tokens: Iterable["AddedToken"], text: str) -> list[str]:
     - no other reaches over the cut: none holds this one, or ends as this one begins;
     - nothing looks over the cut: ``lstrip`` and ``single_word`` look back, ``rstrip`` and
       ``single_word`` of a token before the cut look ahead, though at no ``<`` or ``[``.
+
+    Parameters
+    ----------
+    tokens : iterable of AddedToken
+        The added tokens of a tokenizer.
+    text : str
+        A rendered chat.
+
+    Returns
+    -------
+    list of str
+        Contents of added tokens.
     """
     raw = [token for token in tokens if not token.normalized]
     ends = set()

@@ -38,7 +38,13 @@ class Reading(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """List the columns of a store that it is read from."""
+        """List the columns of a store that the reading needs.
+
+        Returns
+        -------
+        list of str
+            One name.
+        """
         return ["probabilities"] if self == STORED_MEAN else ["steps"]
 
     def __str__(self) -> str:
@@ -56,6 +62,18 @@ def readings(store: Store, sampling: Sampling) -> list[Reading]:
 
     Answers that were stored without steps have their mean alone. Nothing is drawn at temperature 0.
     Where no answer begins another, as letters do not, all rules of where one ends are the same.
+
+    Parameters
+    ----------
+    store : Store
+        The answers; its manifest says how the model spells them.
+    sampling : Sampling
+        What was asked.
+
+    Returns
+    -------
+    list of Reading
+        The readings, at least the mean.
     """
     spelling = store.manifest.get(SPELLING)
     if spelling is None:
@@ -140,7 +158,9 @@ def summaries(responses: pd.DataFrame, store: Store, sampling: Sampling) -> pd.D
     ----------
     responses : DataFrame
         Rows of the store, with ``trial``, ``probabilities`` and ``steps``.
-    store, sampling
+    store : Store
+        As in :func:`numbers`.
+    sampling : Sampling
         As in :func:`numbers`.
 
     Returns

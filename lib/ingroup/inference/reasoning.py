@@ -48,9 +48,12 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
     Returns
     -------
-    answer, reasoning : str
-        The answer is "" where the reply ends inside its reasoning. Without a mark of reasoning the
-        answer is the text itself, unchanged, and the reasoning "". Nothing is raised.
+    answer : str
+        What the model answered.
+    reasoning : str
+        What it thought before. The answer is "" where the reply ends inside its reasoning. Without
+        a mark of reasoning the answer is the text itself, unchanged, and the reasoning "". Nothing
+        is raised.
 
     Notes
     -----
@@ -73,7 +76,20 @@ def separate(text: str, opened: bool = False, ended: bool = True) -> tuple[str, 
 
 
 def apart(reply: Reply, opened: bool = False) -> Reply:
-    """Put the reasoning of a reply beside its text; a reply without a text is left as it is."""
+    """Put the reasoning of a reply beside its text.
+
+    Parameters
+    ----------
+    reply : Reply
+        A reply whose text may hold reasoning.
+    opened : bool
+        Whether the prompt ends inside the reasoning.
+
+    Returns
+    -------
+    Reply
+        The reply with its text and reasoning apart; without a text, the reply as it was.
+    """
     if reply.text is None:
         return reply
 
@@ -83,7 +99,18 @@ def apart(reply: Reply, opened: bool = False) -> Reply:
 
 
 def opens(prompt: str) -> bool:
-    """Tell whether a rendered prompt ends inside the reasoning: behind a mark not yet closed."""
+    """Tell whether a rendered prompt ends inside the reasoning.
+
+    Parameters
+    ----------
+    prompt : str
+        A rendered chat.
+
+    Returns
+    -------
+    bool
+        True where nothing but white space follows an opening mark.
+    """
     marks = list(_MARK.finditer(prompt))
     if not marks:
         return False
@@ -97,6 +124,16 @@ def closing(prompt: str) -> str:
 
     It is "" where the prompt does not end inside the reasoning. Where the model would name a
     channel first, as in the harmony format, it is the channel of the answer.
+
+    Parameters
+    ----------
+    prompt : str
+        A rendered chat.
+
+    Returns
+    -------
+    str
+        The closing mark that fits the opening one, between newlines.
     """
     if prompt.endswith("<|start|>assistant"):
         return "<|channel|>final<|message|>"
@@ -117,7 +154,20 @@ def closing(prompt: str) -> str:
 
 
 def is_mark(token: str) -> bool:
-    """Tell whether a special token marks reasoning, so that a decoder must not skip it."""
+    """Tell whether a special token marks reasoning.
+
+    A decoder must not skip such a token.
+
+    Parameters
+    ----------
+    token : str
+        The text of a special token.
+
+    Returns
+    -------
+    bool
+        True where the whole token is a mark.
+    """
     return bool(_MARK.fullmatch(token) or _HARMONY_MARK.fullmatch(token))
 
 

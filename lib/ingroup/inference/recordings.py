@@ -43,7 +43,18 @@ class Recording(NamedTuple):
 
 
 def as_text(*turns: str) -> str:
-    """Join the turns of a chat, one to a line, without those that are empty."""
+    """Join the turns of a chat, one to a line.
+
+    Parameters
+    ----------
+    *turns : str
+        The texts of the turns; empty ones are left out.
+
+    Returns
+    -------
+    str
+        The text that prompts are compared by.
+    """
     return "\n".join(turn for turn in turns if turn)
 
 
@@ -54,6 +65,11 @@ def find(place: Path) -> list[Path]:
     ----------
     place : Path
         A file, a pattern, or a folder, whose folders are searched, too.
+
+    Returns
+    -------
+    list of Path
+        Files of one of the `KINDS`, at least one.
 
     Raises
     ------
@@ -86,6 +102,11 @@ def read(file: Path, run: int | None = None) -> Iterator[Recording]:
     run : int, optional
         The repetition that the file is by its name (see :func:`runs`).
 
+    Returns
+    -------
+    iterator of Recording
+        The recordings; a fault in the file is raised when it is reached.
+
     Raises
     ------
     InputError
@@ -106,6 +127,11 @@ def runs(files: Sequence[Path]) -> dict[Path, int]:
 
     The names of such files differ in one number alone, which counts from 0 or 1 without a gap, and
     a prompt of one stands in another.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The files of a place.
 
     Returns
     -------

@@ -57,6 +57,13 @@ class ReplayEngine(Engine):
     model : str
         Whose answers they are.
 
+    Raises
+    ------
+    EngineError
+        There is no recording, or a log and no inspect_ai to read it.
+    InputError
+        A file's content is not of the kind that its name says (naming the line or key).
+
     Notes
     -----
     A column ``round`` or ``run`` says which repetition a row is, from 1; a log has epochs. Without
@@ -74,13 +81,6 @@ class ReplayEngine(Engine):
     Where one prompt has several different replies in one round and category, each trial gets its
     own, in the order of the file, if as many trials ask as are recorded. Anything else is refused
     (:meth:`tell_apart`).
-
-    Raises
-    ------
-    EngineError
-        There is no recording, or a log and no inspect_ai to read it.
-    InputError
-        A file's content is not of the kind that its name says (naming the line or key).
     """
 
     asks_again = False
@@ -259,6 +259,11 @@ class ReplayEngine(Engine):
         sampling : Sampling
             Only whether it has choices counts.
 
+        Returns
+        -------
+        list of Reply
+            One reply per number.
+
         Raises
         ------
         EngineError
@@ -278,6 +283,18 @@ class ReplayEngine(Engine):
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
         """Give one reply to each conversation, in order.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            Only whether it has choices counts.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation; a prompt without a recording is a failed call.
 
         Raises
         ------
@@ -313,6 +330,11 @@ class ReplayEngine(Engine):
         """Settle which trial of a design gets which of several different replies to one prompt.
 
         Trials and recordings of a prompt go together in their order.
+
+        Parameters
+        ----------
+        design : Design
+            The design whose trials are asked next.
 
         Raises
         ------
@@ -418,7 +440,13 @@ class ReplayEngine(Engine):
     # ---- what every engine has -------------------------------------------------------------------
 
     def identity(self) -> dict[str, str]:
-        """Name engine, model, files and the SHA-256 over their names and contents."""
+        """Name engine, model, files and the SHA-256 over their names and contents.
+
+        Returns
+        -------
+        dict of str
+            The names by entry of a store's manifest.
+        """
         digest = hashlib.sha256()
         for file in self._files:
             digest.update(file.name.encode())

@@ -70,7 +70,26 @@ class StoreError(Sentence, RuntimeError):
 def write(
     path: Path, manifest: str, trials: Sequence[int], replies: Sequence[Reply], max_tokens: int = 0
 ) -> None:
-    """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`."""
+    """Write replies to ascending trials, bound to a manifest's hash, by :func:`replace`.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the shard, whose name is part of the seal.
+    manifest : str
+        The hash of the store's manifest.
+    trials : sequence of int
+        Numbers of the trials, ascending.
+    replies : sequence of Reply
+        One reply per trial.
+    max_tokens : int
+        How many tokens a reply could have.
+
+    Raises
+    ------
+    StoreError
+        As :func:`replace`.
+    """
     columns: dict[str, Sequence] = {}
     for name in Reply._fields:
         columns[name] = [getattr(reply, name) for reply in replies]
@@ -231,9 +250,21 @@ def latest(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def replace(target: Path, content: bytes) -> None:
-    """Write a temporary file, rename it, and sync both: whole or not at all, and there to stay.
+    """Write a file whole or not at all, and so that it stays.
 
-    StoreError where the disk is full or does not allow it; the temporary file is removed.
+    A temporary file is written and renamed, and both are synced.
+
+    Parameters
+    ----------
+    target : Path
+        The file, which may exist.
+    content : bytes
+        What it is to hold.
+
+    Raises
+    ------
+    StoreError
+        Where the disk is full or does not allow it. The temporary file is removed.
     """
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -251,7 +282,19 @@ def replace(target: Path, content: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Sync the list of files of a folder to the disk, where the disk can do so for folders."""
+    """Sync the list of files of a folder to the disk, where the disk can do so for folders.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Raises
+    ------
+    OSError
+        Where the disk fails. A disk that cannot sync folders, as some network disks, is passed
+        over.
+    """
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -263,7 +306,20 @@ def sync(folder: Path) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
-    """Make the error that says that a file cannot be written, why, and what to do."""
+    """Make the error that says that a file cannot be written, why, and what to do.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    error : OSError
+        Why it could not be written.
+
+    Returns
+    -------
+    StoreError
+        The error, to be raised.
+    """
     remedy = _REMEDIES.get(error.errno, "look after that disk")
     return StoreError(
         f"{path} cannot be written: {error.strerror}; all shards that are there are whole and "
@@ -272,12 +328,38 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 
 
 def sealed_line(text: bytes, manifest: str) -> bytes:
-    """Make a line that begins with a digest over a manifest's hash and the text."""
+    """Make a line that begins with a digest over a manifest's hash and the text.
+
+    Parameters
+    ----------
+    text : bytes
+        One line of JSON, without its end.
+    manifest : str
+        The hash of the store's manifest.
+
+    Returns
+    -------
+    bytes
+        The digest, a space, the text and a newline.
+    """
     return _digest(text, manifest) + b" " + text + b"\n"
 
 
 def sealed_text(line: bytes, manifest: str) -> bytes | None:
-    """Read a sealed line's text; None where it was torn or changed, or is another store's."""
+    """Read the text of a sealed line.
+
+    Parameters
+    ----------
+    line : bytes
+        The line, with or without its end.
+    manifest : str
+        The hash of the store's manifest.
+
+    Returns
+    -------
+    bytes or None
+        The text; None where the line was torn or changed, or is another store's.
+    """
     digest, _, text = line.removesuffix(b"\n").partition(b" ")
     return text if digest == _digest(text, manifest) else None
 
@@ -346,7 +428,20 @@ class Journal:
         self.kept[trial] = Reply(**values)
 
     def add(self, trial: int, reply: Reply) -> None:
-        """Keep a reply, unless its call failed; a StoreError where the disk does not take it."""
+        """Keep a reply, unless its call failed.
+
+        Parameters
+        ----------
+        trial : int
+            The trial's number.
+        reply : Reply
+            Its reply.
+
+        Raises
+        ------
+        StoreError
+            Where the disk does not take it.
+        """
         if reply.finish_reason == FAILED:
             return
         if self._stream is None:  # leave out lines that were torn
@@ -374,7 +469,13 @@ class Journal:
             raise unwritable(self.file, error) from error
 
     def drop(self, trials: Iterable[int]) -> None:
-        """Forget replies that stand in a shard now."""
+        """Forget replies that stand in a shard now.
+
+        Parameters
+        ----------
+        trials : iterable of int
+            Numbers of their trials.
+        """
         for trial in trials:
             self.kept.pop(trial, None)
         if self.kept:

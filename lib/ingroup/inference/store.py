@@ -41,7 +41,23 @@ _LISTS = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.typ
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """Read a store's ``manifest.json``; a StoreError where it is not a JSON object."""
+    """Read a store's ``manifest.json``.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        Its entries.
+
+    Raises
+    ------
+    StoreError
+        Where the file cannot be read, or is not a JSON object.
+    """
     try:
         return dict(json.loads(file.read_text("utf8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -49,9 +65,21 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def check_chats(folder: Path, stored: str, rendered: str) -> None:
-    """Raise a StoreError where stored answers are to other chats than are rendered now.
+    """Refuse stored answers to other chats than are rendered now.
 
-    Both are of `Design.chats_digest`, or "" where it is not known: stores had none once.
+    Parameters
+    ----------
+    folder : Path
+        The folder of the store, for the message.
+    stored : str
+        The `Design.chats_digest` in its manifest; "" for a store from before there was one.
+    rendered : str
+        That of the design as it is now; "" where it is not known.
+
+    Raises
+    ------
+    StoreError
+        Where both are known and differ.
     """
     if stored and rendered and stored != rendered:
         raise StoreError(
@@ -193,7 +221,13 @@ class Store:
 
     @property
     def has_journal(self) -> bool:
-        """Tell whether finished calls, or batches, are stored that no shard holds yet."""
+        """Tell whether finished calls, or batches, are stored that no shard holds yet.
+
+        Returns
+        -------
+        bool
+            True where the journal or the ledger of batches is not empty.
+        """
         for name in (JOURNAL, BATCHES):
             file = self.folder / name
             if file.exists() and file.stat().st_size > 0:
@@ -201,31 +235,86 @@ class Store:
         return False
 
     def journal(self) -> Journal:
-        """Open the finished calls that no shard holds yet, inside :meth:`writing`."""
+        """Open the finished calls that no shard holds yet, inside :meth:`writing`.
+
+        Returns
+        -------
+        Journal
+            The journal; its file may not exist yet.
+
+        Raises
+        ------
+        StoreError
+            Its file cannot be read.
+        """
         return Journal(self.folder / JOURNAL, self._hash, self.max_tokens)
 
     def ledger(self) -> Ledger:
-        """Open the created batches that no shard holds yet, inside :meth:`writing`."""
+        """Open the created batches that no shard holds yet, inside :meth:`writing`.
+
+        Returns
+        -------
+        Ledger
+            The ledger; its file may not exist yet.
+
+        Raises
+        ------
+        StoreError
+            Its file is damaged, or cannot be read.
+        """
         return Ledger(self.folder / BATCHES, self._hash)
 
     @property
     def shards(self) -> int:
-        """Count the shards of the whole design."""
+        """Count the shards of the whole design.
+
+        Returns
+        -------
+        int
+            The number of shards, whether or not they are stored.
+        """
         return -(-self.trials // self.shard_size)
 
     def bounds(self, shard: int) -> tuple[int, int]:
-        """Give the first trial of a shard, and the trial behind its last."""
+        """Give the first trial of a shard, and the trial behind its last.
+
+        Parameters
+        ----------
+        shard : int
+            The shard's number, from 0.
+
+        Returns
+        -------
+        tuple of int
+            The two trials' numbers.
+        """
         start = shard * self.shard_size
         return start, min(start + self.shard_size, self.trials)
 
     def path(self, shard: int) -> Path:
-        """Give the file of a shard."""
+        """Give the file of a shard.
+
+        Parameters
+        ----------
+        shard : int
+            The shard's number, from 0.
+
+        Returns
+        -------
+        Path
+            The file, whether or not it exists.
+        """
         return self.folder / f"part-{shard:05d}.parquet"
 
     def files(self) -> dict[int, list[Path]]:
         """List the files of each stored shard: its own, then its supplements as they were written.
 
         Supplements without their shard, and files beyond the design, are left out.
+
+        Returns
+        -------
+        dict of list of Path
+            By the shard's number, ascending.
         """
         names = os.listdir(self.folder) if self.folder.is_dir() else []
         parts = []
@@ -281,7 +370,15 @@ class Store:
             yield shard, None if is_lacking else shards.latest(tables), damaged
 
     def state(self) -> State:
-        """See what this store lacks, by reading every file; none is changed."""
+        """Find what this store lacks.
+
+        Every file is read, and none is changed.
+
+        Returns
+        -------
+        State
+            Missing shards, failed and cut trials, damaged files.
+        """
         state = State([], [], [], [])
         first_limit = self.manifest.get("sampling_max_tokens") or 0
         columns = ["trial", "finish_reason", "max_tokens"]
@@ -306,6 +403,13 @@ class Store:
     def write(self, shard: int, replies: Sequence[Reply]) -> None:
         """Write one shard, whole or not at all, inside :meth:`writing`.
 
+        Parameters
+        ----------
+        shard : int
+            The shard's number, from 0.
+        replies : sequence of Reply
+            One reply per trial of the shard.
+
         Raises
         ------
         StoreError
@@ -323,6 +427,18 @@ class Store:
         """Write replies to ascending trials that had failed or were cut, and were asked again.
 
         Each of their shards gets one more supplement, unless all of its trials failed.
+
+        Parameters
+        ----------
+        trials : sequence of int
+            Numbers of the trials, ascending. Their shards are stored.
+        replies : sequence of Reply
+            One reply per trial.
+
+        Raises
+        ------
+        StoreError
+            The disk does not take a file.
         """
         files = self.files()
         pairs = zip(trials, replies, strict=True)
@@ -404,9 +520,27 @@ class Store:
 
 
 def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    """Read a store by :meth:`Store.read`, `SHARDS` shards at a time, to hold no large table.
+    """Read a store by :meth:`Store.read` in parts, to hold no large table.
 
-    ``trial`` counts through all parts; concatenated they are the table that is read at once.
+    A part has `SHARDS` shards. ``trial`` counts through all parts; concatenated they are the table
+    that is read at once.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    columns : sequence of str
+        As in :meth:`Store.read`.
+
+    Yields
+    ------
+    DataFrame
+        The next part.
+
+    Raises
+    ------
+    StoreError
+        As :meth:`Store.read`.
     """
     size = SHARDS * store.shard_size
     for start in range(0, store.trials, size):

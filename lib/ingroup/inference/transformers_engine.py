@@ -27,7 +27,28 @@ transformers.utils.logging.disable_progress_bar()
 
 
 class TransformersEngine(LocalEngine):
-    """Batched generation on the first GPU (dtype "auto" is bfloat16), or on the CPU (float32)."""
+    """Batched generation on the first GPU, or on the CPU.
+
+    Parameters
+    ----------
+    model : str
+        A folder, or a name on the hub.
+    batch_size : int
+        How many prompts are computed at once.
+    system : {"keep", "fold", "plain"}
+        As in :class:`ingroup.inference.prompts.Prompter`.
+    bos : {"template", "released"}
+        As in :class:`ingroup.inference.prompts.Prompter`.
+    dtype : str
+        The name of a type of PyTorch. "auto" is bfloat16 on a GPU, float32 on a CPU.
+    reasoning : str
+        As in :class:`ingroup.inference.prompts.Prompter`.
+
+    Raises
+    ------
+    EngineError
+        As :class:`ingroup.inference.weights.LocalEngine`.
+    """
 
     def __init__(
         self,
@@ -68,9 +89,28 @@ class TransformersEngine(LocalEngine):
         keep: Callable[[int, Reply], None],
         asked: Asked | None = None,
     ) -> list[Reply]:
-        """Answer as :meth:`answer`, some conversations at a time.
+        """Give one reply to each conversation, some conversations at a time.
 
-        ``keep`` gets the index and the reply of each conversation once its group is answered.
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+        keep : callable
+            Gets the index and the reply of each conversation, once its group is answered.
+        asked : Asked, optional
+            Not used; only engines of servers need it.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation, in order.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`answer`.
         """
         replies: list[Reply] = []
         size = BATCHES * self.batch_size * torch.get_num_threads()
@@ -320,7 +360,13 @@ class Finite:
         return logits
 
     def steps(self) -> list[list[bool]]:
-        """Return what was recorded: one list of steps for each prompt."""
+        """Return what was recorded.
+
+        Returns
+        -------
+        list of list of bool
+            For each prompt, whether the logits were finite at each step.
+        """
         return torch.stack(self._is_finite, dim=1).tolist()
 
 

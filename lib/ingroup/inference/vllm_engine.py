@@ -1,4 +1,4 @@
-"""vLLM inside this process: one GPU or several, and millions of short replies."""
+"""An engine with vLLM inside this process: one GPU or several, and millions of short replies."""
 
 import gc
 import math
@@ -47,12 +47,18 @@ class VLLMEngine(LocalEngine):
 
     Parameters
     ----------
-    model, system, bos, reasoning
+    model : str
+        As in :class:`ingroup.inference.weights.LocalEngine`.
+    system : {"keep", "fold", "plain"}
+        As in :class:`ingroup.inference.weights.LocalEngine`.
+    bos : {"template", "released"}
         As in :class:`ingroup.inference.weights.LocalEngine`.
     tensor_parallel_size : int
         How many GPUs share the model.
     dtype : str
         "auto" is the checkpoint's own, and float32 on a CPU.
+    reasoning : str
+        As in :class:`ingroup.inference.weights.LocalEngine`.
 
     Raises
     ------
@@ -87,7 +93,18 @@ class VLLMEngine(LocalEngine):
 
     @cached_property
     def llm(self) -> "LLM":
-        """Give vLLM with the model loaded."""
+        """Start vLLM with the model loaded, once.
+
+        Returns
+        -------
+        LLM
+            The engine of vLLM.
+
+        Raises
+        ------
+        EngineError
+            Where vLLM cannot start, or a tensor is missing.
+        """
         self.weights.causal_model(device_map={"": "meta"})  # vLLM would not miss a tensor
         sequences = CPU_SEQUENCES if self.on_cpu else GPU_SEQUENCES
 
@@ -114,7 +131,19 @@ class VLLMEngine(LocalEngine):
             ) from error
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Give one reply to each prompt (token ids), in order.
+        """Give one reply to each prompt, in order.
+
+        Parameters
+        ----------
+        prompts : list of list of int
+            Token ids, one list for each prompt.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        list of Reply
+            One reply per prompt.
 
         Raises
         ------

@@ -215,7 +215,25 @@ class Weights:
         return EngineError(f"the model {self.model!r} cannot be loaded{no_folder}: {reason}")
 
     def load(self, loader: Callable, **options) -> Any:
-        """Load these files by a ``from_pretrained`` of transformers, or raise an EngineError."""
+        """Load these files by a ``from_pretrained`` of transformers.
+
+        Parameters
+        ----------
+        loader : callable
+            The ``from_pretrained``.
+        **options : object
+            Its further arguments.
+
+        Returns
+        -------
+        object
+            What the loader makes.
+
+        Raises
+        ------
+        EngineError
+            Where the files cannot be loaded.
+        """
         try:
             with without_panic(self.model):
                 return loader(str(self.folder), trust_remote_code=False, **options)
@@ -229,6 +247,16 @@ class Weights:
 
         Only the end tokens are kept from its generation defaults. The other engines do not apply
         the rest (beams, penalties, a least length).
+
+        Parameters
+        ----------
+        **options : object
+            Further arguments of ``from_pretrained``.
+
+        Returns
+        -------
+        PreTrainedModel
+            The model.
 
         Raises
         ------
@@ -253,7 +281,13 @@ class Weights:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """Name the model, and its commit on the hub or the hash of a folder's files."""
+        """Name the model, and its commit on the hub or the hash of a folder's files.
+
+        Returns
+        -------
+        dict of str
+            The entries ``model`` and ``revision`` of a store's manifest.
+        """
         if self.folder == Path(self.model):
             return {"model": self.folder.name, "revision": models.revision(self.folder)}
         return {"model": self.model, "revision": self.folder.name}
@@ -314,10 +348,14 @@ class LocalEngine(Engine):
     ----------
     model : str
         A folder, or a name on the hub.
-    system, bos, reasoning
+    system : {"keep", "fold", "plain"}
+        As in :class:`ingroup.inference.prompts.Prompter`.
+    bos : {"template", "released"}
         As in :class:`ingroup.inference.prompts.Prompter`.
     about : dict of str
         Engine, version, and what else about the engine can change a reply.
+    reasoning : str
+        As in :class:`ingroup.inference.prompts.Prompter`.
 
     Raises
     ------
@@ -376,18 +414,54 @@ class LocalEngine(Engine):
         return apart(reply, self.prompter.opens_reasoning)
 
     def identity(self) -> dict[str, str]:
-        """Return ``about``, the model with its commit or hash, and how a chat is rendered."""
+        """Name the engine, the model with its commit or hash, and how a chat is rendered.
+
+        Returns
+        -------
+        dict of str
+            The names by entry of a store's manifest, those of ``about`` first.
+        """
         return self.about | self.weights.identity | self.prompter.identity()
 
     def answer(self, conversations: Sequence[Sequence[Message]], sampling: Sampling) -> list[Reply]:
-        """Give one reply to each conversation, in order."""
+        """Give one reply to each conversation, in order.
+
+        Parameters
+        ----------
+        conversations : sequence
+            The chats, each a sequence of turns.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        list of Reply
+            One reply per conversation.
+
+        Raises
+        ------
+        EngineError
+            As :meth:`complete`, or where the tokenizer breaks.
+        """
         return self.complete(self.prompter.batch(conversations), sampling)
 
     def complete(self, prompts: Prompts, sampling: Sampling) -> list[Reply]:
-        """Give one reply to each prompt (token ids), in order.
+        """Give one reply to each prompt, in order.
 
         A reply fails where the prompt is too long for the model, or the model's logits are not
         finite.
+
+        Parameters
+        ----------
+        prompts : list of list of int
+            Token ids, one list for each prompt.
+        sampling : Sampling
+            How replies are drawn.
+
+        Returns
+        -------
+        list of Reply
+            One reply per prompt.
 
         Raises
         ------
@@ -489,7 +563,19 @@ class LocalEngine(Engine):
         return tree
 
     def spelling(self, sampling: Sampling) -> dict[str, list[list[int]]]:
-        """Give the token ids of each choice behind each lead, to build its tree again."""
+        """Give the token ids of each choice behind each lead, to build its tree again.
+
+        Parameters
+        ----------
+        sampling : Sampling
+            With the choices and the leads.
+
+        Returns
+        -------
+        dict
+            By lead, the token ids of each choice in the order of the choices; empty without
+            choices.
+        """
         if not sampling.choices:
             return {}
 

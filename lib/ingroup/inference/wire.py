@@ -35,13 +35,35 @@ class Unanswered(Refused):
 
 
 def place_of(url: str) -> str:
-    """Give an address without its scheme, user and query."""
+    """Give an address without its scheme, user and query.
+
+    Parameters
+    ----------
+    url : str
+        A server's address.
+
+    Returns
+    -------
+    str
+        Its host, port and path.
+    """
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2] + parts.path.rstrip("/")
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
-    """Follow an exception to its causes; of several tries the last try's is followed."""
+    """Follow an exception to its causes.
+
+    Parameters
+    ----------
+    error : BaseException or None
+        The exception, or nothing.
+
+    Yields
+    ------
+    BaseException
+        The exception, then the cause of each. The cause of several tries is that of the last try.
+    """
     while error is not None:
         yield error
         last = getattr(error, "last_attempt", None)
@@ -49,7 +71,18 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def status_of(error: BaseException) -> int:
-    """Read the HTTP status of an error of a provider's client; 0 without one."""
+    """Read the HTTP status of an error of a provider's client.
+
+    Parameters
+    ----------
+    error : BaseException
+        Any exception.
+
+    Returns
+    -------
+    int
+        The status, 300 to 599; 0 where the error has none.
+    """
     for name in ("status_code", "code"):
         status = getattr(error, name, None)
         if isinstance(status, int) and 300 <= status < 600:
@@ -58,7 +91,9 @@ def status_of(error: BaseException) -> int:
 
 
 def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bool:
-    """Tell whether a call is sent again: not one that was slow, and not after a long wait.
+    """Tell whether a call is sent again.
+
+    A slow call is not sent again, nor is a call for which the server names a long wait.
 
     Parameters
     ----------
@@ -66,6 +101,11 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
         What inspect_ai would do with an error that nothing here decides.
     error : BaseException
         Why the call failed.
+
+    Returns
+    -------
+    bool
+        True where another try may succeed.
     """
     from inspect_ai._util.http import parse_retry_after_from_exception
 
@@ -85,7 +125,18 @@ def may_help(usual: Callable[[BaseException], bool], error: BaseException) -> bo
 
 
 def pause(state: Any) -> float:
-    """Give the seconds before a call is sent again: as the server says, else 0.5 to 8."""
+    """Choose the pause before a call is sent again.
+
+    Parameters
+    ----------
+    state : RetryCallState
+        Of tenacity: the last try, and how many there were.
+
+    Returns
+    -------
+    float
+        Seconds: as the server says, or else 0.5 to 8, doubled from try to try.
+    """
     from inspect_ai._util.http import parse_retry_after_from_exception
 
     wait = parse_retry_after_from_exception(state.outcome.exception())
@@ -96,7 +147,13 @@ def pause(state: Any) -> float:
 
 
 def keys() -> list[str]:
-    """List the keys that the environment holds."""
+    """List the keys that the environment holds.
+
+    Returns
+    -------
+    list of str
+        Values of variables whose names end as those of keys and tokens do.
+    """
     values = []
     for name, value in os.environ.items():
         if name.endswith(("_API_KEY", "_TOKEN", "_ACCESS_KEY")) and value.strip():
@@ -105,7 +162,21 @@ def keys() -> list[str]:
 
 
 def without_keys(reply: Reply) -> Reply:
-    """Mask keys in a reply that is to be stored: servers are known to repeat them in errors."""
+    """Mask keys in a reply that is to be stored.
+
+    Servers are known to repeat keys in errors.
+
+    Parameters
+    ----------
+    reply : Reply
+        A server's reply.
+
+    Returns
+    -------
+    Reply
+        The reply with "[key]" instead of each key. Of the text, the reasoning and the model's name,
+        plain or very short words stay, since they may be an answer.
+    """
     text = reply.text
     reasoning = reply.reasoning
     model = reply.model
@@ -124,7 +195,18 @@ def without_keys(reply: Reply) -> Reply:
 
 
 def masked(error: str) -> str:
-    """Show an error in one short line, without keys; a very short key counts as a whole word."""
+    """Show an error in one short line, without keys.
+
+    Parameters
+    ----------
+    error : str
+        The message of an error.
+
+    Returns
+    -------
+    str
+        The line. A very short key is masked only where it is a whole word.
+    """
     for key in keys():
         pattern = re.escape(key)
         if len(key) <= WORD_LENGTH:
@@ -134,14 +216,36 @@ def masked(error: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Show a text in one short line, without words that look like a key."""
+    """Show a text in one short line, without words that look like a key.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        At most `REASON_LENGTH` printable characters.
+    """
     text = re.sub(r"(\bsk-|\bBearer\s+)\S+", "[key]", text)[: 10 * REASON_LENGTH]
     text = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(text.split())[:REASON_LENGTH]
 
 
 def count(number: Any) -> int:
-    """Give a count that the store can hold, else 0."""
+    """Check a count that the store is to hold.
+
+    Parameters
+    ----------
+    number : object
+        What a server sent as a count.
+
+    Returns
+    -------
+    int
+        The count; 0 for anything but an int from 0 to 2^31 - 1.
+    """
     return number if type(number) is int and 0 <= number < 2**31 else 0
 
 
@@ -198,6 +302,16 @@ def sound(answer: dict[str, Any]) -> dict[str, Any]:
 
     Content in parts becomes a text and its reasoning, and invalid token counts become 0. Any other
     answer is returned as it is.
+
+    Parameters
+    ----------
+    answer : dict
+        The body of an answer, which is changed in place.
+
+    Returns
+    -------
+    dict
+        The same object.
     """
     try:
         choices = answer["choices"]
