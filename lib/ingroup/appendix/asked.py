@@ -44,7 +44,18 @@ OUTCOMES = {
 
 
 def overview(run: Run) -> list[Block]:
-    """Say whose models the run shows, and list what ran and when."""
+    """Say whose models the run shows, and list what ran and when.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A paragraph, a note on controls where there are any, and a table.
+    """
     labels = ", ".join(map(models.label, run.models)) or "none"
     blocks: list[Block] = [
         Paragraph(
@@ -75,7 +86,18 @@ def overview(run: Run) -> list[Block]:
 
 
 def asked(run: Run) -> list[Block]:
-    """Describe the prompts, the stores and the cost of each study."""
+    """Describe the prompts, the stores and the cost of each study.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A heading and its blocks for each study.
+    """
     blocks: list[Block] = []
     if not run.studies:
         blocks.append(Missing("No notebook of this run asked a model."))
@@ -86,7 +108,18 @@ def asked(run: Run) -> list[Block]:
 
 
 def stored_answers(run: Run) -> list[Block]:
-    """List every store of answers with the digests that pin its prompts."""
+    """List every store of answers with the digests that pin its prompts.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A paragraph, then a table for each study.
+    """
     blocks: list[Block] = [
         Paragraph(
             "A digest of the prompts covers their templates and all that fills them. A digest of "
@@ -310,7 +343,18 @@ def _value(value: Any) -> str:
 
 
 def prompts(stores: Iterable[Stored]) -> list[Block]:
-    """Show the first prompt of each wording, word for word."""
+    """Show the first prompt of each wording, word for word.
+
+    Parameters
+    ----------
+    stores : iterable of Stored
+        Stores of one study.
+
+    Returns
+    -------
+    list of Block
+        One `Prompt` for each set of templates.
+    """
     wordings = set()
     blocks: list[Block] = []
     for stored in stores:

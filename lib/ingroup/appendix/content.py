@@ -122,7 +122,18 @@ class Figure:
     models: str = ""
 
     def has(self, kind: str) -> bool:
-        """Tell whether the figure has a file of a kind, ``pdf`` or ``png``."""
+        """Tell whether the figure has a file of a kind.
+
+        Parameters
+        ----------
+        kind : {"pdf", "png"}
+            The ending of the file.
+
+        Returns
+        -------
+        bool
+            True if such a file is among `files`.
+        """
         return any(file.suffix == f".{kind}" for file in self.files)
 
 

@@ -258,7 +258,18 @@ def _width(letter: str) -> float:
 
 
 def floats(text: str) -> Latex:
-    """Tables of :mod:`ingroup.latex` for a page of one column, each where it is named."""
+    """Fit tables of :mod:`ingroup.latex` to a page of one column, each where it is named.
+
+    Parameters
+    ----------
+    text : str
+        Floats in LaTeX.
+
+    Returns
+    -------
+    Latex
+        The same floats, one column wide.
+    """
     one_column = text.replace("{table*}", "{table}")
     return Latex(one_column.replace("{table}[tp]", "{table}[H]"))
 
@@ -269,7 +280,20 @@ class LatexRenderer(mistune.BaseRenderer):
     NAME = "latex"
 
     def render_token(self, token: dict[str, Any], state: Any) -> str:
-        """Write one token of the syntax tree, and all below it."""
+        """Write one token of the syntax tree, and all tokens below it.
+
+        Parameters
+        ----------
+        token : dict
+            A token of mistune, with its ``type``.
+        state : object
+            The state of mistune's parser.
+
+        Returns
+        -------
+        str
+            The text in LaTeX; of a kind of token without a rule, what is inside.
+        """
         kind = token["type"]
         raw = token.get("raw", "")
         inside = ""
@@ -307,13 +331,35 @@ WRITTEN = {
 
 
 def markdown_to_latex(source: str) -> Latex:
-    """Write markdown of this repository as LaTeX."""
+    """Write markdown of this repository as LaTeX.
+
+    Parameters
+    ----------
+    source : str
+        Markdown, with formulas between dollar signs.
+
+    Returns
+    -------
+    Latex
+        The text in LaTeX, escaped.
+    """
     written = mistune.create_markdown(renderer=LatexRenderer(), plugins=["math"])(source)
     return Latex(str(written))
 
 
 def caption_to_latex(source: str) -> Latex:
-    """Write markdown as a caption: on one line, without a paragraph's end."""
+    """Write markdown as a caption: on one line, without a paragraph's end.
+
+    Parameters
+    ----------
+    source : str
+        Markdown of one paragraph.
+
+    Returns
+    -------
+    Latex
+        The caption in LaTeX, escaped.
+    """
     written = markdown_to_latex(" ".join(source.split()))
     return Latex(" ".join(written.split()))
 
@@ -352,13 +398,37 @@ def to_html(document: Document) -> str:
 
 
 def markdown_to_html(source: str) -> Markup:
-    """Write markdown as clean HTML whose links, which lead into the repository, are text."""
+    """Write markdown as clean HTML.
+
+    A link leads into the repository, so only its text stays.
+
+    Parameters
+    ----------
+    source : str
+        Markdown.
+
+    Returns
+    -------
+    Markup
+        The text in HTML, escaped.
+    """
     rendered = report_html.prose(source, set())
     return Markup(report_html.relink(rendered, lambda address: None))
 
 
 def layouts_to_html(text: str) -> Markup:
-    """Read the floats of :mod:`ingroup.latex` again, and write them as tables of HTML."""
+    """Write the floats of :mod:`ingroup.latex` as tables of HTML.
+
+    Parameters
+    ----------
+    text : str
+        Floats in LaTeX.
+
+    Returns
+    -------
+    Markup
+        A caption and a table for each float.
+    """
     tables = []
     for float_text in re.findall(r"\\begin\{table\*?\}.*?\\end\{table\*?\}", text, re.DOTALL):
         caption = re.search(r"\\caption\{(.*)\}\n\\label", float_text, re.DOTALL)

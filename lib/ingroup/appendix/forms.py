@@ -33,12 +33,29 @@ FORMS = Path(__file__).with_name("templates") / "checklists.yaml"
 
 @cache
 def forms() -> dict[str, Any]:
-    """Read the questions: ``checklists``, and ``card``, the fields of a model card."""
+    """Read the questions of the checklists and of a model card.
+
+    Returns
+    -------
+    dict
+        ``checklists``, and ``card``, the fields of a model card.
+    """
     return yaml.safe_load(FORMS.read_text("utf8"))
 
 
 def checklists(run: Run) -> list[Block]:
-    """Fill the checklists, item by item, with what the run answers."""
+    """Fill the checklists, item by item, with what the run answers.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A paragraph, then a heading and the items of each checklist.
+    """
     facts = facts_of(run)
 
     blocks: list[Block] = [
@@ -67,7 +84,18 @@ def _answered(items: list[dict[str, Any]], facts: Mapping[str, tuple[str, str]])
 
 
 def facts_of(run: Run) -> dict[str, tuple[str, str]]:
-    """What a run answers to questions of the checklists: answer and source by a key."""
+    """Answer the questions of the checklists that a run can answer.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    dict of tuple of str
+        By the key of a question, the answer and the files that it was read from.
+    """
     stores = _all_stores(run)
     citation = _citation()
 
@@ -212,7 +240,19 @@ def _people(run: Run) -> tuple[str, str]:
 
 
 def cards(run: Run) -> list[Block]:
-    """Fill the fields of a model card for each model that was asked."""
+    """Fill the fields of a model card for each model that was asked.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A paragraph, then a heading and the fields for each model, and the card of its recordings
+        where there is one.
+    """
     stores = _all_stores(run)
     general = facts_of(run)
     blocks: list[Block] = [
@@ -230,7 +270,22 @@ def cards(run: Run) -> list[Block]:
 
 
 def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, str]]:
-    """What registry, manifests and tables know of a model."""
+    """Fill in what registry, manifests and tables know of a model.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+    model : str
+        One of the run's models.
+    stores : list of Stored
+        The stores of this model's answers.
+
+    Returns
+    -------
+    dict of tuple of str
+        By the key of a field, the answer and the files that it was read from.
+    """
     facts = {}
     known = models.find(model)
     if known:
@@ -297,7 +352,18 @@ def _recorded_card(model: str) -> list[Block]:
 
 
 def citing(run: Run) -> list[Block]:
-    """Say what to cite."""
+    """Say what to cite.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        One paragraph.
+    """
     titles = [run.title(notebook) for notebook in run.studies.values()]
     ran = f" This run has the studies {', '.join(titles)}." if titles else ""
     return [
@@ -315,7 +381,13 @@ def _citation() -> dict[str, Any]:
 
 
 def references() -> list[Reference]:
-    """Read the papers and this project from CITATION.cff."""
+    """Read the papers and this project from ``CITATION.cff``.
+
+    Returns
+    -------
+    list of Reference
+        The papers in the order of the file, then this project.
+    """
     citation = _citation()
     entries = [*citation["references"], citation]
 

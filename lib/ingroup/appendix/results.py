@@ -43,7 +43,18 @@ ACROSS = {"synthesis": "60_synthesis", "comparison": "61_comparison"}
 
 
 def results(run: Run) -> list[Block]:
-    """Show the tables in the papers' layout and the figures, study by study."""
+    """Show the tables in the papers' layout and the figures, study by study.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A heading for each study, with its tables and figures.
+    """
     blocks: list[Block] = []
     for study, notebook in run.studies.items():
         blocks.append(Heading(run.title(notebook), 2))
@@ -88,7 +99,18 @@ def _differences(run: Run) -> list[Block]:
 
 
 def numbered_tables(study: str) -> dict[str, str]:
-    """Name the tables of a study that have a layout, each with its numbers in the paper."""
+    """Name the tables of a study that have a layout.
+
+    Parameters
+    ----------
+    study : str
+        The study.
+
+    Returns
+    -------
+    dict of str
+        By the table's name, its numbers in the paper, e.g. "Tables 1, 2".
+    """
     of_study = yaml.safe_load((paths.PUBLISHED / "latex.yaml").read_text("utf8")).get(study, {})
 
     tables = {}
@@ -104,7 +126,18 @@ def numbered_tables(study: str) -> dict[str, str]:
 
 
 def words(name: str) -> str:
-    """A table's name as words, without the number of the paper's table in it."""
+    """Write a table's name as words.
+
+    Parameters
+    ----------
+    name : str
+        The name of a table or figure, e.g. ``table2_gap``.
+
+    Returns
+    -------
+    str
+        The words without the paper's number.
+    """
     without_number = re.sub(r"^(table|figure|section)\d+(_\d+)*_", "", name)
     return without_number.replace("_", " ")
 
@@ -176,7 +209,18 @@ def _width(files: list[Path]) -> float:
 
 
 def tests(run: Run) -> list[Block]:
-    """State families and corrections, count the tests by finding, and give the power."""
+    """State families and corrections, count the tests by finding, and give the power.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        Tables, and a sentence for what the run lacks.
+    """
     blocks: list[Block] = []
     rows = []
     for study, family in families().items():
@@ -274,7 +318,18 @@ def _counted(tests_of: pd.DataFrame) -> dict[str, str]:
 
 
 def small(p: float) -> str:
-    """A p as text; one that is below 0.0001 as that, for none is 0. A dash without one."""
+    """Write a p as text.
+
+    Parameters
+    ----------
+    p : float
+        The p, NaN where nothing was tested.
+
+    Returns
+    -------
+    str
+        The number, "<0.0001" for a smaller one (none is 0), or a dash.
+    """
     if pd.isna(p):
         return DASH
     return "<0.0001" if p < 0.0001 else rounded(float(p))
@@ -307,7 +362,18 @@ def _power(run: Run) -> list[Block]:
 
 
 def multiverse(run: Run) -> list[Block]:
-    """Give the share of the paths of the analysis on which each claim stands."""
+    """Give the share of the paths of the analysis on which each claim stands.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        A paragraph and tables, or a sentence where there is no multiverse.
+    """
     shares = run.table("synthesis", "multiverse_shares")
     if shares is None:
         told = "This run has no multiverse (multiverse_shares.csv): make 60 computes it."
@@ -372,7 +438,18 @@ def _share(row: dict[str, Any], named: dict[tuple[str, str], str]) -> dict[str, 
 
 
 def percent(share: float) -> str:
-    """A share in percent; a dash where no path gave one."""
+    """Write a share in percent.
+
+    Parameters
+    ----------
+    share : float
+        Percent, from 0 to 100; NaN where no path gave one.
+
+    Returns
+    -------
+    str
+        A whole number with its sign, or a dash.
+    """
     return DASH if pd.isna(share) else f"{share:.0f} %"
 
 
@@ -420,7 +497,20 @@ def _papers_claim(row: dict[str, Any]) -> dict[str, str]:
 
 
 def untold(run: Run) -> list[Block]:
-    """Name the tests without power, the answers without a value, and what did not run."""
+    """Name what the run cannot tell.
+
+    These are tests without power, answers without a value, and notebooks that did not run.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        One list of sentences.
+    """
     rows = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
 
     known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
@@ -512,7 +602,18 @@ def _reasons_of(run: Run, study: str, name: str, title: str) -> list[str]:
 
 
 def limits(run: Run) -> list[Block]:
-    """Quote the section "Limits" of each notebook that ran."""
+    """Quote the section "Limits" of each notebook that ran.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        The quotations, each below its notebook's heading.
+    """
     blocks: list[Block] = []
     for notebook in run.notebooks:
         section = section_of(run, notebook, "Limits")
@@ -524,7 +625,22 @@ def limits(run: Run) -> list[Block]:
 
 
 def section_of(run: Run, notebook: str, title: str) -> str:
-    """The markdown below a heading of a notebook, up to the next heading; "" without one."""
+    """Quote the markdown below a heading of a notebook, up to the next heading.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+    notebook : str
+        One of the run's notebooks.
+    title : str
+        The text of the heading.
+
+    Returns
+    -------
+    str
+        The markdown; "" where there is no such heading.
+    """
     lines = []
     is_inside = False
     for cell in run.books[notebook]["cells"]:
@@ -542,7 +658,18 @@ def section_of(run: Run, notebook: str, title: str) -> str:
 
 
 def default_findings(run: Run) -> list[Block]:
-    """List the findings of the default run, each with what its rule says of the run's tables."""
+    """List the findings of the default run, each with what its rule says of the run's tables.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the appendix is about.
+
+    Returns
+    -------
+    list of Block
+        One table; nothing for any other run than the default run.
+    """
     if not run.is_default:
         return []
 

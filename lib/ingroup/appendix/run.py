@@ -70,17 +70,35 @@ class Stored:
 
     @property
     def address(self) -> str:
-        """The folder, from the one that holds all responses or all recordings."""
+        """Name the folder, from the one that holds all responses or all recordings.
+
+        Returns
+        -------
+        str
+            Its last four parts: study, source, model with engine, part.
+        """
         return "/".join(self.folder.parts[-4:])
 
     @property
     def chats(self) -> str:
-        """The digest of its chats."""
+        """Give the digest of the rendered chats.
+
+        Returns
+        -------
+        str
+            As :func:`ingroup.inference.call.chats_digest`.
+        """
         return chats_digest(self.folder, self.manifest)
 
     @property
     def engine(self) -> str:
-        """The engine, its version and the precision of the weights."""
+        """Name the engine, its version and the precision of the weights.
+
+        Returns
+        -------
+        str
+            The names that the manifest has; a dash where it names no engine.
+        """
         words = [self.manifest.get("engine", ""), self.manifest.get("engine_version", "")]
         engine = " ".join(filter(None, map(str, words))) or "–"
         precision = self.manifest.get("dtype")
@@ -88,7 +106,18 @@ class Stored:
 
 
 class Run:
-    """A run by its name, "default" for the default run."""
+    """A run that the appendix is written about.
+
+    Parameters
+    ----------
+    name : str
+        The name of the run, "default" for the default run.
+
+    Raises
+    ------
+    InputError
+        For a name that cannot be the name of a folder.
+    """
 
     def __init__(self, name: str):
         self.name = name
@@ -100,13 +129,25 @@ class Run:
 
     @cached_property
     def notebooks(self) -> list[str]:
-        """The notebooks that ran, by number."""
+        """List the notebooks that ran.
+
+        Returns
+        -------
+        list of str
+            Names without a suffix, by number.
+        """
         files = (self.folder / "notebooks").glob("[0-9]*.ipynb")
         return sorted(file.stem for file in files if not file.stem.endswith(".unfinished"))
 
     @cached_property
     def studies(self) -> dict[str, str]:
-        """The studies that ran, each with its first notebook, which asked."""
+        """List the studies that ran.
+
+        Returns
+        -------
+        dict of str
+            By the study, its first notebook, which asked.
+        """
         first = {}
         for name in self.notebooks:
             study = study_of(name)
@@ -115,12 +156,30 @@ class Run:
         return first
 
     def of_study(self, study: str) -> list[str]:
-        """The notebooks of a study that ran."""
+        """List the notebooks of a study that ran.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+
+        Returns
+        -------
+        list of str
+            Names without a suffix, by number.
+        """
         return [name for name in self.notebooks if study_of(name) == study]
 
     @cached_property
     def books(self) -> dict[str, dict[str, Any]]:
-        """The executed notebooks, each with its cells and metadata; none where it is damaged."""
+        """Read the executed notebooks.
+
+        Returns
+        -------
+        dict of dict
+            By the notebook's name, its ``cells`` and ``metadata``; both are empty where the file is
+            damaged.
+        """
         books = {}
         for notebook in self.notebooks:
             try:
@@ -133,7 +192,18 @@ class Run:
         return books
 
     def title(self, notebook: str) -> str:
-        """The first heading of a notebook, or its name."""
+        """Give the first heading of a notebook.
+
+        Parameters
+        ----------
+        notebook : str
+            One of `notebooks`.
+
+        Returns
+        -------
+        str
+            The heading, or the name of a notebook without one.
+        """
         for cell in self.books[notebook]["cells"]:
             heading = HEADING.match("".join(cell["source"]))
             if heading:
@@ -141,7 +211,18 @@ class Run:
         return notebook
 
     def parameters(self, notebook: str) -> dict[str, Any]:
-        """The parameters that a notebook ran with; none where they cannot be read."""
+        """Read the parameters that a notebook ran with.
+
+        Parameters
+        ----------
+        notebook : str
+            One of `notebooks`.
+
+        Returns
+        -------
+        dict
+            The parameters; empty where they cannot be read.
+        """
         if notebook not in self._parameters:
             self._parameters[notebook] = self._read_parameters(notebook)
         return self._parameters[notebook]
@@ -154,14 +235,36 @@ class Run:
             return {}
 
     def summary(self, notebook: str) -> list[str]:
-        """The lines that a notebook's run ended with."""
+        """Read what a notebook's run ended with.
+
+        Parameters
+        ----------
+        notebook : str
+            One of `notebooks`.
+
+        Returns
+        -------
+        list of str
+            The lines; none where there is no such file.
+        """
         file = paths.executed(notebook, self.name).with_suffix(".txt")
         if not file.is_file():
             return []
         return file.read_text("utf8").splitlines()
 
     def started(self, notebook: str) -> str:
-        """The day and minute in which a notebook's run began, in UTC; "" where it is not known."""
+        """Say when a notebook's run began.
+
+        Parameters
+        ----------
+        notebook : str
+            One of `notebooks`.
+
+        Returns
+        -------
+        str
+            Day and minute in UTC, e.g. "2026-11-26 07:24"; "" where they are not known.
+        """
         told = self.books[notebook]["metadata"].get("papermill", {}).get("start_time", "")
         try:
             return datetime.fromisoformat(told).strftime("%Y-%m-%d %H:%M")
@@ -169,7 +272,20 @@ class Run:
             return ""
 
     def table(self, study: str, name: str) -> pd.DataFrame | None:
-        """A table of the run; None where there is none, or one without rows."""
+        """Read a table of the run.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+        name : str
+            The table's name, without a suffix.
+
+        Returns
+        -------
+        DataFrame or None
+            The table; None where there is none, or one without rows.
+        """
         try:
             table = figures.read_table(self.folder / "tables" / study, name)
         except (*UNREADABLE, EmptyDataError, ParserError):
@@ -177,29 +293,83 @@ class Run:
         return None if table.empty else table
 
     def table_names(self, study: str) -> list[str]:
-        """The tables of a study that were written."""
+        """List the tables of a study that were written.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+
+        Returns
+        -------
+        list of str
+            Names without a suffix, sorted.
+        """
         files = (self.folder / "tables" / study).glob("*.csv")
         return sorted(file.stem for file in files)
 
     def laid_out(self, study: str, name: str) -> str:
-        """A table as LaTeX, in the layout of the paper; "" where there is none."""
+        """Read a table as LaTeX, in the layout of the paper.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+        name : str
+            The table's name, without a suffix.
+
+        Returns
+        -------
+        str
+            The floats; "" where there are none.
+        """
         file = self.folder / "tables" / study / f"{name}.tex"
         return file.read_text("utf8") if file.is_file() else ""
 
     def figure_names(self, study: str) -> list[str]:
-        """The figures of a study that were drawn."""
+        """List the figures of a study that were drawn.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+
+        Returns
+        -------
+        list of str
+            Names without a suffix, sorted.
+        """
         folder = self.figures / study
         files = [*folder.glob("*.pdf"), *folder.glob("*.png")]
         return sorted({file.stem for file in files})
 
     def figure_files(self, study: str, name: str) -> list[Path]:
-        """The files of a figure that are there, its PDF first."""
+        """List the files of a figure.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+        name : str
+            The figure's name, without a suffix.
+
+        Returns
+        -------
+        list of Path
+            Its PDF and its PNG, where they exist.
+        """
         pdf = self.figures / study / f"{name}.pdf"
         return list(filter(Path.is_file, [pdf, pdf.with_suffix(".png")]))
 
     @cached_property
     def models(self) -> list[str]:
-        """The models of the run, as its notebooks name them, in their order."""
+        """List the models of the run.
+
+        Returns
+        -------
+        list of str
+            Each name once, as the notebooks spell it, in their order.
+        """
         names = []
         for notebook in self.notebooks:
             parameters = self.parameters(notebook)
@@ -211,7 +381,13 @@ class Run:
 
     @cached_property
     def stores(self) -> dict[str, tuple[list[Stored], list[str]]]:
-        """The stored answers to each study's calls, and sentences on what is not stored."""
+        """Find the stored answers to each study's calls.
+
+        Returns
+        -------
+        dict of tuple
+            By the study, a list of `Stored`, and sentences on what is not stored.
+        """
         return {study: self._stores_of(study) for study in self.studies}
 
     def _stores_of(self, study: str) -> tuple[list[Stored], list[str]]:
@@ -232,7 +408,18 @@ class Run:
         return stores, _absent(absent)
 
     def captions(self, study: str) -> dict[str, str]:
-        """Captions of a study's figures: markdown from the notebooks that drew them."""
+        """Find the captions of a study's figures, in the notebooks that drew them.
+
+        Parameters
+        ----------
+        study : str
+            The study.
+
+        Returns
+        -------
+        dict of str
+            By the figure's name, markdown; "" where no cell is found.
+        """
         drawn = []
         for notebook in self.notebooks:
             if folder_of(notebook) == study:
@@ -245,7 +432,18 @@ class Run:
 
 
 def short(error: object) -> str:
-    """The first line of a message, without the place of a clone on a machine."""
+    """Cut a message to its first line, without the place of a clone on a machine.
+
+    Parameters
+    ----------
+    error : object
+        An error, or its message.
+
+    Returns
+    -------
+    str
+        The line, with paths from ``build``, ``data`` or ``notebooks`` on.
+    """
     first, _, _ = str(error).partition("\n")
     return re.sub(r"/\S*/(?=(build|data|notebooks)/)", "", first)
 

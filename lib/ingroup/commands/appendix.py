@@ -126,7 +126,18 @@ def _command(name: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line; 0 when the appendix is written, 2 where there is no such run."""
+    """Write the appendix of the run that the command line names.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The arguments of the command, those of the process unless given.
+
+    Returns
+    -------
+    int
+        The exit status: 0 when the appendix is written, 2 where there is no such run.
+    """
     parser = argparse.ArgumentParser(prog="python -m ingroup.commands.appendix")
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
     try:

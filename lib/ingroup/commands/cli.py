@@ -22,7 +22,15 @@ KEPT = {
 
 
 def become(module: str, *options: str) -> NoReturn:
-    """Run a module of the commands, with some options, in place of this program."""
+    """Run a module of the commands, with some options, in place of this program.
+
+    Parameters
+    ----------
+    module : str
+        The name of a module of `ingroup.commands`.
+    *options : str
+        The arguments of its command line.
+    """
     command = [sys.executable, "-m", f"ingroup.commands.{module}", *options]
     os.execv(sys.executable, command)
 
@@ -40,7 +48,7 @@ def run_notebooks(values: dict[str, str]) -> int:
     Returns
     -------
     int
-        doit's exit status: 0 when no notebook is out of date any more.
+        The exit status of doit, 0 when no notebook is out of date any more.
     """
     from doit.doit_cmd import DoitMain
     from filelock import FileLock, Timeout
@@ -115,7 +123,18 @@ def compare() -> int:
 
 
 def rows_of(file: Path) -> list[dict[str, str]]:
-    """Read the rows of a table by the names of its columns; none where the file is missing."""
+    """Read the rows of a table.
+
+    Parameters
+    ----------
+    file : Path
+        A CSV file with a header.
+
+    Returns
+    -------
+    list of dict of str
+        For each row its cells, by the names of the columns; no row where the file is missing.
+    """
     if not file.exists():
         return []
     with file.open(encoding="utf8") as stream:
@@ -183,12 +202,36 @@ def make_again(run: str) -> bool:
 
 
 def summary_files(run: str) -> list[Path]:
-    """List what the notebooks of a run said at their end, one file per notebook that ran."""
+    """List what the notebooks of a run said at their end.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    list of Path
+        One text file per notebook that ran, by number.
+    """
     return sorted(settings.run_folder(run).glob("notebooks/[0-9]*.txt"))
 
 
 def run_command(notebook: str, run: str) -> list[str]:
-    """Return the command line that runs a notebook of a run."""
+    """Return the command line that runs a notebook of a run.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name without a suffix, e.g. ``"10_empathy_gap"``.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    list of str
+        The program and its arguments.
+    """
     return [sys.executable, "-m", "ingroup.commands.run", notebook, "--run", run]
 
 
@@ -232,7 +275,13 @@ def draw_figures(run: str, values: dict[str, str]) -> int:
 
 
 def show_runs() -> int:
-    """Print every run: what it changed, and how its numbers came out."""
+    """Print every run: what it changed, and how its numbers came out.
+
+    Returns
+    -------
+    int
+        The exit status, 0.
+    """
     names = settings.runs()
     if not names:
         print("no run is there yet: make all")
@@ -246,7 +295,15 @@ def show_runs() -> int:
 
 
 def plan(values: dict[str, str]) -> NoReturn:
-    """Become the program that plans a run."""
+    """Replace this program with the one that plans a run.
+
+    STUDY and RATE come from the environment.
+
+    Parameters
+    ----------
+    values : dict of str
+        What is set on the command line.
+    """
     study = os.environ.get("STUDY", "")
     options = [*settings.chosen_studies(study), *settings.command_options(values)]
     if os.environ.get("RATE"):
@@ -257,7 +314,15 @@ def plan(values: dict[str, str]) -> NoReturn:
 
 
 def view(values: dict[str, str]) -> NoReturn:
-    """Become the viewer of stored replies."""
+    """Replace this program with the viewer of stored replies.
+
+    STUDY, SAMPLES and BUNDLE come from the environment.
+
+    Parameters
+    ----------
+    values : dict of str
+        What is set on the command line.
+    """
     options = []
     if os.environ.get("STUDY"):
         options += settings.chosen_studies(os.environ["STUDY"])

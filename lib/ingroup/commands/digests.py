@@ -19,7 +19,18 @@ State = list[str | int]
 
 
 def digest(file: Path) -> str:
-    """Return the SHA-256 of a file's content as hexadecimal digits, "" where there is no file."""
+    """Return the SHA-256 of a file's content.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits; "" where there is no file.
+    """
     if not file.is_file():
         return ""
     with file.open("rb") as stream:
@@ -71,7 +82,18 @@ def is_changed(file: Path, before: State) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """Return a path as it stands in a record: from the project's root, if it is below it."""
+    """Return a path as it stands in a record.
+
+    Parameters
+    ----------
+    path : Path
+        A file.
+
+    Returns
+    -------
+    str
+        The path from the project's root for a file below it, or else the absolute path.
+    """
     absolute = path.absolute()
     if absolute.is_relative_to(ROOT):
         return absolute.relative_to(ROOT).as_posix()
@@ -120,7 +142,18 @@ def states(patterns: Iterable[str]) -> dict[str, dict[str, State]]:
 
 
 def record(executed: Path) -> Path:
-    """Return the file that says what an executed notebook wrote and read."""
+    """Return the file that says what an executed notebook wrote and read.
+
+    Parameters
+    ----------
+    executed : Path
+        The executed copy of the notebook.
+
+    Returns
+    -------
+    Path
+        The file, whether or not it exists.
+    """
     return executed.with_suffix(".json")
 
 
@@ -170,7 +203,18 @@ def read(executed: Path) -> dict[str, dict]:
 
 
 def edited(executed: Path) -> list[str]:
-    """List tables and figures that changed, or went, after the notebook had written them."""
+    """List tables and figures that changed, or went, after the notebook had written them.
+
+    Parameters
+    ----------
+    executed : Path
+        The executed copy of the notebook.
+
+    Returns
+    -------
+    list of str
+        Names as in its record.
+    """
     names = []
     for name, digest_before in read(executed)["wrote"].items():
         if digest(ROOT / name) != digest_before:

@@ -16,7 +16,18 @@ ASKED_AGAIN = {"inspect", "replay"}
 
 
 def models_of(values: Mapping[str, str]) -> list[str]:
-    """List the models that a command line names, each as it was typed."""
+    """List the models that a command line names, each as it was typed.
+
+    Parameters
+    ----------
+    values : mapping of str
+        What is set on the command line.
+
+    Returns
+    -------
+    list of str
+        The entries of MODELS that are not blank.
+    """
     names = []
     for entry in values.get("MODELS", "").split(";"):
         if entry.strip():
@@ -57,7 +68,18 @@ def engines(values: Mapping[str, str]) -> set[str]:
 
 
 def providers(values: Mapping[str, str]) -> set[str]:
-    """Return the providers of the models that a command line names."""
+    """Return the providers of the models that a command line names.
+
+    Parameters
+    ----------
+    values : mapping of str
+        What is set on the command line.
+
+    Returns
+    -------
+    set of str
+        The names of the providers, with "" for models that have none; empty without MODELS.
+    """
     if "MODELS" not in values:
         return set()
 

@@ -63,11 +63,23 @@ class Progress(io.TextIOBase):
         os.environ.setdefault("TQDM_MININTERVAL", seconds)  # the kernel inherits it
 
     def line(self, text: str) -> None:
-        """Write a line."""
+        """Write a line to standard error.
+
+        Parameters
+        ----------
+        text : str
+            What stands behind the head of the line.
+        """
         print(f"{self.head}: {text}", file=sys.stderr, flush=True)
 
     def write(self, text: str) -> None:
-        """Take what the kernel wrote."""
+        """Pass on what the kernel wrote.
+
+        Parameters
+        ----------
+        text : str
+            One or more lines, or states of a progress bar.
+        """
         if self.moving:
             print(text, end="", file=sys.stderr, flush=True)
             return
@@ -77,7 +89,15 @@ class Progress(io.TextIOBase):
                 self.line(line)
 
     def step(self, cell: Any, cell_index: int) -> None:
-        """Say which section of the notebook begins."""
+        """Say which section of the notebook begins.
+
+        Parameters
+        ----------
+        cell : NotebookNode
+            The cell that runs next.
+        cell_index : int
+            Its position in the notebook, which is not used.
+        """
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
             heading, *_ = cell.source.split("\n")
             self.line(heading.removeprefix("## "))
@@ -147,7 +167,20 @@ def answer_files(notebook: str, parameters: dict[str, Any]) -> set[str]:
 
 
 def results(files: Iterable[Path], run: str) -> list[Path]:
-    """Keep the tables and figures of a run among some files."""
+    """Keep the tables and figures of a run among some files.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        Absolute paths of files.
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    list of Path
+        Those of `files` that lie in the run's folders of tables and figures.
+    """
     tables = paths.run_folder(run) / "tables"
     figures = paths.figure_folder(run)
     outputs = []

@@ -204,14 +204,31 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def run_folder(run: str) -> Path:
-    """Return the folder of a run's tables and executed notebooks."""
+    """Return the folder of a run's tables and executed notebooks.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The folder ``build/`` for the default run, or else ``build/runs/<run>``.
+    """
     if run == DEFAULT_RUN:
         return BUILD
     return BUILD / "runs" / run
 
 
 def runs() -> list[str]:
-    """List the runs that can be read, the default run first."""
+    """List the runs that can be read, the default run first.
+
+    Returns
+    -------
+    list of str
+        Names of runs in which a notebook has ended.
+    """
     names = set()
     for file in BUILD.glob("runs/*/notebooks/*.txt"):
         names.add(file.parents[1].name)
@@ -222,19 +239,37 @@ def runs() -> list[str]:
 
 
 def notebooks() -> list[str]:
-    """List the notebooks in the order of their numbers."""
+    """List the notebooks in the order of their numbers.
+
+    Returns
+    -------
+    list of str
+        Names without a suffix, e.g. ``"10_empathy_gap"``.
+    """
     files = ROOT.glob("notebooks/[0-9]*.ipynb")
     return sorted(file.stem for file in files)
 
 
 def study_names() -> list[str]:
-    """List the studies: each has a folder in lib."""
+    """List the studies.
+
+    Returns
+    -------
+    list of str
+        The names of their folders in lib, sorted.
+    """
     designs = ROOT.glob("lib/ingroup/studies/*/design.py")
     return sorted(file.parent.name for file in designs)
 
 
 def first_notebooks() -> list[str]:
-    """List the notebooks that ask: one per study, with the study's name behind its number."""
+    """List the notebooks that ask, one per study.
+
+    Returns
+    -------
+    list of str
+        Names without a suffix: a number that ends in 0, then the study.
+    """
     studies = study_names()
     names = []
     for notebook in notebooks():
@@ -299,7 +334,18 @@ def known_parameters(names: Collection[str]) -> set[str]:
 
 
 def named_by(goals: Collection[str]) -> list[str]:
-    """List the notebooks that goals name: by their numbers, or by ``compare``."""
+    """List the notebooks that goals name.
+
+    Parameters
+    ----------
+    goals : collection of str
+        Targets of make: numbers of notebooks, or ``compare``.
+
+    Returns
+    -------
+    list of str
+        Names without a suffix.
+    """
     numbers = set(goals)
     if "compare" in goals:
         numbers.add(COMPARISON[:2])
@@ -522,7 +568,13 @@ def check(goals: Collection[str], environment: Mapping[str, str] = os.environ) -
 
 
 def help_text() -> str:
-    """List the targets of the Makefile, the notebooks, and what can be set."""
+    """List the targets of the Makefile, the notebooks, and what can be set.
+
+    Returns
+    -------
+    str
+        The lines that ``make help`` prints.
+    """
     lines = []
     for line in (ROOT / "Makefile").read_text("utf8").splitlines():
         target = re.match(r"([a-z-]+):.*?  ## (.*)", line)

@@ -145,10 +145,16 @@ def write(call: Call, rule: str, size: int, folder: Path, linked: Collection[int
 
     Parameters
     ----------
-    call, rule, size, linked
-        See `samples`.
+    call : Call
+        As in `samples`.
+    rule : str
+        As in `samples`.
+    size : int
+        As in `samples`.
     folder : Path
         Where the log is written, under the name of the call's address.
+    linked : collection of int
+        As in `samples`.
 
     Returns
     -------
