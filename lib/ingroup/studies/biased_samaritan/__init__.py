@@ -1,1 +1,1 @@
-"""Fagan et al. (2025): whom does a model expect to help?"""
+"""Fagan et al. (2025): whom a model expects to help."""

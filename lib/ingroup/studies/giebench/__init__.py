@@ -1,1 +1,1 @@
-"""Wang et al. (2024): does a judge take the side of who asks?"""
+"""Wang et al. (2024): whether a judge takes the side of who asks."""

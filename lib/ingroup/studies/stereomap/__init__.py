@@ -1,1 +1,1 @@
-"""Jeoung et al. (EMNLP 2023): how warm and how competent does society see a group?"""
+"""Jeoung et al. (EMNLP 2023): how warm and how competent society sees a group."""
