@@ -352,7 +352,7 @@ class Tree:
         Returns
         -------
         int
-            The number of steps that a store keeps of each reply.
+            The number of steps that a store keeps of a reply to one lead.
         """
         return sum(self._n_steps())
 
