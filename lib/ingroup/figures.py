@@ -111,6 +111,17 @@ def write_table(table: pd.DataFrame, folder: Path, name: str, index: bool = Fals
 
     Floats get ten digits, as processors differ in later ones. A text that a spreadsheet would run
     as a formula gets an apostrophe before it, and so does a text that begins with one.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table; its columns may hold texts.
+    folder : Path
+        The folder of the file, which exists.
+    name : str
+        The table's name, without a suffix.
+    index : bool
+        Whether the index is written as the first columns.
     """
     marked = _in_texts(table, _mark)
     if index:
@@ -142,7 +153,9 @@ def read_table(folder: Path, name: str, dtype: type | None = None) -> pd.DataFra
 
     Parameters
     ----------
-    folder, name
+    folder : Path
+        As in :func:`write_table`.
+    name : str
         As in :func:`write_table`.
     dtype : type, optional
         The type of all columns.
@@ -177,7 +190,18 @@ def _in_texts(table: pd.DataFrame, change: Callable[[Any], Any]) -> pd.DataFrame
 
 
 def whose(names: Sequence[str]) -> str:
-    """Say which models of a figure are calibrants and which are real; "" if all are real."""
+    """Say which models of a figure are calibrants and which are real.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The models of the figure.
+
+    Returns
+    -------
+    str
+        One or two sentences; "" if all models are real.
+    """
     calibrants = []
     real = []
     for name in names:
@@ -310,7 +334,18 @@ def _panels_of_models(
 
 
 def with_several_readings(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows of a `by_reading` table whose model and line have more than one reading."""
+    """Select the rows of a `by_reading` table whose model and line have more than one reading.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As for `by_reading`, with ``model``, ``line`` and ``reading``.
+
+    Returns
+    -------
+    DataFrame
+        These rows, with all columns.
+    """
     readings = table.groupby(["model", "line"]).reading
     n_readings = readings.transform("size")
     return table[n_readings > 1]
@@ -374,8 +409,8 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
     ----------
     table : DataFrame
         ``model``, ``line`` (what the effect is of), ``estimate``; ``low`` and ``high``, for these
-        names, phrasings or words; ``low_like`` and ``high_like``, for those like these, NaN where they
-        cannot be told.
+        names, phrasings or words; ``low_like`` and ``high_like``, for those like these, NaN where
+        they cannot be told.
     xlabel : str
         The label of the axis of the effects.
     sampled : str
@@ -442,14 +477,14 @@ def heatmap(
     ax : Axes
         The panel.
     matrix : array
-        (n, n) Values.
+        The (n, n) values.
     shown : array, optional
-        (n, n) bool; other cells are white.
+        An (n, n) array of bool: the cells to show. Other cells are white.
     groups : sequence of str
-        n groups. A line divides them wherever the group changes, unless every identity is its own
-        group.
+        The n groups of the identities. A line divides them wherever the group changes, unless every
+        identity is its own group.
     labels : sequence of str
-        n names for both axes.
+        The n names for both axes.
     limits : tuple of float, optional
         The ends of the colour scale. By default these are the 1st and 99th percentile, so that one
         extreme pair does not flatten all others.
