@@ -119,8 +119,8 @@ def as_shown(value: Any) -> str:
     Returns
     -------
     str
-        The cell without quotes, brackets and trailing zeros; "" for NaN and "none" for an empty
-        collection.
+        A number with at most ten digits, or the text, in which a list or dict has no quotes,
+        brackets or trailing ".0". It is "" for NaN and "none" for an empty list or dict.
     """
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.10g}"

@@ -162,7 +162,7 @@ def sampling_of(parameters: Mapping[str, Any], model: str) -> Sampling:
     Returns
     -------
     Sampling
-        For free text. An empty temperature or top_p is not sent.
+        For free text. An empty temperature is not sent.
     """
     usual = {}
     for name, printed in published.sampling("biased_samaritan", model).items():
