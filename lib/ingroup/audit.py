@@ -95,7 +95,7 @@ def notes(name: str, paper: str, folder: Path = paths.PUBLISHED) -> pd.DataFrame
     name : {"claims", "slips"}
         The checked sentences, or what some contradictions change.
     paper : str
-        The study.
+        The name of the paper's study, e.g. ``"stereomap"``.
     folder : Path
         The folder that holds ``<name>.csv``.
 
@@ -359,7 +359,7 @@ class Findings:
     ) -> None:
         """Note that printed numbers take part in a check.
 
-        Alone, it marks the operands of a check.
+        Called by itself, it marks the operands of a check.
 
         Parameters
         ----------

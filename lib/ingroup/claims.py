@@ -58,7 +58,7 @@ def load(file: Path = FILE) -> list[Claim]:
     Returns
     -------
     list of Claim
-        The claims.
+        One claim per entry.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     claim : Claim
-        The claim.
+        Its ``rows`` are the query.
     table : DataFrame
         The table that the claim names.
 
@@ -109,7 +109,7 @@ def holds(claim: Claim, table: pd.DataFrame) -> bool:
     Parameters
     ----------
     claim : Claim
-        The claim.
+        Its ``rows`` select what its ``rule`` is applied to.
     table : DataFrame
         The table that it names, as the default run wrote it.
 

@@ -141,7 +141,7 @@ def layouts(study: str, name: str) -> list[Layout]:
     Parameters
     ----------
     study : str
-        The study.
+        The name of a study's folder, e.g. ``"empathy_gap"``.
     name : str
         The table's name, without a suffix.
 

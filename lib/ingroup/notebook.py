@@ -165,7 +165,7 @@ class Output:
         Returns
         -------
         DataFrame
-            The table.
+            The table, with the types that pandas infers.
         """
         return figures.read_table(self.tables, name)
 
@@ -175,7 +175,7 @@ class Output:
         Parameters
         ----------
         figure : Figure
-            The figure.
+            A figure without a note.
         name : str
             The name of its files, without a suffix.
         shown : sequence of str

@@ -111,7 +111,7 @@ def note(sentence: str) -> None:
     Parameters
     ----------
     sentence : str
-        The sentence.
+        What the user should know; it does not stop the run.
     """
     print(sentence, file=sys.stderr)
 

@@ -361,7 +361,7 @@ def model_of(study: str, model_id: str) -> str | None:
     Parameters
     ----------
     study : str
-        The study.
+        The name of a study's folder, e.g. ``"empathy_gap"``.
     model_id : str
         Any id of the model.
 
@@ -383,7 +383,7 @@ def sampling(study: str, model_id: str) -> dict[str, float]:
     Parameters
     ----------
     study : str
-        The study.
+        The name of a study's folder, e.g. ``"empathy_gap"``.
     model_id : str
         Any id of the model.
 

@@ -99,7 +99,7 @@ def at(file: Path, line: int) -> str:
     Parameters
     ----------
     file : Path
-        The file.
+        The file as it is to be named.
     line : int
         The number of the line, from 1.
 
@@ -117,7 +117,7 @@ def decoded(file: Path) -> str:
     Parameters
     ----------
     file : Path
-        The file.
+        A text file; its name may have any ending.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def read_json(file: Path) -> Any:
     Parameters
     ----------
     file : Path
-        The file.
+        A UTF-8 file that holds one JSON value.
 
     Returns
     -------

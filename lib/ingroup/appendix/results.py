@@ -104,7 +104,7 @@ def numbered_tables(study: str) -> dict[str, str]:
     Parameters
     ----------
     study : str
-        The study.
+        The name of a study's folder, e.g. ``"empathy_gap"``.
 
     Returns
     -------

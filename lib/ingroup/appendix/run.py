@@ -161,7 +161,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
 
         Returns
         -------
@@ -277,7 +277,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
         name : str
             The table's name, without a suffix.
 
@@ -298,7 +298,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
         name : str
             The table's name, without a suffix.
 
@@ -332,7 +332,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
 
         Returns
         -------
@@ -349,7 +349,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
         name : str
             The figure's name, without a suffix.
 
@@ -413,7 +413,7 @@ class Run:
         Parameters
         ----------
         study : str
-            The study.
+            The name of a study's folder, e.g. ``"empathy_gap"``.
 
         Returns
         -------

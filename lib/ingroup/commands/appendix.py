@@ -131,7 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        The arguments of the command, those of the process unless given.
+        The arguments of the command, by default those of the process.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def digest(file: Path) -> str:
     Parameters
     ----------
     file : Path
-        The file.
+        Any file; it is read whole.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def name_of(path: Path) -> str:
     Parameters
     ----------
     path : Path
-        A file.
+        A file or folder, absolute or from the working directory.
 
     Returns
     -------

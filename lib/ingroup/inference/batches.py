@@ -350,7 +350,7 @@ def status_error(client: Any, status: int, body: Any) -> Exception:
     client : object
         The client of OpenAI or Anthropic.
     status : int
-        The HTTP status.
+        The HTTP status, 400 or above.
     body : object
         The body of the answer, as JSON would give it.
 
@@ -770,7 +770,7 @@ async def again(
     Returns
     -------
     object
-        The answer.
+        What `ask` returns.
 
     Raises
     ------
@@ -866,7 +866,7 @@ def say(sentence: str) -> None:
     Parameters
     ----------
     sentence : str
-        The line.
+        One line, without its end.
     """
     tqdm.write(sentence, file=sys.stderr)
 
@@ -877,7 +877,7 @@ def reason_of(error: BaseException) -> str:
     Parameters
     ----------
     error : BaseException
-        Any error.
+        What a call or a question to a provider raised.
 
     Returns
     -------

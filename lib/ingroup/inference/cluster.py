@@ -52,7 +52,7 @@ class Worker:
         Parameters
         ----------
         design : sequence of Trial
-            The design.
+            All trials of the call.
         sampling : Sampling
             How replies are drawn.
         numbers : sequence of int

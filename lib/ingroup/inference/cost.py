@@ -328,7 +328,7 @@ def shared_budget(limit: float, its_prices: Prices) -> Budget:
     limit : float
         In the currency of the prices; 0 for no limit.
     its_prices : Prices
-        The prices.
+        Prices of a million tokens.
 
     Returns
     -------

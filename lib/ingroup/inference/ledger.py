@@ -185,7 +185,7 @@ class Ledger:
         Parameters
         ----------
         submission : Submission
-            The batch.
+            A batch of this ledger.
 
         Raises
         ------

@@ -71,7 +71,7 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
     Parameters
     ----------
     messages : sequence of Message
-        A chat.
+        The turns of a chat, a system turn first if there is one.
 
     Returns
     -------

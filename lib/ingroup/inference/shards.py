@@ -287,7 +287,7 @@ def sync(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        The folder.
+        A folder in which files were made, renamed or removed.
 
     Raises
     ------
@@ -311,7 +311,7 @@ def unwritable(path: Path, error: OSError) -> StoreError:
     Parameters
     ----------
     path : Path
-        The file.
+        The file that was to be written.
     error : OSError
         Why it could not be written.
 

@@ -46,12 +46,12 @@ def read_manifest(file: Path) -> dict[str, Any]:
     Parameters
     ----------
     file : Path
-        The file.
+        A ``manifest.json``.
 
     Returns
     -------
     dict
-        Its entries.
+        Everything that can change a response, ``trials`` and ``shard_size``.
 
     Raises
     ------
@@ -528,7 +528,7 @@ def parts(store: Store, columns: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     Parameters
     ----------
     store : Store
-        The store.
+        A store whose shards are all there.
     columns : sequence of str
         As in :meth:`Store.read`.
 

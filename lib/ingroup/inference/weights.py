@@ -220,7 +220,7 @@ class Weights:
         Parameters
         ----------
         loader : callable
-            The ``from_pretrained``.
+            A ``from_pretrained``, e.g. that of AutoTokenizer.
         **options : object
             Its further arguments.
 
@@ -256,7 +256,7 @@ class Weights:
         Returns
         -------
         PreTrainedModel
-            The model.
+            The model, on the CPU unless the options say otherwise.
 
         Raises
         ------
