@@ -55,6 +55,11 @@ def parameters(notebook=NOTEBOOK, **given):
     return merged(notebook, "demo", {"MODELS": "calibrant"} | small | given)
 
 
+def lines_of(notebook, values):
+    """The calls of each line of a plan."""
+    return plan.asked(notebook, calls_of(notebook, values))
+
+
 class Words(Prompter):
     """Prompts whose tokens are the words of their text."""
 
@@ -105,7 +110,7 @@ def test_every_line_draws_its_own_trials():
 def call(prompter, monkeypatch):
     """A call of 5,808 trials in shards of 1,000, three of which are stored."""
     monkeypatch.setattr(plan, "SHARD_SIZE", 1000)
-    ((call,),) = plan.asked(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
+    ((call,),) = lines_of(NOTEBOOK, parameters(SETTINGS="P0,S0,T0")).values()
     pinned = Toy(None, engine="transformers", dtype="float32", **prompter.identity())
     store = open_store(call.folder, call.design, pinned, call.sampling, 1000)
     with store.writing():
@@ -186,7 +191,7 @@ def test_a_store_without_a_readable_manifest_is_said_so(call, prompter):
 )
 def test_every_study_is_planned(notebook, lines, prompts):
     """As many prompts as the profile says that the default run asks."""
-    asked = plan.asked(notebook, merged(notebook, "demo", {}))
+    asked = lines_of(notebook, merged(notebook, "demo", {}))
     calls = [call for some in asked.values() for call in some]
     assert len(asked) == lines
     assert sum(len(call.design) for call in calls) == prompts
@@ -221,10 +226,26 @@ def test_several_studies_have_one_total(monkeypatch):
 def test_a_corpus_without_a_form_is_planned_as_far_as_it_goes(changed, lacks, lines, tmp_path):
     corpus = tmp_path / "my.words.tsv"
     stimuli.load_events("sample", 12).drop(columns=lacks).to_csv(corpus, sep="\t", index=False)
-    planned = plan.asked(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
+    planned = lines_of(NOTEBOOK, parameters(CORPUS=str(corpus), **changed))
     assert len(planned) == lines
     unsettled = [name for name, (call,) in planned.items() if not call.settled]
     assert unsettled == (["10 calibrant P0,S0,T2 Nationality"] if "REWRITER" in changed else [])
+
+
+def test_the_calls_of_a_notebook_are_made_once(monkeypatch):
+    """Also where some models are asked, and others are not recorded."""
+    made = []
+
+    def counted(notebook, values):
+        made.append(notebook)
+        return calls_of(notebook, values)
+
+    monkeypatch.setattr(plan, "calls_of", counted)
+    monkeypatch.setattr(plan, "load_prompter", lambda *rest: Words())
+    values = {"N_EVENTS": "24", "SETTINGS": "P0,S0,T0", "CATEGORIES": "Religion"}
+    said = plan.plan({NOTEBOOK: merged(NOTEBOOK, "demo", values)})
+    assert "SmolLM2-135M: 1 of 1 parts of 10_empathy_gap are not recorded" in said
+    assert made == [NOTEBOOK]
 
 
 def test_the_full_study_is_planned_in_constant_memory(monkeypatch):
@@ -546,7 +567,8 @@ def test_a_plan_says_what_cannot_be_found():
 
 def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     """Half of the events are recorded, and planned as stored; twice as many are not."""
-    more = plan.not_recorded("10_empathy_gap", merged("10_empathy_gap", "demo", {"N_EVENTS": "24"}))
+    more = merged("10_empathy_gap", "demo", {"N_EVENTS": "24"})
+    more = plan.not_recorded("10_empathy_gap", calls_of("10_empathy_gap", more))
     assert more[0] == (
         "SmolLM2-135M: 21 of 21 parts of 10_empathy_gap are not recorded, and will be left out "
         "(make model, then MODELS=smollm2-135m-instruct@transformers asks them)."
@@ -554,6 +576,6 @@ def test_a_plan_names_the_models_that_are_not_recorded(capsys):
     given = {"N_EVENTS": "2", "SETTINGS": "P2,S0,T0", "CATEGORIES": "Religion"}
     given["MODELS"] = "smollm2-135m-instruct"
     fewer = merged("10_empathy_gap", "demo", given)
-    assert plan.not_recorded("10_empathy_gap", fewer) == []
+    assert plan.not_recorded("10_empathy_gap", calls_of("10_empathy_gap", fewer)) == []
     said = plan.plan({"10_empathy_gap": fewer})
     assert said == "Nothing is asked: stored answers of these models are read."

@@ -112,6 +112,17 @@ def test_a_damaged_file_and_a_supplement_do_not_decide_whose_answers_are_read(pl
     assert one.folder == recorded  # of equals
 
 
+def test_a_recording_that_is_its_own_root_is_one_folder(plan, capsys):
+    """``make record`` writes new answers into the folder of recordings."""
+    root = paths.RECORDINGS / "m"
+    one = called(plan, root=root)
+    recorded = answered(one, root, "vllm")
+    capsys.readouterr()
+    assert one.folders == [recorded]
+    assert ask([one], {}) == [one]
+    assert "several folders" not in capsys.readouterr().err
+
+
 def test_the_choice_among_several_folders_is_one_line(plan, capsys):
     calls = [called(plan, f"m{number}") for number in range(5)]
     for one in calls:

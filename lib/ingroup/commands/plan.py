@@ -125,15 +125,15 @@ def _repeated(items: pd.DataFrame, size: int) -> pd.DataFrame:
     return items.take(positions).reset_index(drop=True)
 
 
-def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]:
+def asked(notebook: str, calls: list[Call]) -> dict[str, list[Call]]:
     """Group the calls of a notebook into the lines of a plan.
 
     Parameters
     ----------
     notebook : str
         The name of a study's first notebook.
-    parameters : mapping
-        Its checked parameters.
+    calls : list of Call
+        Its calls.
 
     Returns
     -------
@@ -142,30 +142,30 @@ def asked(notebook: str, parameters: Mapping[str, Any]) -> dict[str, list[Call]]
         Calls that only read stored answers are left out.
     """
     alike = defaultdict(list)
-    for call in calls_of(notebook, parameters):
+    for call in calls:
         if call.engine != models.STORED:
             provide(call)
             key = (call.model, call.way, id(call.design))
             alike[key].append(call)
 
     lines = {}
-    for calls in alike.values():
-        name = _line_name(notebook, calls)
+    for of_line in alike.values():
+        name = _line_name(notebook, of_line)
         if name in lines:
-            name = f"{name} {calls[0].part}"
-        lines[name] = calls
+            name = f"{name} {of_line[0].part}"
+        lines[name] = of_line
     return lines
 
 
-def not_recorded(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
+def not_recorded(notebook: str, calls: list[Call]) -> list[str]:
     """Name the models of which a run would read answers that are not recorded.
 
     Parameters
     ----------
     notebook : str
         The name of a study's first notebook.
-    parameters : mapping
-        Its checked parameters.
+    calls : list of Call
+        Its calls.
 
     Returns
     -------
@@ -173,18 +173,18 @@ def not_recorded(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
         A sentence for each model. It says how to ask the model, if a package carries its weights.
     """
     wanted = defaultdict(list)
-    for call in rated(calls_of(notebook, parameters)):
+    for call in rated(calls):
         if call.engine == models.STORED:
             wanted[call.model].append(call)
 
     sentences = []
-    for model, calls in wanted.items():
-        n_lacking = len(calls) - len(there(calls))
+    for model, of_model in wanted.items():
+        n_lacking = len(of_model) - len(there(of_model))
         if not n_lacking:
             continue
 
         sentence = (
-            f"{models.label(model)}: {n_lacking} of {len(calls)} parts of {notebook} are not "
+            f"{models.label(model)}: {n_lacking} of {len(of_model)} parts of {notebook} are not "
             "recorded, and will be left out"
         )
         remedy = models.how_to_ask(model)
@@ -552,10 +552,12 @@ def plan(notebooks: Mapping[str, Mapping[str, Any]], rate: float | None = None) 
         The lines and their total (`table`), how many prompts are left and how long they take, the
         price where a server is asked (`bill_table`), and notes.
     """
-    calls_by_line = {name: asked(name, parameters) for name, parameters in notebooks.items()}
+    calls_by_line = {}
     lacking = []
     for name, parameters in notebooks.items():
-        lacking += not_recorded(name, parameters)
+        calls = calls_of(name, parameters)
+        calls_by_line[name] = asked(name, calls)
+        lacking += not_recorded(name, calls)
 
     n_lines = sum(map(len, calls_by_line.values()))
     if n_lines == 0:

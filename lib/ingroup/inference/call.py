@@ -138,7 +138,7 @@ class Call:
         model, _, _ = self.address.parts[2].partition("@")
         recorded = paths.RECORDINGS / model
         folders = []
-        for root in (recorded, self._own_root):
+        for root in dict.fromkeys([recorded, self._own_root]):  # a recording's own root is both
             for folder in sorted(self._stores_below(root)):
                 is_recorded = recorded in folder.parents
                 if not is_recorded or self._fits(folder):
