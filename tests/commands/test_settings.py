@@ -53,6 +53,9 @@ def test_other_assignments_of_make_name_the_same_variable():
         ({"N_EVENTS": "24", "CATEGORIES": "Religion"}, "CATEGORIES-Religion+N_EVENTS-24"),
         ({"N_EVENTS": "24", "RUN": "mine"}, "mine"),
         ({"PROFILE": "default"}, "default-37a8eec1ce"),
+        ({"MODELS": "/data/nets/my_model-2/"}, "MODELS-my_model-2-fabe0de882"),
+        ({"MODELS": "/a b/one;~/two@vllm"}, "MODELS-one-two-vllm-4f5247ad5f"),
+        ({"CORPUS": "/home/me/my.tsv", "N_EVENTS": "2"}, "CORPUS-my-tsv+N_EVENTS-2-ff5a9892a6"),
     ],
 )
 def test_a_run_is_named_by_what_it_changes(values, name):
@@ -72,7 +75,7 @@ def test_two_runs_never_have_one_folder():
     long = "x" * 80
     corpora = [
         "a b", "a-b", "a/b", "a:b", "ab", "a'b", "a+b", "a;b", "a++b", "a@b", "a+SEED-1",
-        "a_SEED-1", "a SEED-1", f"{long}1", f"{long}2", long, "a..b", "a.b", "a",
+        "a_SEED-1", "a SEED-1", f"{long}1", f"{long}2", long, "a..b", "a.b", "a", "b/a", "c/a",
     ]  # fmt: skip
     names = [settings.run_name(typed(CORPUS=corpus)) for corpus in corpora]
     names.append(settings.run_name(typed(CORPUS="a", SEED="1")))

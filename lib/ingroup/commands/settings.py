@@ -173,21 +173,24 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
     Returns
     -------
     str
-        At most `LONGEST_NAME` characters, unless ``RUN`` is longer. Two runs with different
-        parameters have different names: a name that is cut, or that lacks a sign of a value, ends
-        in a checksum.
+        At most `LONGEST_NAME` characters, unless ``RUN`` is longer. A file or folder is named
+        without the folders that hold it. Two runs with different parameters have different names:
+        a name that is cut, or that lacks a sign of a value, ends in a checksum.
     """
     if environment.get("RUN"):
         return environment["RUN"]
 
     changes = []
+    short_changes = []
     profile = environment.get("PROFILE") or "demo"
     if profile != "demo":
         changes.append(profile)
+        short_changes.append(profile)
     for name, value in parameters(given(environment)).items():
         if name not in OF_WORKERS:
             escaped = value.replace("+", "++")  # a single + stands between two changes
             changes.append(f"{name}-{escaped}")
+            short_changes.append(f"{name}-{_without_folders(escaped)}")
 
     whole = "+".join(changes)
     if not whole:
@@ -198,9 +201,18 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
 
     content = whole.encode("utf8", "surrogateescape")
     checksum = hashlib.sha256(content).hexdigest()[:10]
-    readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", whole).lstrip("-")
+    readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", "+".join(short_changes)).lstrip("-")
     beginning = readable[: LONGEST_NAME - 1 - len(checksum)]
     return f"{beginning}-{checksum}"
+
+
+def _without_folders(value: str) -> str:
+    """The last part of each path in a value, whose paths stand between semicolons."""
+    names = []
+    for path in value.split(";"):
+        _, _, name = path.rstrip("/").rpartition("/")
+        names.append(name)
+    return ";".join(names)
 
 
 def run_folder(run: str) -> Path:
