@@ -81,6 +81,31 @@ def test_an_executed_notebook_is_moved_into_place_and_stays_when_it_fails_later(
     assert there - {*mine.rglob("*")} == {mine / "notebooks" / "tiny.json"}
 
 
+def test_a_summary_names_models_without_the_place_of_their_folders(tiny, tmp_path):
+    folder = tmp_path / "my nets" / "my_model-2"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    book = nbformat.read(paths.NOTEBOOKS / "tiny.ipynb", as_version=4)
+    book.cells[0].source += "\nMODELS = ['calibrant']"
+    nbformat.write(book, paths.NOTEBOOKS / "tiny.ipynb")
+    given = f"MODELS={folder}@vllm;meta-llama/Llama-3.1-8B"
+    assert run.main(["tiny", "--run", "mine", "--set", given]) == 0
+    told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
+    assert re.fullmatch(r"tiny: \d+ s, MODELS=my_model-2@vllm;meta-llama/Llama-3.1-8B\n", told)
+
+
+def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
+    """The first sentence of the map is about the papers; the others are about models."""
+    folder = paths.BUILD / "tables" / "map"
+    folder.mkdir(parents=True)
+    rows = "sentence,notebook\n4 slips,50_audit\n'=m (a real model): stands 3.,60_synthesis\n"
+    (folder / "found.csv").write_text(rows)
+    (paths.NOTEBOOKS / "tiny.ipynb").rename(paths.NOTEBOOKS / "00_map.ipynb")
+    assert run.main(["00_map"]) == 0
+    told = (tiny / "00_map.txt").read_text()
+    assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", told)
+
+
 def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert run.main(["tiny", "--set", "BY=0"]) == 1
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err

@@ -401,15 +401,43 @@ def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     return ""
 
 
+def _as_typed(name: str, value: Any) -> str:
+    """A parameter as it is typed on make's command line; a model's folder without its place."""
+    if not isinstance(value, list):
+        return str(value)
+
+    entries = []
+    for entry in map(str, value):
+        model, _ = models.split(entry) if name == "MODELS" else (entry, "")
+        is_folder = name == "MODELS" and os.path.isdir(model)
+        entries.append(entry.replace(model, models.label(model)) if is_folder else entry)
+    return ";".join(entries)
+
+
+def _of_models(tables: Path) -> list[str]:
+    """The map's sentence on each model: how many of the papers' claims have which verdict."""
+    if not (tables / "found.csv").exists():
+        return []
+    from ingroup.figures import read_table  # takes seconds to import
+
+    found = read_table(tables, "found")
+    return found.sentence[found.notebook == "60_synthesis"].tolist()
+
+
 def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: float) -> str:
     """Sum a run up: how long it took, which parameters it changed, how its numbers came out."""
     notebook = options.notebook
     usual = defaults(notebook) | {"RUN": options.run}
-    changed = [f"{name}={value}" for name, value in parameters.items() if value != usual[name]]
+    changed = []
+    for name, value in parameters.items():
+        if value != usual[name]:
+            changed.append(f"{name}={_as_typed(name, value)}")
     how = ", ".join(changed) or "as the demo profile has it"
     lines = [f"{notebook}: {seconds:.0f} s, {how}"]
 
     tables = paths.run_folder(options.run) / "tables" / folder_of(notebook)
+    if notebook == "00_map":
+        lines += [f"  {sentence}" for sentence in _of_models(tables)]
     if any(tables.glob("*_versus_here.csv")):
         from ingroup.commands.report import counted  # takes seconds to import
 
