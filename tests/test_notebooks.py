@@ -417,7 +417,7 @@ def test_two_models_are_compared_as_their_lenses_read_them(ran):
 
 def test_the_map_knows_every_figure_and_says_what_has_not_run(ran):
     executed("00_map")
-    assert len(figures_of("map")) == 4
+    assert len(figures_of("map")) == 5
     ran = pd.read_csv(FOLDER / "tables" / "map" / "what_ran.csv", index_col="notebook")
     assert set(ran.index) | {"00_map"} == {file.stem for file in ALL}
     assert ran.loc["50_audit", "what it is"] == "not in this run"
