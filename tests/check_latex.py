@@ -1,4 +1,4 @@
-"""Numbered tables on the papers' page, and appendices, by a real LaTeX: ``make test-latex``.
+"""Numbered tables and appendices by a real LaTeX, and by pandoc for Word: ``make test-latex``.
 
 Plain pytest passes this file by (its name does not begin with test_), for not every machine has
 LaTeX. Where there is none, each test says so and nothing fails. With PAGES=<folder> every document
@@ -9,10 +9,12 @@ import os
 import re
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 import made_up_run
 from ingroup import latex, paths
@@ -191,3 +193,22 @@ def test_the_appendix_of_the_run_compiles(tmp_path, monkeypatch):
     document = appendix.contents(Run(run))
     assert "cannot be written" not in str(document.blocks)
     check_appendix(appendix.build(run), tmp_path)
+
+
+@pytest.mark.skipif(appendix.pandoc() is None, reason="no pandoc here: make word adds it")
+def test_a_hostile_run_is_written_for_word(tmp_path, monkeypatch):
+    """Each table and figure of the page is in the file, and so is what a model is called."""
+    made_up_run.place(monkeypatch, tmp_path)
+    made_up_run.write()
+    folder = appendix.build(made_up_run.NAME)
+    page = BeautifulSoup((folder / "appendix.html").read_text("utf8"), "html.parser")
+
+    with zipfile.ZipFile(folder / "appendix.docx") as file:
+        written = BeautifulSoup(file.read("word/document.xml"), "xml")
+        pictures = [name for name in file.namelist() if name.startswith("word/media/")]
+    assert len(written.find_all("tbl")) == len(page.find_all("table")) > 5
+    assert len(pictures) == len({image["src"] for image in page.find_all("img")}) > 0
+
+    title = page.find("h1").get_text()
+    assert written.find("body").get_text().count(title) == 1
+    assert "Only give the scale number. No explanation is needed." in written.get_text()

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 
 import pandas as pd
 import pytest
@@ -282,3 +283,42 @@ def test_numbered_tables_are_those_of_the_layouts():
     assert tables["table02_delta"] == "Table 2"
     assert tables["table03_table07_spread"] == "Tables 3, 7"
     assert results.numbered_tables("none") == {}
+
+
+# ---- for Word ------------------------------------------------------------------------------------
+
+
+def program(folder, script):
+    """A program called pandoc, alone on the path."""
+    file = folder / "bin" / "pandoc"
+    file.parent.mkdir()
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return str(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ("exit 1", ""),
+        ('for file; do :; done; cp "$file" appendix.docx', "For Word: .*appendix.docx"),
+        ("", "For Word: there is no pandoc here; make word adds it and writes appendix.docx"),
+    ],
+)
+def test_pandoc_writes_a_file_for_word_and_costs_no_appendix(
+    script, sentence, empty, monkeypatch, capsys
+):
+    """It is given the page; a pandoc that fails, or that is not there, leaves the other two."""
+    made_up_run.write()
+    monkeypatch.setitem(sys.modules, "pypandoc", None)  # as where the package is not installed
+    monkeypatch.setenv("PATH", program(empty, script) + ":/bin:/usr/bin" if script else "")
+    assert appendix.main(["--run", made_up_run.NAME]) == 0
+    folder = paths.BUILD / "appendix" / made_up_run.NAME
+    page = (folder / "appendix.html").read_bytes()
+    assert (folder / "appendix.tex").exists()
+    if "cp" in script:
+        assert (folder / "appendix.docx").read_bytes() == page
+
+    _, *said = capsys.readouterr().out.splitlines()
+    assert len(said) == bool(sentence)
+    assert re.match(sentence, "".join(said))

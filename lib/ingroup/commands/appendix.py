@@ -1,13 +1,14 @@
-"""The appendix of a run: one document that can go behind a paper, in LaTeX and in HTML.
+"""The appendix of a run: one document that can go behind a paper, in LaTeX, HTML and for Word.
 
 It is written from what the run stored: tables, figures, manifests and notebooks. What a run lacks
-is named in the document.
+is named in the document. The file for Word needs pandoc.
 """
 
 import argparse
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,7 +74,8 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     Returns
     -------
     Path
-        The folder with ``appendix.tex``, ``appendix.html`` and ``figures``.
+        The folder with ``appendix.tex``, ``appendix.html``, ``figures`` and, if pandoc is here,
+        ``appendix.docx``.
 
     Raises
     ------
@@ -98,10 +100,45 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
     _copy_figures(document, fresh)
     (fresh / "appendix.tex").write_text(documents.to_latex(document), "utf8")
     (fresh / "appendix.html").write_text(documents.to_html(document), "utf8")
+    write_word(fresh)
 
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     return target
+
+
+def pandoc() -> str | None:
+    """Find pandoc: that of the package pypandoc-binary, or the one on the path; None without."""
+    try:
+        import pypandoc  # optional (locks/word.lock)
+
+        return pypandoc.get_pandoc_path()
+    except (ImportError, OSError):
+        return shutil.which("pandoc")
+
+
+def write_word(folder: Path) -> Path | None:
+    """Write ``appendix.docx`` from ``appendix.html`` and the figures beside it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the appendix.
+
+    Returns
+    -------
+    Path or None
+        The file; None where pandoc is not here, or cannot write it and has said why.
+    """
+    program = pandoc()
+    if program is None:
+        return None
+
+    file = folder / "appendix.docx"
+    # The page's first heading is its title, so pandoc writes no title of its own.
+    options = ["--from=html", "--metadata=title:", "--output", file.name]
+    done = subprocess.run([program, *options, "appendix.html"], cwd=folder)
+    return file if done.returncode == 0 else None
 
 
 def _copy_figures(document: Document, folder: Path) -> None:
@@ -147,6 +184,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     folder = os.path.relpath(target)
     print(f"Appendix: {folder}/appendix.tex and {folder}/appendix.html")
+    if (target / "appendix.docx").exists():
+        print(f"For Word: {folder}/appendix.docx")
+    elif pandoc() is None:
+        print("For Word: there is no pandoc here; make word adds it and writes appendix.docx")
     return 0
 
 

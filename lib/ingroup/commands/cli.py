@@ -405,7 +405,7 @@ def call(target: str) -> int:
         return draw_figures(run, values)
     if target == "runs":
         return show_runs()
-    if target in ("report", "appendix") and not make_again(run):
+    if target in ("report", "appendix", "word") and not make_again(run):
         return 1
     go_on(target, values)
 
@@ -425,8 +425,10 @@ def go_on(target: str, values: dict[str, str]) -> NoReturn:
     Refused
         For an unknown target.
     """
-    if target in ("report", "appendix"):
-        become(target, "--run", settings.run_name())
+    if target == "report":
+        become("report", "--run", settings.run_name())
+    if target in ("appendix", "word"):  # make adds pandoc for the second
+        become("appendix", "--run", settings.run_name())
     if target == "plan":
         plan(values)
     if target == "view":
