@@ -5,7 +5,6 @@ override SINGLE := $(subst $$$$$$$$,,$(MAKEOVERRIDES))
 ifneq ($(findstring $$,$(SINGLE)),)
 $(error a value holds a dollar sign, which make would read as its own: write it twice)
 endif
-
 PYTHON ?= python3
 VENV   := .venv
 READY  := $(VENV)/.ready
@@ -74,7 +73,7 @@ test: $(VENV)/.providers  ## the tests, about eight minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
 test-report: $(VENV)/.browser  ## the report of the last run in a headless Chromium, if there is one
 test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a headless Chromium
-test-latex: $(VENV)/.word  ## tables of the last run, of the papers, and the appendix, by LaTeX and pandoc
+test-latex: $(VENV)/.word  ## tables of the last run, of the papers, the appendix: LaTeX, pandoc
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights

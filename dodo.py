@@ -46,6 +46,14 @@ OF_A_STUDY = [
 ]
 # What the pages of the report are made with.
 REPORT = ["lib/ingroup/commands/*.py", "lib/ingroup/commands/templates/**/*"]
+# What the appendix of a run is made with.
+APPENDIX = [
+    "lib/ingroup/appendix/**/*",
+    "lib/ingroup/commands/appendix.py",
+    "lib/ingroup/commands/plan.py",
+    "CITATION.cff",
+    "data/README.md",
+]
 # Notebooks that take longest, and so begin.
 LONG = ("10_", "40_")
 
@@ -323,5 +331,32 @@ def task_report():
         "actions": [(processes.start, [command])],
         "file_dep": inputs,
         "targets": [digests.name_of(FOLDER / "report" / "index.html")],
+        "io": {"capture": False},
+    }
+
+
+def write_appendix() -> bool:
+    """Write the appendix of the run; one that fails says why, and costs no report."""
+    processes.start([sys.executable, "-m", "ingroup.commands.appendix", "--run", RUN])
+    return True
+
+
+def task_appendix():
+    """Write the appendix of a whole run of one's own, when something that it shows changed."""
+    if not IS_ALL or RUN == settings.DEFAULT_RUN:
+        return
+
+    inputs = files(APPENDIX)
+    for notebook in chosen():
+        copy = executed(notebook)
+        inputs.append(digests.name_of(copy))
+        inputs.append(digests.name_of(digests.record(copy)))
+
+    target = settings.appendix_folder(RUN) / "appendix.html"
+    yield {
+        "name": "documents",
+        "actions": [write_appendix],
+        "file_dep": inputs,
+        "targets": [digests.name_of(target)],
         "io": {"capture": False},
     }

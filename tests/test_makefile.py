@@ -280,6 +280,25 @@ def test_a_run_with_parameters_has_a_folder_and_runs_once(done):
     assert clone.names(done) == ["10_empathy_gap"]
 
 
+def test_a_whole_run_of_ones_own_has_an_appendix(done):
+    """It is written once, and again when the run changed; the default run writes none."""
+    model = done / "nets" / "my_model"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    given = ["all", "MODELS=nets/my_model"]
+    said = clone.make(done, *given).stdout
+    name = re.search(r"build/runs/(MODELS-my_model-\w{10})/report", said)[1]
+    assert said.endswith(f"Appendix: build/appendix/{name}/appendix.html\n")
+    lines = clone.ran(done)
+    assert [line for line in lines if "appendix" in line] == [f"appendix --run {name}"]
+
+    clone.make(done, *given)
+    assert "appendix" not in clone.names(done)
+    append(done / "lib/ingroup/appendix/asked.py")
+    clone.make(done, *given)
+    assert set(clone.names(done)) - {"report"} == {"appendix"}
+
+
 def test_two_models_are_compared_without_a_study_that_runs(done):
     clone.make(done, "10", "N_EVENTS=24", "RUN=mine")
     clone.ran(done)

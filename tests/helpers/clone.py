@@ -53,6 +53,17 @@ Path("build/report").mkdir(parents=True, exist_ok=True)
 Path("build/report/index.html").write_text("pages")
 """
 
+APPENDIX = """
+import sys
+from pathlib import Path
+
+with Path("log.txt").open("a") as log:
+    print("appendix", *sys.argv[1:], file=log)
+folder = Path("build/appendix", sys.argv[2])
+folder.mkdir(parents=True, exist_ok=True)
+(folder / "appendix.html").write_text("a document")
+"""
+
 
 LARGE = ("*.parquet", "*.safetensors", "*.npz", "tokenizer.json")  # recordings and weights
 
@@ -62,16 +73,17 @@ def copy(root, left_out=LARGE):
     unneeded = shutil.ignore_patterns("raw", "__pycache__", *left_out)
     for name in ("lib", "notebooks", "data", "docs", "locks"):
         shutil.copytree(paths.ROOT / name, root / name, ignore=unneeded)
-    for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock"):
+    for name in ("Makefile", "dodo.py", "pyproject.toml", "requirements.lock", "CITATION.cff"):
         shutil.copy(paths.ROOT / name, root)
     return root
 
 
 def with_stubs(root):
-    """Put the stubs in place of the programs that run a notebook and write the report."""
+    """Put stubs in place of the programs that run a notebook, and write report and appendix."""
     copy(root)
     (root / "lib/ingroup/commands/run.py").write_text(STUB)
     (root / "lib/ingroup/commands/report.py").write_text(REPORT)
+    (root / "lib/ingroup/commands/appendix.py").write_text(APPENDIX)
     return root
 
 

@@ -93,7 +93,7 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
 
     document = contents(run)
 
-    target = paths.BUILD / "appendix" / name
+    target = settings.appendix_folder(name)
     fresh = target.with_name(f"{name}.unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)

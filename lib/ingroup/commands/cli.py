@@ -167,6 +167,8 @@ def run_target(target: str, values: dict[str, str]) -> int:
     places = f"{figures}   tables: {folder}/tables/"
     if target == "all":
         print(f"\n{summary('')}\nReport: {folder}/report/index.html   figures: {places}")
+        if not is_default:
+            print(f"Appendix: {os.path.relpath(settings.appendix_folder(run))}/appendix.html")
     else:
         print(summary(f"{target}_"))
         if not is_default:

@@ -233,6 +233,11 @@ def run_folder(run: str) -> Path:
     return BUILD / "runs" / run
 
 
+def appendix_folder(run: str) -> Path:
+    """Return the folder of a run's appendix."""
+    return BUILD / "appendix" / run
+
+
 def runs() -> list[str]:
     """List the runs that can be read, the default run first.
 
