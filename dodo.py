@@ -24,6 +24,7 @@ SHARED = [
     "lib/ingroup/inference/*.py",
     "lib/ingroup/stats/*.py",
     "lib/ingroup/commands/run.py",
+    "lib/ingroup/commands/executed.py",
     "lib/ingroup/commands/kernel.py",
     "lib/ingroup/commands/parameters.py",
     "data/*.*",

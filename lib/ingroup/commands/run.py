@@ -23,6 +23,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands import digests, kernel
+from ingroup.commands.executed import tidy
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
@@ -284,10 +285,7 @@ def _run_kernel(
         # Kernels that start side by side can draw the same port; a second try is enough.
         executed = papermill.execute_notebook(book, str(unfinished), parameters, **options)
 
-    for cell in executed.cells:
-        for output in cell.get("outputs", ()):
-            if output.get("name") == "stderr":  # bars that moved for hours are no log
-                output.text = re.sub(r"[^\n]*\r", "", output.text)
+    tidy(executed, parameters)
     return executed
 
 

@@ -1,0 +1,87 @@
+"""What the executed copy of a notebook shows: models by their names, and no empty table."""
+
+import html
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ingroup import models
+
+EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
+EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
+
+
+def folders(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Find the models of a run that are folders, and what they are called.
+
+    Parameters
+    ----------
+    parameters : mapping
+        The parameters of the run.
+
+    Returns
+    -------
+    dict of str to str
+        The label of each folder as it was typed; empty where two models have one label, as then
+        only the folders tell them apart.
+    """
+    names = []
+    for entry in parameters.get("MODELS") or []:
+        name, _ = models.split(entry, parameters.get("ENGINE", ""))
+        names.append(name)
+
+    labels = {name: models.label(name) for name in dict.fromkeys(names)}
+    if len(set(labels.values())) < len(labels):
+        return {}
+    return {name: label for name, label in labels.items() if os.path.isdir(name)}
+
+
+def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
+    """Change the outputs of an executed notebook so that a reader can use them.
+
+    A model's folder is shown by its label, an empty table says "none", and a progress bar keeps its
+    last state alone.
+
+    Parameters
+    ----------
+    book : NotebookNode
+        The notebook; it is changed.
+    parameters : mapping
+        The parameters that it ran with.
+    """
+    labels = folders(parameters)
+    for cell in book.cells:
+        for output in cell.get("outputs", ()):
+            if output.get("name") == "stderr":  # bars that moved for hours are no log
+                output.text = re.sub(r"[^\n]*\r", "", output.text)
+            if "text" in output:
+                output.text = _named(output.text, labels)
+            for kind, content in output.get("data", {}).items():
+                if kind.startswith("text/"):
+                    output.data[kind] = _filled(_named(content, labels), kind)
+
+
+def _named(text: str, labels: Mapping[str, str]) -> str:
+    """A text with labels in place of the folders of models."""
+    for folder, label in labels.items():
+        for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
+            place = re.escape(written.rstrip("/"))
+            alone = rf"(?<![\w./-]){place}/?(?![\w-]|[./]\w)"  # no part of a longer path
+            text = re.sub(alone, lambda _, shown=shown: shown, text)
+    return text
+
+
+def _filled(content: str, kind: str) -> str:
+    """An output in which a table without a row says "none"."""
+    if kind != "text/html":
+        return EMPTY_TEXT.sub("none", content)
+    return EMPTY_BODY.sub(_with_none, content)
+
+
+def _with_none(table: re.Match) -> str:
+    """The head of an empty table, and one row below it."""
+    *_, last_row = table[1].split("<tr")
+    columns = max(last_row.count("<th"), 1)
+    row = f'<tr><td colspan="{columns}">none</td></tr>'
+    return f"{table[1]}<tbody>{row}</tbody>"
