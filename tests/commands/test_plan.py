@@ -550,7 +550,7 @@ def test_the_smallest_effects_are_those_of_the_planned_items(notebook, given, it
     assert len(said) == len(items)
     for sentence, item in zip(said, items, strict=True):
         assert re.match(rf"{notebook[:2]} with {item}\b.* finds (?!0 )\d\S* ", sentence)
-        assert "the recorded answers of smollm2-135m-instruct" in sentence
+        assert "the stored answers of smollm2-135m-instruct" in sentence
 
 
 def test_a_plan_says_what_cannot_be_found():

@@ -17,6 +17,7 @@ from ingroup.appendix.content import (
     Table,
 )
 from ingroup.appendix.run import UNREADABLE, WAYS, Run, Stored
+from ingroup.commands.executed import as_typed
 from ingroup.commands.parameters import defaults
 from ingroup.inference.cost import money
 
@@ -59,8 +60,8 @@ def overview(run: Run) -> list[Block]:
     labels = ", ".join(map(models.label, run.models)) or "none"
     blocks: list[Block] = [
         Paragraph(
-            f"This document describes {run.title_of_run} of Ingroup. It was written from the "
-            "run's tables, from the manifests of its stored answers and from its notebooks. No "
+            f"This document describes {run.title_of_run}, made with Ingroup. It was written from "
+            "the run's tables, from the manifests of its stored answers and from its notebooks. No "
             f"number was typed in by hand. Models: {labels}."
         ),
     ]
@@ -321,11 +322,11 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
     changed = []
     for name, value in parameters.items():
         if name != "RUN" and value != usual.get(name):
-            changed.append(f"{name} = {_value(value)}")
+            changed.append(f"{name} = {as_typed(name, value)}")
     statistics = []
     for name in ("SEED", "N_RESAMPLES", "ALPHA", "EXCLUSION", "PARSING"):
         if parameters.get(name) not in (None, ""):
-            statistics.append(f"{name} = {_value(parameters[name])}")
+            statistics.append(f"{name} = {as_typed(name, parameters[name])}")
 
     differing = "; ".join(changed) or "none"
     rows = [
@@ -335,11 +336,6 @@ def _parameters(run: Run, notebook: str) -> list[Block]:
     if statistics:
         rows.append(f"Parameters of the statistics: {'; '.join(statistics)}")
     return [Items([f"{row}." for row in rows])]
-
-
-def _value(value: Any) -> str:
-    """A parameter as it is typed on make's command line."""
-    return ";".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def prompts(stores: Iterable[Stored]) -> list[Block]:

@@ -25,6 +25,7 @@ from ingroup.appendix.content import (
     Reference,
 )
 from ingroup.appendix.run import WAYS, Run, Stored
+from ingroup.commands.executed import as_typed
 from ingroup.families import families
 from ingroup.inference.cost import money
 
@@ -295,7 +296,7 @@ def card_of(run: Run, model: str, stores: list[Stored]) -> dict[str, tuple[str, 
             "models.csv",
         )
     else:
-        facts["name"] = (model, "parameter MODELS")
+        facts["name"] = (as_typed("MODELS", [model]), "parameter MODELS")
 
     if models.is_calibrant(model):
         facts["use"] = (

@@ -342,8 +342,9 @@ def _power(run: Run) -> list[Block]:
     for notebook in run.studies.values():
         title = run.title(notebook)
         try:
-            found = plan.power(notebook, run.parameters(notebook))
-        except (*UNREADABLE, StopIteration) as error:
+            parameters = run.parameters(notebook)
+            found = plan.power(notebook, parameters, parameters)
+        except UNREADABLE as error:
             blocks.append(Missing(f"{title}: its power cannot be computed: {short(error)}"))
             continue
         for sentence in found:
@@ -351,8 +352,8 @@ def _power(run: Run) -> list[Block]:
 
     if sentences:
         told = (
-            "The smallest effects that the tests find, given the spread of answers that this "
-            "repository recorded of a real model:"
+            "The smallest effects that the tests find, given the spread of the answers of one "
+            "model of this run:"
         )
         blocks = [Paragraph(told), Items(sentences), *blocks]
     return blocks
@@ -617,11 +618,19 @@ def limits(run: Run) -> list[Block]:
     blocks: list[Block] = []
     for notebook in run.notebooks:
         section = section_of(run, notebook, "Limits")
+        if not any(map(models.is_calibrant, run.models)):
+            section = _without_calibrants(section)
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
     if not blocks:
         return [Missing("No notebook of this run has a section on limits.")]
     return [Paragraph("Quoted from the notebooks of the run."), *blocks]
+
+
+def _without_calibrants(section: str) -> str:
+    """A section without its items about calibrants: no such model ran."""
+    lines = [line for line in section.splitlines() if "calibrant" not in line]
+    return "\n".join(lines).strip()
 
 
 def section_of(run: Run, notebook: str, title: str) -> str:

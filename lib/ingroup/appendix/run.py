@@ -122,10 +122,17 @@ class Run:
     def __init__(self, name: str):
         self.name = name
         self.is_default = name == paths.DEFAULT_RUN
-        self.title_of_run = "the default run" if self.is_default else f"the run {name}"
         self._parameters: dict[str, dict[str, Any]] = {}
         self.folder = paths.run_folder(name)
         self.figures = paths.figure_folder(name)
+
+    @property
+    def title_of_run(self) -> str:
+        """What the run is called in a sentence: one of one's own by its models, too."""
+        if self.is_default:
+            return "the default run"
+        labels = ", ".join(map(models.label, self.models))
+        return f"the run {self.name} of {labels}" if labels else f"the run {self.name}"
 
     @cached_property
     def notebooks(self) -> list[str]:

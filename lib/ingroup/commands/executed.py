@@ -37,6 +37,21 @@ def folders(parameters: Mapping[str, Any]) -> dict[str, str]:
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
 
 
+def as_typed(name: str, value: Any) -> str:
+    """Write a parameter as on make's command line; a model's folder without its place."""
+    if not isinstance(value, list):
+        return str(value)
+    if name != "MODELS":
+        return ";".join(map(str, value))
+
+    entries = []
+    for entry in value:
+        model, _ = models.split(entry)
+        is_folder = os.path.isdir(model)
+        entries.append(entry.replace(model, models.label(model)) if is_folder else entry)
+    return ";".join(entries)
+
+
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     """Change the outputs of an executed notebook so that a reader can use them.
 

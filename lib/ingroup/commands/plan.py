@@ -337,7 +337,9 @@ def stored(call: Call, prompter: Prompter | Characters | str) -> tuple[list[int]
     return trials, ""
 
 
-def power(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
+def power(
+    notebook: str, parameters: Mapping[str, Any], answered: Mapping[str, Any] | None = None
+) -> list[str]:
     """Say what the reported tests of a study can find.
 
     Parameters
@@ -346,6 +348,9 @@ def power(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
         The name of a study's first notebook.
     parameters : mapping
         The parameters of the planned run.
+    answered : mapping, optional
+        The parameters of a run whose stored answers give the spread; by default those of the
+        default run.
 
     Returns
     -------
@@ -355,14 +360,17 @@ def power(notebook: str, parameters: Mapping[str, Any]) -> list[str]:
 
     Notes
     -----
-    The spread is that of the answers which the repository holds of a real model.
+    The spread is that of the answers of the run's first real model, or of its first model.
     """
-    recorded = merged(notebook, "demo", {})
-    model = next(name for name in recorded["MODELS"] if not models.is_calibrant(name))
+    recorded = merged(notebook, "demo", {}) if answered is None else answered
+    names = [models.split(entry)[0] for entry in recorded["MODELS"]]
+    real = [name for name in names if not models.is_calibrant(name)]
+    model = [*real, *names][0]
     lens = import_module(f"ingroup.studies.{study_of(notebook)}.lens")
 
     tests = lens.power(parameters, recorded, model)
-    return [f"{notebook[:2]} {found_by(test, model)}" for test in tests]
+    label = Path(model).name
+    return [f"{notebook[:2]} {found_by(test, label)}" for test in tests]
 
 
 def found_by(test: Tested, model: str) -> str:
@@ -393,7 +401,7 @@ def found_by(test: Tested, model: str) -> str:
         f"{items} finds {smallest:,.2g} {test.effect} in {POWER:.0%} of the runs "
         f"({test.name} at {test.level:.2g}; "
         f"{test.smallest:.2g} standard deviations of {test.spread:.2g}, "
-        f"as the recorded answers of {model} have it).{floor}"
+        f"as the stored answers of {model} have it).{floor}"
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands import digests, kernel
-from ingroup.commands.executed import tidy
+from ingroup.commands.executed import as_typed, tidy
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
@@ -399,19 +399,6 @@ def _kept_answers(notebook: str, parameters: dict[str, Any]) -> str:
     return ""
 
 
-def _as_typed(name: str, value: Any) -> str:
-    """A parameter as it is typed on make's command line; a model's folder without its place."""
-    if not isinstance(value, list):
-        return str(value)
-
-    entries = []
-    for entry in map(str, value):
-        model, _ = models.split(entry) if name == "MODELS" else (entry, "")
-        is_folder = name == "MODELS" and os.path.isdir(model)
-        entries.append(entry.replace(model, models.label(model)) if is_folder else entry)
-    return ";".join(entries)
-
-
 def _of_models(tables: Path) -> list[str]:
     """The map's sentence on each model: how many of the papers' claims have which verdict."""
     if not (tables / "found.csv").exists():
@@ -429,7 +416,7 @@ def _summary(options: argparse.Namespace, parameters: dict[str, Any], seconds: f
     changed = []
     for name, value in parameters.items():
         if value != usual[name]:
-            changed.append(f"{name}={_as_typed(name, value)}")
+            changed.append(f"{name}={as_typed(name, value)}")
     how = ", ".join(changed) or "as the demo profile has it"
     lines = [f"{notebook}: {seconds:.0f} s, {how}"]
 
