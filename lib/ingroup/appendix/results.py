@@ -629,7 +629,10 @@ def limits(run: Run) -> list[Block]:
 
 def _without_calibrants(section: str) -> str:
     """A section without its items about calibrants: no such model ran."""
-    lines = [line for line in section.splitlines() if "calibrant" not in line]
+    lines = []
+    for line in section.splitlines():
+        if not any(name in line for name in models.calibrants()):
+            lines.append(line)
     return "\n".join(lines).strip()
 
 
