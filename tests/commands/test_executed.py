@@ -1,11 +1,15 @@
 """What the executed copy of a notebook shows."""
 
+import re
+
 import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from ingroup.commands.executed import folders, tidy
+from ingroup import paths
+from ingroup.commands.executed import folders, introduce, tidy
+from ingroup.commands.parameters import defaults
 
 
 @pytest.fixture
@@ -66,3 +70,24 @@ def test_a_table_with_a_row_is_left_as_it_is():
         "plain": repr(table),
         "html": table.to_html(),
     }
+
+
+DESCRIBING = ["10", "11", "20", "21", "30", "32", "40", "41"]
+
+
+@pytest.mark.parametrize("number", DESCRIBING)
+def test_a_run_of_ones_own_models_is_introduced_by_their_names(number, nets):
+    """The committed notebook describes the default run's models, in one place."""
+    (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
+    committed = defaults(file.stem)
+    book = nbformat.read(file, as_version=4)
+    before = [cell.source for cell in book.cells]
+    introduce(book, committed, committed)
+    assert [cell.source for cell in book.cells] == before
+
+    given = committed | {"MODELS": [f"{nets}/mine & yours/my_model-2@vllm", "org/Foo"]}
+    introduce(book, given, committed)
+    (changed,) = (cell for cell, old in zip(book.cells, before, strict=True) if cell.source != old)
+    assert "This run shows `my_model-2`, `Foo`. What a real model answers" in changed.source
+    texts = "".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
+    assert not re.search("SmolLM2|Gemma 3|(three|four|five) models of notebook", texts)

@@ -1,4 +1,7 @@
-"""What the executed copy of a notebook shows: models by their names, and no empty table."""
+"""What the executed copy of a notebook shows: the models of its run by their names, no empty table.
+
+A notebook describes the models of the default run; with others, its copy names those instead.
+"""
 
 import html
 import os
@@ -8,6 +11,12 @@ from typing import Any
 
 from ingroup import models
 
+# The sentences of a notebook about the models of the default run, to the end of their paragraph.
+DEFAULT_MODELS = re.compile(r"Unless you chose other.*")
+ABOUT_MODELS = (
+    "What a real model answers is about that model and its weights alone. Nothing here is about "
+    "people."
+)
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
@@ -35,6 +44,28 @@ def folders(parameters: Mapping[str, Any]) -> dict[str, str]:
     if len(set(labels.values())) < len(labels):
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
+
+
+def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
+    """Name the models of the run where a notebook describes those of the default run.
+
+    Parameters
+    ----------
+    book : NotebookNode
+        The notebook before it runs; its text is changed where ``MODELS`` is not as committed.
+    parameters, committed : mapping
+        The parameters of the run, and those in git.
+    """
+    entries = parameters.get("MODELS")
+    if not entries or entries == committed.get("MODELS"):
+        return
+
+    names = [models.split(entry)[0] for entry in entries]
+    labels = ", ".join(f"`{models.label(name)}`" for name in names)
+    told = f"This run shows {labels}. {ABOUT_MODELS}"
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
 
 
 def as_typed(name: str, value: Any) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ingroup import models, paths
 from ingroup.commands import digests, kernel
-from ingroup.commands.executed import as_typed, tidy
+from ingroup.commands.executed import as_typed, introduce, tidy
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
@@ -235,6 +235,7 @@ def execute(
         book.cells = [cell for cell in book.cells if DRAWING & set(cell.metadata.get("tags", ()))]
     else:  # its tables are no longer those of the last run
         digests.record(target).unlink(missing_ok=True)
+    introduce(book, parameters, defaults(notebook))
 
     given = digests.states(given_files(parameters))
     notes_folder = TemporaryDirectory()
