@@ -226,6 +226,8 @@ def test_what_failed_runs_again_and_what_is_done_does_not(done):
     before = clone.names(done)
     assert "40_stereomap" in before
     assert "60_synthesis" not in before
+    assert {"10_empathy_gap", "54_audit_stereomap", "report"} < set(before)
+    assert "a notebook failed, as said above" in failed.stderr
     again = all_again(done)
     assert "40_stereomap" in again
     assert not set(again) & (set(before) - {"40_stereomap"})

@@ -38,7 +38,8 @@ def become(module: str, *options: str) -> NoReturn:
 def run_notebooks(values: dict[str, str]) -> int:
     """Run the notebooks that are out of date.
 
-    Two runs in one folder wait for each other.
+    Two runs in one folder wait for each other. A notebook that fails stops only those that read
+    what it writes.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def run_notebooks(values: dict[str, str]) -> int:
     from filelock import FileLock, Timeout
 
     at_once = 1 if settings.parameters(values) else TWO
-    options = ["--process", str(at_once), "--parallel-type", "thread"]
+    options = ["--process", str(at_once), "--parallel-type", "thread", "--continue"]
 
     run = settings.run_name()
     folder = settings.BUILD / "digests"
@@ -157,10 +158,12 @@ def run_target(target: str, values: dict[str, str]) -> int:
         The exit status of the first failure; 0 without one.
     """
     status = run_notebooks(values)
+    run = settings.run_name()
     if status != 0:
+        if target == "all":
+            report_what_ran(run)
         return status
 
-    run = settings.run_name()
     folder = os.path.relpath(settings.run_folder(run))
     is_default = run == settings.DEFAULT_RUN
     figures = "figures/" if is_default else f"{folder}/figures/"
@@ -174,6 +177,18 @@ def run_target(target: str, values: dict[str, str]) -> int:
         if not is_default:
             print(f"Figures: {places}")
     return 0
+
+
+def report_what_ran(run: str) -> None:
+    """Write report and appendix of a run in which a notebook failed: of the notebooks that ran."""
+    if not summary_files(run):
+        return
+    documents = ["report"]
+    if run != settings.DEFAULT_RUN:
+        documents.append("appendix")
+    for document in documents:
+        processes.start([sys.executable, "-m", f"ingroup.commands.{document}", "--run", run])
+    print("a notebook failed, as said above: these show what ran", file=sys.stderr)
 
 
 def make_again(run: str) -> bool:
