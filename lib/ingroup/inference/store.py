@@ -41,11 +41,17 @@ _LISTS = {field.type: pd.ArrowDtype(field.type) for field in SCHEMA if field.typ
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """Read a store's ``manifest.json``; a StoreError where it is not a JSON object."""
+    """Read a store's ``manifest.json``; a StoreError where it is no manifest."""
     try:
-        return dict(json.loads(file.read_text("utf8")))
+        manifest = dict(json.loads(file.read_text("utf8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"{file} cannot be read as JSON; move its folder away") from error
+
+    for name in ("trials", "shard_size"):
+        value = manifest.get(name)
+        if type(value) is not int or value < 1:
+            raise StoreError(f"{file} says no number of {name}; move its folder away")
+    return manifest
 
 
 def check_chats(folder: Path, stored: str, rendered: str) -> None:
