@@ -1,6 +1,6 @@
 """Attacks and accidents, by kind: how many were tried, and how many ended badly.
 
-``make trials`` writes the table into ``docs/trials.md``. A trial does one thing to one place and
+``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial does one thing to one place and
 looks at what comes out. It ends ``well`` where the result is right, or one sentence says what is
 wrong. Otherwise it is
 
@@ -46,13 +46,13 @@ from ingroup.commands import settings  # noqa: E402
 from ingroup.commands.parameters import defaults, merged  # noqa: E402
 from ingroup.inference import (  # noqa: E402
     EngineError,
-    Reply,
     Sampling,
     Store,
     StoreError,
     fill,
     inspect_engine,
     open_store,
+    recordings,
     wire,
 )
 from ingroup.inference.cluster import Cluster  # noqa: E402
@@ -66,7 +66,7 @@ from ingroup.studies.giebench.stimuli import load_questions  # noqa: E402
 from ingroup.tables import InputError, read_json, read_table, shown  # noqa: E402
 
 PAGE = ROOT / "docs" / "trials.md"
-BEGIN = "<!-- the table: make trials -->\n"
+BEGIN = "<!-- the table: python bench/trials.py -->\n"
 ENDINGS = ("lost", "wrong", "silent", "traceback")
 SENTENCES = (InputError, EngineError, StoreError, settings.Refused)
 WELL = "well"
@@ -190,7 +190,7 @@ def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
     return store_folder, toy.run(design, store_folder, Again(), SHARD)
 
 
-def spoilt_stores(folder: Path, draw: random.Random, n: int = 1500) -> Trials:
+def spoilt_stores(folder: Path, draw: random.Random, n: int = 500) -> Trials:
     """Change a file of a store, then run on: the answers are right, and whole ones stay."""
     original, table = own_store(folder)
     design = toy.numbers(24)
@@ -222,7 +222,9 @@ def touched(path: Path, folder: Path) -> set[int]:
 
 def recorded_stores(draw: random.Random, engine: str) -> list[Path]:
     """List the recorded stores of an engine."""
-    return sorted(file.parent for file in paths.RECORDINGS.glob(f"*/*/*/*@{engine}/*/manifest.json"))
+    return sorted(
+        file.parent for file in paths.RECORDINGS.glob(f"*/*/*/*@{engine}/*/manifest.json")
+    )
 
 
 def read_store(folder: Path) -> pd.DataFrame:
@@ -230,9 +232,7 @@ def read_store(folder: Path) -> pd.DataFrame:
     return Store(folder, read_manifest(folder / "manifest.json")).read()
 
 
-def spoilt_readings(
-    folder: Path, draw: random.Random, stores: list[Path], n: int
-) -> Trials:
+def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: int) -> Trials:
     """Change a file of a store, then read it: the right answers, or one sentence."""
     tables = {store: read_store(store) for store in stores}
     strangers = [file for store in stores for file in files_of(store)]
@@ -249,7 +249,7 @@ def vllm_stores(folder: Path, draw: random.Random, n: int = 700) -> Trials:
     yield from spoilt_readings(folder, draw, recorded_stores(draw, "vllm"), n)
 
 
-def ray_stores(folder: Path, draw: random.Random, n: int = 400) -> Trials:
+def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Change a file of a store that two engines of a Ray wrote, then read it."""
     if not find_spec("ray"):
         return
@@ -286,7 +286,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     return content
 
 
-def user_files(folder: Path, draw: random.Random, n: int = 1500) -> Trials:
+def user_files(folder: Path, draw: random.Random, n: int = 500) -> Trials:
     """Change a file that a user may give: it is read, or one sentence says what is wrong."""
     readers = {
         paths.SAMPLE / "narratives.tsv": lambda file: load_events(str(file)),
@@ -340,12 +340,7 @@ def logs(folder: Path, draw: random.Random, n: int = 500) -> Trials:
 
 def replies_of(file: Path) -> list[str | None]:
     """List the replies of a file of recordings."""
-    return [reply.text for reply in map(unpacked, ReplayEngine(file, "m")._replies)]
-
-
-def unpacked(reply: Reply) -> Reply:
-    """A reply as it is kept."""
-    return reply
+    return [recording.reply.text for recording in recordings.read(file)]
 
 
 # --- the command line
@@ -459,7 +454,7 @@ def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
     return toy.Design(map(of, design.blocks))
 
 
-def kills(folder: Path, draw: random.Random, n: int = 40) -> Trials:
+def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
     """Kill a run five times, then let it end: the table is whole, nothing is asked needlessly."""
     whole = {fire.MANY: fire.run(folder / "whole", fire.Scribe(folder / "log"), fire.MANY)}
     for number in range(n):
@@ -479,13 +474,15 @@ def kills(folder: Path, draw: random.Random, n: int = 40) -> Trials:
         yield f"end of store {number}", how
 
 
-def model_folders(folder: Path, draw: random.Random, n: int = 24) -> Trials:
+def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
     """Load a model whose files are changed, or hold code: one sentence, and no code runs."""
     owned = folder / "owned"
     code = f"open({str(owned)!r}, 'w').write('x')\n"
     for number in range(n):
         copy = Path(shutil.copytree(paths.MODELS / "calibrant", folder / f"model {number}"))
-        file = draw.choice([f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")])
+        file = draw.choice(
+            [f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")]
+        )
         if number % 3 == 0:
             config = json.loads((copy / "config.json").read_text("utf8"))
             config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil", "AutoConfig": "evil.Evil"}
@@ -527,7 +524,7 @@ def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], by
     return 200, JSON, body
 
 
-def servers(folder: Path, draw: random.Random, n: int = 600) -> Trials:
+def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Ask a hostile server: an answer is what it said, a failure is named, the key stays out."""
     wire.FIRST_PAUSE = wire.LONGEST_PAUSE = 0.01
     inspect_engine.ATTEMPTS = 2
@@ -553,18 +550,18 @@ def servers(folder: Path, draw: random.Random, n: int = 600) -> Trials:
 # --- the table
 
 KINDS: dict[str, tuple[str, Callable[..., Trials]]] = {
-    "stores": ("files of a store changed, then run on", spoilt_stores),
-    "vllm": ("files of recorded vLLM stores changed, then read", vllm_stores),
-    "ray": ("files of stores that a Ray wrote changed, then read", ray_stores),
-    "files": ("files of the user's own changed", user_files),
-    "logs": ("logs of inspect_ai changed", logs),
-    "parameters": ("hostile values of parameters", parameters),
     "injections": ("commands in names: LaTeX, terminal, folders", injections),
+    "vllm": ("files of recorded vLLM stores changed, then read", vllm_stores),
     "stimuli": ("one sign of a prompt changed", stimuli),
-    "kills": ("a run killed, and ended", kills),
+    "logs": ("logs of inspect_ai changed", logs),
     "environments": ("odd environments and variables", environments),
-    "models": ("hostile model folders", model_folders),
+    "stores": ("files of a store changed, then run on", spoilt_stores),
+    "files": ("files of the user's own changed", user_files),
     "servers": ("replies of a hostile server", servers),
+    "kills": ("a run killed five times, then ended", kills),
+    "ray": ("files of stores that a Ray wrote changed, then read", ray_stores),
+    "models": ("hostile model folders", model_folders),
+    "parameters": ("hostile values of parameters", parameters),
 }
 
 
@@ -608,6 +605,15 @@ def row(name: str, counter: Counter[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def write_page(counts: dict[str, Counter[str]]) -> None:
+    """Write the table so far into the page, with the day and the commit."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
+    about = f"On {datetime.now(UTC).date()}, at commit {commit}:\n\n"
+    PAGE.write_text(f"{head}{BEGIN}\n{about}{table(counts)}", "utf8")
+
+
 def main(kinds: list[str]) -> int:
     """Try the kinds that are named; without names all, and write the page.
 
@@ -616,17 +622,13 @@ def main(kinds: list[str]) -> int:
     int
         1 where a trial ended badly.
     """
-    counts = {kind: tried(kind) for kind in kinds or KINDS}
-    text = table(counts)
-    print(text)
-    if not kinds:
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True
-        )
-        today = datetime.now(UTC).date()
-        head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
-        about = f"On {today}, at commit {commit.stdout.strip()}:\n\n"
-        PAGE.write_text(f"{head}{BEGIN}\n{about}{text}", "utf8")
+    counts: dict[str, Counter[str]] = {}
+    for kind in kinds or KINDS:
+        counts[kind] = tried(kind)
+        print(row(KINDS[kind][0], counts[kind]), flush=True)
+        if not kinds:
+            write_page(counts)
+
     n_bad = sum(counter[how] for counter in counts.values() for how in ENDINGS)
     return 1 if n_bad else 0
 
