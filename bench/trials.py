@@ -1,8 +1,8 @@
 """Attacks and accidents, by kind: how many were tried, and how many ended badly.
 
-``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial does one thing to one place and
-looks at what comes out. It ends ``well`` where the result is right, or one sentence says what is
-wrong. Otherwise it is
+``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial does one thing to one
+place and looks at what comes out. It ends ``well`` where the result is right, or one sentence says
+what is wrong. Otherwise it is
 
 - ``lost``: an answer that was whole is asked again, or gone;
 - ``wrong``: another result than the right one;
@@ -39,6 +39,7 @@ sys.path[:0] = [str(ROOT / "tests" / part) for part in ("helpers", "inference")]
 os.environ.setdefault("NO_PROXY", "127.0.0.1")
 
 import check_fire as fire  # noqa: E402
+
 import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
 from ingroup import latex, paths  # noqa: E402
@@ -240,7 +241,8 @@ def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: in
         store = draw.choice(stores)
         copy = Path(shutil.copytree(store, folder / f"copy {number}"))
         done = write(draw.choice(files_of(copy)), draw, strangers)
-        yield f"{done}, {store.name}", ending(lambda: read_store(copy), tables[store].equals)  # noqa: B023
+        how = ending(lambda: read_store(copy), tables[store].equals)  # noqa: B023
+        yield f"{done}, {store.name}", how
         shutil.rmtree(copy)
 
 
@@ -347,8 +349,10 @@ def replies_of(file: Path) -> list[str | None]:
 
 HOSTILE = [
     "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
-    "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é", "\u202e",
-    "$(touch owned)", "`touch owned`", "'; touch owned; '", "{{7*7}}", "%s%n", "<script>", "x" * 10**6,
+    "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
+    "\u202e",
+    "$(touch owned)", "`touch owned`", "'; touch owned; '", "{{7*7}}", "%s%n", "<script>",
+    "x" * 10**6,
     "calibrant@nobody", "@", "calibrant@transformers@vllm", "P9,S9,T9", "P0", "0,0", "1;1",
 ]  # fmt: skip
 STUDIES = ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
@@ -366,8 +370,10 @@ def parameters(folder: Path, draw: random.Random) -> Trials:
 
 
 FRAGMENTS = [
-    r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>", "--",
-    "\x1b[31m", "\x07", "\u202e", "\n\n", "``", "?`", "中", "../", "$(touch owned)", ";rm -rf .", "é",
+    r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>",
+    "--",
+    "\x1b[31m", "\x07", "\u202e", "\n\n", "``", "?`", "中", "../", "$(touch owned)", ";rm -rf .",
+    "é",
 ]  # fmt: skip
 
 
@@ -406,9 +412,11 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
         yield f"{goal} {number}", ending(lambda: settings.check([goal], environment))  # noqa: B023
 
     odd = {
-        "PYTHONOPTIMIZE": "2", "LC_ALL": "C", "LANG": "xx_YY", "HOME": "/nowhere", "TMPDIR": "/nowhere",
+        "PYTHONOPTIMIZE": "2", "LC_ALL": "C", "LANG": "xx_YY", "HOME": "/nowhere",
+        "TMPDIR": "/nowhere",
         "PYTHONPATH": "/nowhere", "FOREIGN": "/nowhere", "MAKEFLAGS": "\udcff -- A=1", "TZ": "Mars",
-        "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "COLUMNS": "-1", "GOALS": "10", "RUN": "../x",
+        "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "COLUMNS": "-1", "GOALS": "10",
+        "RUN": "../x",
         "INGROUP_BUILD": "/dev/null", "PROFILE": "\x1b", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     for name, value in odd.items():
@@ -581,12 +589,12 @@ def tried(kind: str) -> Counter[str]:
     _, trials = KINDS[kind]
     counts: Counter[str] = Counter()
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would sync each file
-    with tempfile.TemporaryDirectory(prefix="trials-", dir=memory) as folder:
-        with redirect_stderr(io.StringIO()):
-            for done, how in trials(Path(folder), random.Random(SEED)):
-                counts.update(["trials", how])
-                if how != WELL:
-                    print(f"{kind}: {how}: {shown(done)}", flush=True)
+    place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
+    with place as folder, redirect_stderr(io.StringIO()):  # what runs say is not looked at
+        for done, how in trials(Path(folder), random.Random(SEED)):
+            counts.update(["trials", how])
+            if how != WELL:
+                print(f"{kind}: {how}: {shown(done)}", flush=True)
     return counts
 
 
