@@ -128,8 +128,8 @@ def main() -> int:
         part.touch()
         return 0
 
-    begin(folder)
     try:
+        begin(folder)
         if part.name == READY:
             make(folder, lock)
         else:
@@ -137,6 +137,10 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         if error.returncode > 0:  # else it was killed
             give_up(folder)
+        return 1
+    except OSError as problem:
+        place = problem.filename or folder
+        print(f"{place} cannot be written: {problem.strerror}", file=sys.stderr)
         return 1
     (folder / UNFINISHED).replace(folder / READY)
     return 0

@@ -187,3 +187,9 @@ def test_two_installations_wait_for_each_other(install, monkeypatch, capsys):
     assert call(install, monkeypatch, ".ready") == 0
     timer.join()
     assert capsys.readouterr().out.startswith("Another make makes an environment: waiting for it\n")
+
+
+def test_a_folder_that_takes_no_environment_is_one_sentence(install, monkeypatch, capsys):
+    Path(install.STUDIES).write_text("a file")
+    assert call(install, monkeypatch, ".ready") == 1
+    assert capsys.readouterr().err == f"{install.STUDIES} cannot be written: File exists\n"
