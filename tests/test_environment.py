@@ -1,7 +1,14 @@
-"""pyproject.toml, requirements.lock and environment.yml say the same."""
+"""The files that say what is installed agree, and what a killed installation leaves is removed."""
 
+import fcntl
+import os
 import re
+import subprocess
 import tomllib
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import Timer
 
 import pytest
 import yaml
@@ -80,3 +87,109 @@ def test_no_file_names_a_registry():
     names = ("pyproject.toml", "environment.yml", "Makefile")
     for file in (*LOCKS, *(paths.ROOT / name for name in names)):
         assert "://" not in file.read_text("utf8")
+
+
+# --- locks/install.py
+
+HALF = "lib/python3/site-packages/half"  # of a package
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """The program, with an environment of the test's own, whose programs install a file."""
+    spec = spec_from_file_location("install", paths.ROOT / "locks" / "install.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "STUDIES", str(tmp_path / "venv"))
+    monkeypatch.setattr(module, "run", lambda *command: ran(tmp_path / "venv"))
+    yield module
+    os.close(module.OWN)  # it holds the lock
+
+
+def ran(folder):
+    """What a program leaves in an environment."""
+    (folder / HALF).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "lib/python3/site-packages/whole").touch()
+
+
+def call(install, monkeypatch, part, lock="requirements.lock"):
+    """Install as make does."""
+    words = [Path(install.STUDIES) / part, paths.ROOT / lock]
+    monkeypatch.setattr("sys.argv", ["install.py", *map(str, words)])
+    return install.main()
+
+
+def test_a_whole_environment_is_made_once(install, monkeypatch):
+    assert call(install, monkeypatch, ".ready") == 0
+    assert call(install, monkeypatch, ".ray", "locks/ray.lock") == 0
+    folder = Path(install.STUDIES)
+    assert {file.name for file in folder.glob(".*")} == {".ready", ".ray"}
+    assert (folder / ".ready").read_text() == install.contents(paths.ROOT / "requirements.lock")
+    monkeypatch.setattr(install, "run", None)  # nothing is called
+    assert (
+        call(install, monkeypatch, ".ready")
+        == call(install, monkeypatch, ".ray", "locks/ray.lock")
+        == 0
+    )
+
+
+class KilledError(BaseException):
+    """Ends an installation as a kill of the whole family would."""
+
+
+@pytest.mark.parametrize("killed", [KilledError, subprocess.CalledProcessError(-9, "uv")])
+@pytest.mark.parametrize("part", [".ready", ".ray"])
+def test_what_a_kill_left_is_removed_and_made_anew(install, monkeypatch, part, killed):
+    """Of the first installation or of a later one: nothing of the environment counts any more."""
+    folder = Path(install.STUDIES)
+    if part == ".ray":
+        assert call(install, monkeypatch, ".ready") == 0
+        assert call(install, monkeypatch, ".providers", "locks/providers.lock") == 0
+
+    def die(*command):
+        ran(folder)
+        (folder / HALF).touch()
+        raise killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(install, "run", die)
+        with suppress(KilledError):
+            assert call(install, monkeypatch, part, "locks/ray.lock") == 1
+    assert not (folder / ".ready").exists()  # make calls the program again
+
+    assert call(install, monkeypatch, ".ready") == 0
+    assert not (folder / HALF).exists()
+    assert (folder / "lib/python3/site-packages/whole").exists()
+    assert {file.name for file in folder.glob(".*")} == {".ready"}
+
+
+def test_a_program_that_fails_by_itself_leaves_the_environment(install, monkeypatch):
+    """Without a net, an optional part costs nobody the environment that works."""
+    assert call(install, monkeypatch, ".ready") == 0
+    folder = Path(install.STUDIES)
+    before = (folder / ".ready").stat()
+
+    def fail(*command):
+        raise subprocess.CalledProcessError(1, "uv")
+
+    monkeypatch.setattr(install, "run", fail)
+    assert call(install, monkeypatch, ".ray", "locks/ray.lock") == 1
+    assert (folder / ".ready").stat().st_mtime_ns == before.st_mtime_ns
+    assert (folder / "lib/python3/site-packages/whole").exists()
+    assert not (folder / ".ray").exists()
+
+
+def test_two_installations_wait_for_each_other(install, monkeypatch, capsys):
+    held = (paths.ROOT / "locks" / "install.py").open()
+    fcntl.flock(held, fcntl.LOCK_EX)
+    timer = Timer(0.5, held.close)
+    timer.start()
+    assert call(install, monkeypatch, ".ready") == 0
+    timer.join()
+    assert capsys.readouterr().out.startswith("Another make makes an environment: waiting for it\n")
+
+
+def test_a_folder_that_takes_no_environment_is_one_sentence(install, monkeypatch, capsys):
+    Path(install.STUDIES).write_text("a file")
+    assert call(install, monkeypatch, ".ready") == 1
+    assert capsys.readouterr().err == f"{install.STUDIES} cannot be written: File exists\n"

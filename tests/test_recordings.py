@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import record
 from ingroup import models, paths
 from ingroup.commands.parameters import calls_of, merged
-from ingroup.inference import stored, there
+from ingroup.inference import Call, fill, open_store, stored, there
 from ingroup.inference.reading import Reading
 from ingroup.inference.store import read_manifest
 from ingroup.studies.empathy_gap import answers
 from record import chats, listed, recorded
+from toy import SAMPLING, Toy, numbers
 
 MODELS = list(listed())
 
@@ -82,3 +84,56 @@ def test_recorded_answers_are_read_as_their_call_says():
         np.testing.assert_array_equal(values[reading], again)
     assert (values["greedy"] == np.rint(values["greedy"])).all()
     assert not (values["expected"] == np.rint(values["expected"])).any()
+
+
+class KilledError(BaseException):
+    """Ends a recording as a kill would."""
+
+
+def asking(trials):
+    """Return an `ask` that fills shards of four, and is killed behind so many trials."""
+
+    def say(chat, before, asked):
+        if asked >= trials:
+            raise KilledError
+        return "50"
+
+    def ask(calls, parameters):
+        (call,) = calls
+        engine = Toy(say, model="m", engine="toy")
+        store = open_store(call.folder, call.design, engine, SAMPLING, 4)
+        fill(call.design, engine, store, SAMPLING)
+
+    return ask
+
+
+def killed(*_):
+    raise KilledError
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [[], [0], [5], [5, 6], [99]],
+    ids=["none", "before a shard", "behind a shard", "twice", "before the row"],
+)
+def test_a_killed_recording_has_one_row_with_all_its_prompts(tmp_path, monkeypatch, kills):
+    call = Call("study", "sample", "m", "toy", "part", numbers(12), SAMPLING, root=tmp_path)
+    log = tmp_path / "asked.csv"
+    log.write_text('call,prompts,seconds\n"a,b",7,8\n')
+    for trials in kills:
+        with monkeypatch.context() as patch:
+            patch.setattr(record, "ask", asking(trials))
+            if trials == 99:
+                patch.setattr(record, "replace_file", killed)
+            with pytest.raises(KilledError):
+                record.record(call, {}, log)
+
+    monkeypatch.setattr(record, "ask", asking(99))
+    for _ in range(2):
+        record.record(call, {}, log)
+    begin, row = log.read_text().rsplit("\n", 2)[:2]
+    assert begin == 'call,prompts,seconds\n"a,b",7,8'
+    address, prompts, seconds = row.split(",")
+    assert (address, prompts) == (str(call.address), "12")
+    assert 1 <= int(seconds) <= 60
+    assert len(stored(call).read()) == 12

@@ -99,7 +99,7 @@ def test_what_pandas_wrote_comes_back(tmp_path_factory, rows):
 
 WRONG_JSON = {
     " ": ": found an empty file, expected JSON.",
-    '{"a": 1,\n}': ", line 2, column 1: found what is not JSON (",
+    '{"a": 1,\nb}': ", line 2, column 1: found what is not JSON (",
     '[{"a": 1, "b": 2, "a": 3}]': ", key 'a': found it 2 times in one object, expected it once.",
     "[" * 100_000: ": found lists or objects that are nested too deeply, expected JSON.",
 }

@@ -1,15 +1,15 @@
 """``make record``: ask the real models what ``data/recordings`` holds of them.
 
 ``data/recordings/recordings.yaml`` lists, for each model, what its notebooks ask, by which engine.
-Stored answers are not asked again: remove a store to make it anew. Each call that was asked is a
-row of ``asked.csv``. Calls of an engine that this environment lacks wait for the one that has it.
+Stored answers are not asked again: remove a store to make it anew, and its row of ``asked.csv``,
+which counts the prompts and seconds of each call. Calls of an engine that this environment lacks
+wait for the one that has it.
 
 ``python data/recordings/record.py --chats`` writes ``chats.csv``: to which rendered chats stores
 are answers, where their manifest does not say. Call it only where they were asked these chats.
 """
 
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -22,7 +22,8 @@ import yaml
 from ingroup import paths
 from ingroup.commands.parameters import calls_of, merged
 from ingroup.inference import Call, EngineError, StoreError, ask
-from ingroup.inference.store import read_manifest
+from ingroup.inference.shards import replace as replace_file
+from ingroup.inference.store import Store, read_manifest
 from ingroup.tables import InputError
 
 
@@ -75,7 +76,7 @@ def chats() -> pd.DataFrame:
 
 
 def record(call: Call, parameters: dict[str, Any], log: Path) -> None:
-    """Ask one call, and add a row to the log where it gave new answers.
+    """Ask one call, and count what it took in the log; a killed run's shards are counted first.
 
     Parameters
     ----------
@@ -86,16 +87,46 @@ def record(call: Call, parameters: dict[str, Any], log: Path) -> None:
     log : pathlib.Path
         The model's ``asked.csv``.
     """
-    before = set(call.folder.glob("part-*"))
-    started = time.monotonic()
+    count(call, log)
     ask([call], parameters)
-    if set(call.folder.glob("part-*")) > before:
-        row = {
-            "call": call.address,
-            "prompts": len(call.design),
-            "seconds": round(time.monotonic() - started),
-        }
-        pd.DataFrame([row]).to_csv(log, mode="a", header=not log.exists(), index=False)
+    count(call, log)
+
+
+def count(call: Call, log: Path) -> None:
+    """Add to a call's row of the log the stored prompts that it lacks, and their seconds.
+
+    The seconds are those from the store's manifest, or from the last change of the log where that
+    is later, to the last shard. So a pause between two runs does not count.
+
+    Parameters
+    ----------
+    call, log
+        See `record`.
+    """
+    manifest = call.folder / "manifest.json"
+    if not manifest.exists():
+        return
+
+    rows = pd.read_csv(log).to_dict("records") if log.exists() else []
+    row = {"call": str(call.address), "prompts": 0, "seconds": 0}
+    for counted in rows:
+        if counted["call"] == row["call"]:
+            row = counted
+
+    store = Store(call.folder, read_manifest(manifest))
+    shards = store.files()
+    n_new = sum(len(range(*store.bounds(shard))) for shard in shards) - row["prompts"]
+    if n_new <= 0:
+        return
+
+    begin = max(file.stat().st_mtime for file in (manifest, log) if file.exists())
+    end = max(store.path(shard).stat().st_mtime for shard in shards)
+    row["prompts"] += n_new
+    row["seconds"] += max(1, round(end - begin))
+    if row not in rows:
+        rows.append(row)
+    text = pd.DataFrame(rows).to_csv(index=False)
+    replace_file(log, text.encode())  # whole or not at all
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """A wrong parameter starts nothing, and only a whole notebook is kept."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -9,6 +10,7 @@ import re
 import signal
 import socket
 import sys
+from threading import Timer
 
 import nbformat
 import pytest
@@ -198,6 +200,29 @@ def test_again_runs_with_the_parameters_of_the_last_run(tiny):
     assert run.main(["tiny", "--run", "mine", "--again"]) == 0
     told = (paths.BUILD / "runs" / "mine" / "notebooks" / "tiny.txt").read_text()
     assert told.endswith(", BY=3\n")
+
+
+def test_a_notebook_that_another_program_executes_is_waited_for(tiny, capsys):
+    """A killed make leaves one behind, which would write the same tables at the same time."""
+    write(tiny.parents[1] / "tiny.ipynb", "print('executed')")
+    folder = paths.BUILD / "digests"
+    folder.mkdir(parents=True)
+    held = (folder / "default-tiny.lock").open("w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    copies = []
+
+    def release():
+        copies.extend(tiny.glob("*"))
+        held.close()
+
+    timer = Timer(1, release)
+    timer.start()
+    assert run.main(["tiny"]) == 0
+    timer.join()
+    assert copies == []
+    assert (tiny / "tiny.ipynb").exists()
+    said = "tiny: another program executes this notebook: waiting for it\n"
+    assert said in capsys.readouterr().err
 
 
 def test_a_run_records_what_it_wrote_and_no_other_file(tiny, tmp_path):

@@ -25,6 +25,7 @@ from ingroup.inference import (
 )
 from ingroup.inference import store as stores
 from ingroup.inference.shards import SCHEMA, Journal
+from ingroup.inference.store import read_manifest
 from toy import SAMPLING, Toy, numbers, religion, rendered_otherwise, run
 
 
@@ -158,6 +159,15 @@ def test_a_broken_or_lost_manifest_is_one_sentence(tmp_path):
     (tmp_path / "a" / "manifest.json").unlink()
     with pytest.raises(StoreError, match=r"shards but no manifest\.json"):
         Store(tmp_path / "a", manifest)
+
+
+@pytest.mark.parametrize("value", [None, 0, -1, 2.0, "3", True, [3]])
+@pytest.mark.parametrize("name", ["trials", "shard_size"])
+def test_a_manifest_without_a_number_that_every_reader_needs_is_one_sentence(tmp_path, name, value):
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps({"trials": 3, "shard_size": 2} | {name: value}))
+    with pytest.raises(StoreError, match=rf"manifest\.json says no number of {name}; move its"):
+        read_manifest(file)
 
 
 def test_the_manifest_pins_what_can_change_a_response_and_the_format(plan, tmp_path):

@@ -59,13 +59,18 @@ def run_notebooks(values: dict[str, str]) -> int:
 
     run = settings.run_name()
     folder = settings.BUILD / "digests"
-    folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / f"{run}.lock")
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         print(f"another make works on the run {run}: waiting for it", file=sys.stderr)
         lock.acquire()
+    except OSError as problem:
+        raise settings.Refused(
+            f"{problem.filename} cannot be written: {problem.strerror}; allow writing there, or "
+            "work in a clone of your own"
+        ) from problem
     with lock:
         return DoitMain(config_filenames=(), extra_config=KEPT).run(["run", *options])
 

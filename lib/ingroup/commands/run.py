@@ -14,8 +14,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -359,6 +359,28 @@ def _stop(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+@contextmanager
+def _alone(notebook: str, run: str, progress: Progress) -> Iterator[None]:
+    """Wait until no other program executes this notebook of the run, and keep others waiting.
+
+    One may: a program goes on when the make that started it is killed.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = paths.BUILD / "digests"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / f"{run}-{notebook}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.line("another program executes this notebook: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _head(options: argparse.Namespace) -> str:
     """Name a notebook; among others with its position, e.g. ``"[2/19] 10_empathy_gap"``."""
     notebook = options.notebook
@@ -466,7 +488,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         if not options.redraw:
             _check_servers(parameters)
-        with writing(paths.run_folder(options.run)):
+        with writing(paths.run_folder(options.run)), _alone(notebook, options.run, progress):
             target = execute(notebook, parameters, progress, options.redraw)
     except (InputError, EngineError, StoreError) as error:
         print(error, file=sys.stderr)

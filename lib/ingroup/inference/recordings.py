@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import pandas as pd
 
@@ -24,6 +24,9 @@ LAYOUTS = (HOU, STEREOMAP, PLAIN)
 
 DELIMITERS = {".tsv": "\t", ".csv": ","}
 LOG = ".eval"  # of inspect_ai
+LARGEST_LOG = 2**30  # bytes of an unpacked log, which is read as a whole
+ZIP_ZSTANDARD = 93  # inspect_ai teaches it to zipfile
+_PACKED = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
 CATEGORY = "category"
@@ -330,12 +333,52 @@ def _log(file: Path) -> Iterator[Recording]:
             "ENGINE=replay RECORDINGS=<file.eval> makes one that has it, or pip install inspect-ai"
         ) from error
 
+    _check_archive(file)
     try:
-        for sample in read_eval_log(file, resolve_attachments=True).samples or ():
-            if sample.output.choices and sample.metadata.get("asked") != "over choices":
-                yield _sample(file, sample)
-    except (BadZipFile, KeyError, ValueError) as error:
+        log = read_eval_log(file, resolve_attachments=True)
+    except Exception as error:  # inspect_ai raises whatever a text that is no log makes it meet
         raise wrong(file, type(error).__name__, "a log of inspect_ai") from error
+
+    for sample in log.samples or ():
+        if sample.output.choices and sample.metadata.get("asked") != "over choices":
+            yield _sample(file, sample)
+
+
+def _check_archive(file: Path) -> None:
+    """Raise an InputError where a log's archive is damaged, or larger than `LARGEST_LOG` unpacked.
+
+    inspect_ai checks neither: it reads a changed reply as it is, and a packed terabyte until the
+    memory is full.
+    """
+    expected = f"a log of inspect_ai, at most {LARGEST_LOG:,} bytes of text"
+    try:
+        with ZipFile(file) as archive:
+            members = archive.infolist()
+            n_bytes = sum(member.file_size for member in members)
+            for member in members:
+                if n_bytes <= LARGEST_LOG:
+                    n_bytes += _unstated(archive, member)
+    except Exception as error:  # of the archive, or of any of the ways to pack
+        raise wrong(file, f"a damaged archive ({error})", expected) from error
+    if n_bytes > LARGEST_LOG:
+        raise wrong(file, "a larger archive", expected)
+
+
+def _unstated(archive: ZipFile, member: ZipInfo) -> int:
+    """Unpack a member of an archive; return how many more bytes it has than the archive states.
+
+    BadZipFile where its checksum is another. A bomb is not unpacked to its end.
+    """
+    if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED, ZIP_ZSTANDARD):
+        raise BadZipFile("inspect_ai packs otherwise")
+
+    stated = member.file_size
+    member.file_size = LARGEST_LOG + 1  # else zipfile reads no further than it is told
+    n_bytes = 0
+    with archive.open(member) as stream:  # its end compares the checksum
+        while n_bytes <= LARGEST_LOG and (block := stream.read(_PACKED)):
+            n_bytes += len(block)
+    return n_bytes - stated
 
 
 def _sample(file: Path, sample: Any) -> Recording:

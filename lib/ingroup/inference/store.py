@@ -59,9 +59,15 @@ def read_manifest(file: Path) -> dict[str, Any]:
         Where the file cannot be read, or is not a JSON object.
     """
     try:
-        return dict(json.loads(file.read_text("utf8")))
+        manifest = dict(json.loads(file.read_text("utf8")))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"{file} cannot be read as JSON; move its folder away") from error
+
+    for name in ("trials", "shard_size"):
+        value = manifest.get(name)
+        if type(value) is not int or value < 1:
+            raise StoreError(f"{file} says no number of {name}; move its folder away")
+    return manifest
 
 
 def check_chats(folder: Path, stored: str, rendered: str) -> None:

@@ -1,0 +1,645 @@
+"""Attacks and accidents, by kind: how many were tried, and how many ended badly.
+
+``python bench/trials.py`` writes the table into ``docs/trials.md``. A trial does one thing to one
+place and looks at what comes out. It ends ``well`` where the result is right, or one sentence says
+what is wrong. Otherwise it is
+
+- ``lost``: an answer that was whole is asked again, or gone;
+- ``wrong``: another result than the right one;
+- ``silent``: what was changed, or asked for, is passed over without a word;
+- ``traceback``: an error that is no sentence.
+
+``python bench/trials.py KIND ...`` tries these kinds alone and writes nothing. The draws are the
+same each time. Each bad ending is printed with what was done.
+"""
+
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, redirect_stderr
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests" / part) for part in ("helpers", "inference")]
+os.environ.setdefault("NO_PROXY", "127.0.0.1")
+
+import check_fire as fire  # noqa: E402
+
+import toy  # noqa: E402
+from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
+from ingroup import latex, paths  # noqa: E402
+from ingroup.commands import settings  # noqa: E402
+from ingroup.commands.parameters import defaults, merged  # noqa: E402
+from ingroup.inference import (  # noqa: E402
+    EngineError,
+    Sampling,
+    Store,
+    StoreError,
+    fill,
+    inspect_engine,
+    open_store,
+    recordings,
+    wire,
+)
+from ingroup.inference.cluster import Cluster  # noqa: E402
+from ingroup.inference.inspect_engine import InspectEngine  # noqa: E402
+from ingroup.inference.replay_engine import ReplayEngine  # noqa: E402
+from ingroup.inference.store import read_manifest  # noqa: E402
+from ingroup.inference.transformers_engine import TransformersEngine  # noqa: E402
+from ingroup.studies.biased_samaritan.stimuli import load_scenarios  # noqa: E402
+from ingroup.studies.empathy_gap.stimuli import load_events  # noqa: E402
+from ingroup.studies.giebench.stimuli import load_questions  # noqa: E402
+from ingroup.tables import InputError, read_json, read_table, shown  # noqa: E402
+
+PAGE = ROOT / "docs" / "trials.md"
+BEGIN = "<!-- the table: python bench/trials.py -->\n"
+ENDINGS = ("lost", "wrong", "silent", "traceback")
+SENTENCES = (InputError, EngineError, StoreError, settings.Refused)
+WELL = "well"
+SEED = 45
+SHARD = 4  # trials of a shard
+
+Trials = Iterator[tuple[str, str]]  # what was done, and how it ended
+
+
+# --- how a trial ends
+
+
+def ending(act: Callable[[], Any], is_right: Callable[[Any], bool] = lambda _: True) -> str:
+    """Do something, and tell how it ends.
+
+    Parameters
+    ----------
+    act : callable
+        What is tried.
+    is_right : callable
+        Whether its result is right.
+
+    Returns
+    -------
+    str
+        `WELL`, "wrong" or "traceback".
+    """
+    try:
+        result = act()
+    except SENTENCES as error:
+        return WELL if is_sentence(str(error)) else "traceback"
+    except Exception:
+        return "traceback"
+    return WELL if is_right(result) else "wrong"
+
+
+def is_sentence(text: str) -> bool:
+    """Tell whether a message is one line that a terminal shows as it is."""
+    return bool(text) and text.isprintable() and len(text) < 5000
+
+
+# --- stores
+
+
+def write(path: Path, draw: random.Random, strangers: list[Path]) -> str:
+    """Do something to a file of a store.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    draw : random.Random
+        What draws the change.
+    strangers : list of Path
+        Files of the same store or of others.
+
+    Returns
+    -------
+    str
+        What was done.
+    """
+    content = path.read_bytes()
+    place = draw.randrange(len(content))
+    how = draw.choice(["flip", "cut", "zero", "grow", "remove", "swap", "rename", "empty"])
+    if how == "flip":
+        spoilt = bytearray(content)
+        spoilt[place] ^= 1 << draw.randrange(8)
+        path.write_bytes(spoilt)
+    elif how == "cut":
+        path.write_bytes(content[:place])
+    elif how == "zero":
+        size = draw.randrange(1, 64)
+        path.write_bytes(content[:place] + bytes(size) + content[place + size :])
+    elif how == "grow":
+        path.write_bytes(content[:place] + draw.randbytes(draw.randrange(1, 64)) + content[place:])
+    elif how == "remove":
+        path.unlink()
+    elif how == "swap":
+        other = draw.choice(strangers)
+        path.write_bytes(other.read_bytes())
+        return f"{path.name} is {other.name} of {other.parent.name}"
+    elif how == "rename":
+        path.rename(path.with_name(draw.choice(["part-00001.parquet", "part-00009.parquet", "x"])))
+    else:
+        path.write_bytes(b"")
+    return f"{how} {path.name} at {place}"
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List the files of a store."""
+    return sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+
+
+class Again(toy.Toy):
+    """Gives the right answers to a store whose files were changed, and counts what it is asked."""
+
+    keeps_each = True
+
+    def __init__(self):
+        super().__init__(lambda chat, *_: f"reply {int(chat[0]['content']) % 11}", True)
+        self.about = {"engine": "toy", "model": "m"}
+
+    @property
+    def trials(self) -> set[int]:
+        """The trials that it was asked."""
+        return {int(chat[0]["content"]) for batch in self.chats for chat in batch}
+
+    def answer(self, conversations, sampling):
+        self.chats = [*getattr(self, "chats", ()), conversations]
+        return super().answer(conversations, sampling)
+
+
+def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
+    """Write a store of 24 trials, three of which failed at first; return it and its table."""
+    store_folder = folder / "own"
+    design = toy.numbers(24)
+    failing = Again()
+    answer = failing.say
+    failing.say = lambda chat, *asked: None if chat[0]["content"] in "048" else answer(chat, *asked)
+    toy.run(design, store_folder, failing, SHARD)
+    return store_folder, toy.run(design, store_folder, Again(), SHARD)
+
+
+def spoilt_stores(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+    """Change a file of a store, then run on: the answers are right, and whole ones stay."""
+    original, table = own_store(folder)
+    design = toy.numbers(24)
+    other = folder / "other"
+    stranger = Again()
+    stranger.about = {"engine": "toy", "model": "another"}
+    toy.run(design, other, stranger, SHARD)
+
+    for number in range(n):
+        copy = Path(shutil.copytree(original, folder / f"copy {number}"))
+        path = draw.choice(files_of(copy))
+        done = write(path, draw, [*files_of(original), *files_of(other)])
+        engine = Again()
+        how = ending(lambda: toy.run(design, copy, engine, SHARD), table.equals)  # noqa: B023
+        is_manifest = path.name == "manifest.json"
+        if how == WELL and not is_manifest and len(getattr(engine, "chats", ())) > 0:
+            allowed = touched(path, copy)
+            if not engine.trials <= allowed:
+                how = "lost"
+        yield done, how
+        shutil.rmtree(copy)
+
+
+def touched(path: Path, folder: Path) -> set[int]:
+    """Give the trials of the shard to which a file belongs, and of those that a name may hit."""
+    shards = {int(path.name[5:10]), 1} if path.name.startswith("part-") else {1}
+    return {shard * SHARD + trial for shard in shards for trial in range(SHARD)}
+
+
+def recorded_stores(draw: random.Random, engine: str) -> list[Path]:
+    """List the recorded stores of an engine."""
+    return sorted(
+        file.parent for file in paths.RECORDINGS.glob(f"*/*/*/*@{engine}/*/manifest.json")
+    )
+
+
+def read_store(folder: Path) -> pd.DataFrame:
+    """Read all answers of a store, as those do who have no engine."""
+    return Store(folder, read_manifest(folder / "manifest.json")).read()
+
+
+def spoilt_readings(folder: Path, draw: random.Random, stores: list[Path], n: int) -> Trials:
+    """Change a file of a store, then read it: the right answers, or one sentence."""
+    tables = {store: read_store(store) for store in stores}
+    strangers = [file for store in stores for file in files_of(store)]
+    for number in range(n):
+        store = draw.choice(stores)
+        copy = Path(shutil.copytree(store, folder / f"copy {number}"))
+        done = write(draw.choice(files_of(copy)), draw, strangers)
+        how = ending(lambda: read_store(copy), tables[store].equals)  # noqa: B023
+        yield f"{done}, {store.name}", how
+        shutil.rmtree(copy)
+
+
+def vllm_stores(folder: Path, draw: random.Random, n: int = 700) -> Trials:
+    """Change a file of a recorded store that vLLM answered, then read it."""
+    yield from spoilt_readings(folder, draw, recorded_stores(draw, "vllm"), n)
+
+
+def ray_stores(folder: Path, draw: random.Random, n: int = 300) -> Trials:
+    """Change a file of a store that two engines of a Ray wrote, then read it."""
+    if not find_spec("ray"):
+        return
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    stores = []
+    with closing(Cluster(Again, 2)) as cluster:
+        for size in (24, 32):
+            design = toy.numbers(size)
+            store = open_store(folder / str(size), design, cluster, toy.SAMPLING, SHARD)
+            fill(design, cluster, store, toy.SAMPLING)
+            stores.append(store.folder)
+    ray.shutdown()
+    yield from spoilt_readings(folder, draw, stores, n)
+
+
+# --- files of the user's own
+
+PIECES = [
+    b'"', b"\t", b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b"\\ud800", b"\x1b[2J",
+    b"1e999", b"-1", b"NaN", b"9" * 5000, b"[" * 3000, b"{}", b"null", b"=cmd|' /C calc'!A0",
+    "\u202e".encode(), "\u2028".encode(), b" " * 50, b"<script>", b"$(touch owned)",
+]  # fmt: skip
+
+
+def mutated(content: bytes, draw: random.Random) -> bytes:
+    """Change one to three places of a file."""
+    for _ in range(draw.randrange(1, 4)):
+        place = draw.randrange(len(content) + 1)
+        size = draw.choice([0, 1, 5, 200])
+        piece = draw.choice([b"", draw.randbytes(1), draw.choice(PIECES)])
+        content = content[:place] + piece + content[place + size :]
+    return content
+
+
+def user_files(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+    """Change a file that a user may give: it is read, or one sentence says what is wrong."""
+    readers = {
+        paths.SAMPLE / "narratives.tsv": lambda file: load_events(str(file)),
+        paths.SAMPLE / "giebench.json": load_questions,
+        paths.STIMULI / "biased_samaritan" / "scenarios.csv": load_scenarios,
+        paths.SAMPLE / "giebench_sheet.csv": read_table,
+        paths.MODELS / "models.csv": read_table,
+        paths.MODELS / "calibrant" / "config.json": read_json,
+        table_of_replies(folder): lambda file: ReplayEngine(file, "m"),
+    }
+    for number in range(n):
+        source = draw.choice(list(readers))
+        file = folder / f"{number}{source.suffix}"
+        file.write_bytes(mutated(source.read_bytes(), draw))
+        yield f"{source.name}, change {number}", ending(lambda: readers[source](file))  # noqa: B023
+        file.unlink()
+
+
+def table_of_replies(folder: Path) -> Path:
+    """Write a table of recorded replies."""
+    file = folder / "replies.csv"
+    rows = [("p", "50", 1), ('a "p"', "I cannot\nsay", 2), ("p", "51", 2)]
+    pd.DataFrame(rows, columns=["prompt", "response", "run"]).to_csv(file, index=False)
+    return file
+
+
+def logs(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+    """Change a log of inspect_ai, or pack a bomb: the right replies, or one sentence."""
+    from inspect_ai.log import EvalLog, EvalSample, write_eval_log
+
+    question = {"role": "user", "content": "prompt"}
+    answer = {"role": "assistant", "content": "50"}
+    output = {"model": "m", "choices": [{"message": answer, "stop_reason": "stop"}]}
+    sample = EvalSample(
+        id=1, epoch=1, input="prompt", target="", messages=[question, answer], output=output
+    )
+    about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
+    about["dataset"] = {"name": "d", "samples": 1}
+    good = folder / "good.eval"
+    write_eval_log(EvalLog(status="success", eval=about, samples=[sample]), good)
+    content = good.read_bytes()
+
+    file = folder / "log.eval"
+    for number in range(n):
+        spoilt = bytearray(content)
+        place = draw.randrange(len(content))
+        spoilt[place] ^= 1 << draw.randrange(8)
+        file.write_bytes(spoilt if number % 2 else mutated(content, draw))
+        yield f"change {number}", ending(lambda: replies_of(file), lambda texts: texts == ["50"])
+
+
+def replies_of(file: Path) -> list[str | None]:
+    """List the replies of a file of recordings."""
+    return [recording.reply.text for recording in recordings.read(file)]
+
+
+# --- the command line
+
+HOSTILE = [
+    "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
+    "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
+    "\u202e",
+    "$(touch owned)", "`touch owned`", "'; touch owned; '", "{{7*7}}", "%s%n", "<script>",
+    "x" * 10**6,
+    "calibrant@nobody", "@", "calibrant@transformers@vllm", "P9,S9,T9", "P0", "0,0", "1;1",
+]  # fmt: skip
+STUDIES = ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
+
+
+def parameters(folder: Path, draw: random.Random) -> Trials:
+    """Give each parameter of a study each hostile value: taken as it is, or refused."""
+    for notebook in STUDIES:
+        for name, value in product(defaults(notebook), HOSTILE):
+            if name == "RUN":
+                continue
+            how = ending(lambda: merged(notebook, "demo", {name: value}))  # noqa: B023
+            yield f"{notebook} {name}={value[:40]!r}", how
+    yield "a file that a value names", "wrong" if Path("owned").exists() else WELL
+
+
+FRAGMENTS = [
+    r"\input{secret}", "my_model_v2", "50%", "{", "}", "$x$", "~", "^", "#1", "&", "\\", "<b>",
+    "--",
+    "\x1b[31m", "\x07", "\u202e", "\n\n", "``", "?`", "中", "../", "$(touch owned)", ";rm -rf .",
+    "é",
+]  # fmt: skip
+
+
+def injections(folder: Path, draw: random.Random, n: int = 400) -> Trials:
+    """Put commands into names: into LaTeX, a terminal, and the name of a run's folder."""
+    for number in range(n):
+        text = "".join(draw.choices(FRAGMENTS, k=draw.randrange(1, 6)))
+        printed = latex.escape(text)
+        yield f"LaTeX {text!r}", WELL if is_harmless(printed) else "wrong"
+        line = shown(text).replace("\n", "")
+        yield f"terminal {text!r}", WELL if line.isprintable() else "wrong"
+
+        environment = {"MAKEFLAGS": " -- MODELS=x", "MODELS": text}
+        run = ending(lambda: settings.run_name(environment), settings.is_folder_name)  # noqa: B023
+        yield f"run {number} {text!r}", run
+
+
+def is_harmless(printed: str) -> bool:
+    """Tell whether LaTeX reads no command in a text but those that print one sign."""
+    for sign in ("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater"):
+        printed = printed.replace(f"\\{sign}{{}}", "")
+    for command in latex.ESCAPES.values():
+        printed = printed.replace(str(command), "")
+    printed = printed.replace("{}", "")
+    return not set(printed) & set("\\{}$&#^_~%")
+
+
+def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
+    """Start what make starts first, in an odd environment: it works, or says one sentence."""
+    names = [*settings.OF_MAKE, *settings.OF_COMMANDS, *settings.OF_A_FIGURE, "MODELS", "N_EVENTS"]
+    for number in range(n):
+        chosen = {name: draw.choice(HOSTILE) for name in draw.sample(names, 3)}
+        flags = " -- " + " ".join(f"{name}={len(value)}" for name, value in chosen.items())
+        goal = draw.choice(["all", "10", "figures", "plan", "view", "compare", "ask", "report"])
+        environment = {**chosen, "MAKEFLAGS": flags}
+        yield f"{goal} {number}", ending(lambda: settings.check([goal], environment))  # noqa: B023
+
+    odd = {
+        "PYTHONOPTIMIZE": "2", "LC_ALL": "C", "LANG": "xx_YY", "HOME": "/nowhere",
+        "TMPDIR": "/nowhere",
+        "PYTHONPATH": "/nowhere", "FOREIGN": "/nowhere", "MAKEFLAGS": "\udcff -- A=1", "TZ": "Mars",
+        "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "COLUMNS": "-1", "GOALS": "10",
+        "RUN": "../x",
+        "INGROUP_BUILD": "/dev/null", "PROFILE": "\x1b", "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    for name, value in odd.items():
+        command = [sys.executable, ROOT / "lib" / "ingroup" / "commands" / "settings.py"]
+        done = subprocess.run(command, env={name: value}, capture_output=True)
+        is_well = done.returncode in (0, 2) and b"Traceback" not in done.stderr
+        yield f"{name}={value}", WELL if is_well else "traceback"
+
+
+# --- stimuli, kills, models, servers
+
+
+def stimuli(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+    """Change one sign of one prompt: the answers to the old ones are refused, and told so."""
+    design = toy.religion(1)
+    engine = toy.Toy(lambda *_: "50", model="m")
+    toy.run(design, folder / "store", engine)
+    for number in range(n):
+        changed = with_other_prompt(design, draw.randrange(len(design)), draw)
+        silent = ending(
+            lambda: open_store(folder / "store", changed, engine, toy.SAMPLING, 50),  # noqa: B023
+            lambda store: False,
+        )
+        yield f"prompt {number}", "silent" if silent == "wrong" else silent
+
+
+def with_other_prompt(design: Any, trial: int, draw: random.Random) -> Any:
+    """The same design, but one sign of one prompt is another."""
+    target = design[trial].messages[-1]["content"]
+    place = draw.randrange(len(target))
+    other = chr(ord(target[place]) ^ 1)
+
+    def of(block):
+        def render(condition):
+            turns = block.render(condition)
+            if turns[-1]["content"] == target:
+                text = target[:place] + other + target[place + 1 :]
+                return [*turns[:-1], {**turns[-1], "content": text}]
+            return turns
+
+        return toy.replace(block, render=render)
+
+    return toy.Design(map(of, design.blocks))
+
+
+def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
+    """Kill a run five times, then let it end: the table is whole, nothing is asked needlessly."""
+    whole = {fire.MANY: fire.run(folder / "whole", fire.Scribe(folder / "log"), fire.MANY)}
+    for number in range(n):
+        failures = number % 2
+        store, log = folder / f"store {number}", folder / f"log {number}"
+        for _ in range(5):
+            engine = fire.Mortal(log, failures, draw.randint(1, 6), draw.uniform(1e-6, 0.01))
+            fire.died(fire.run, store, engine, fire.MANY)
+            yield f"kill of store {number}", WELL
+        try:
+            fire.check_finish(store, fire.Scribe(log, failures), whole, fire.MANY)
+            how = WELL
+        except AssertionError as error:
+            how = "lost" if "trial" in str(error) else "wrong"
+        except Exception:
+            how = "traceback"
+        yield f"end of store {number}", how
+
+
+def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
+    """Load a model whose files are changed, or hold code: one sentence, and no code runs."""
+    owned = folder / "owned"
+    code = f"open({str(owned)!r}, 'w').write('x')\n"
+    for number in range(n):
+        copy = Path(shutil.copytree(paths.MODELS / "calibrant", folder / f"model {number}"))
+        file = draw.choice(
+            [f for f in sorted(copy.iterdir()) if f.suffix in (".json", ".safetensors")]
+        )
+        if number % 3 == 0:
+            config = json.loads((copy / "config.json").read_text("utf8"))
+            config["auto_map"] = {"AutoModelForCausalLM": "evil.Evil", "AutoConfig": "evil.Evil"}
+            config["model_type"] = draw.choice(["evil", config["model_type"]])
+            (copy / "config.json").write_text(json.dumps(config))
+            (copy / "evil.py").write_text(code)
+        elif number % 3 == 1:
+            file.write_bytes(file.read_bytes()[: draw.randrange(file.stat().st_size)])
+        else:
+            file.write_text(draw.choice(["", "[]", "{}", "null", "[" * 10**5, "\x00"]))
+        how = ending(lambda: one_answer(copy))  # noqa: B023
+        yield f"{file.name} of model {number}", "wrong" if owned.exists() else how
+
+
+def one_answer(model: Path) -> None:
+    """Ask a model one prompt."""
+    with closing(TransformersEngine(str(model))) as engine:
+        engine.answer([toy.religion(1)[0].messages], Sampling(max_tokens=1))
+
+
+KEY = "sk-a-key-that-must-not-be-kept"
+
+
+def spoilt_body(text: str, draw: random.Random) -> tuple[int, dict[str, str], bytes]:
+    """What a hostile server says in place of an answer; a right one comes as it is."""
+    body = json.dumps(completion(text)).encode()
+    odd = [None, 7, [], {}, "\x1b[2J", "\ud800", KEY, "x" * 10**5, "</script><script>"]
+    how = draw.randrange(6)
+    if how == 0:
+        return 200, JSON, mutated(body, draw)
+    if how == 1:
+        return ok(completion(draw.choice(odd), draw.choice(["stop", "length", "odd", None, 3])))
+    if how == 2:
+        return draw.choice([400, 401, 404, 413, 500, 503]), JSON, mutated(body, draw)
+    if how == 3:
+        return 200, JSON | {"Content-Encoding": "gzip"}, gzip.compress(bytes(10**6))
+    if how == 4:
+        return 200, JSON, struct.pack(">Q", draw.getrandbits(64)) * 8
+    return 200, JSON, body
+
+
+def servers(folder: Path, draw: random.Random, n: int = 300) -> Trials:
+    """Ask a hostile server: an answer is what it said, a failure is named, the key stays out."""
+    wire.FIRST_PAUSE = wire.LONGEST_PAUSE = 0.01
+    inspect_engine.ATTEMPTS = 2
+    os.environ["OPENAI_API_KEY"] = KEY
+    design = toy.numbers(n)
+    server = FakeOpenAI(lambda call, before: spoilt_body(text_of(call.request["messages"]), draw))
+    with server.running() as address:
+        try:
+            table = toy.run(design, folder / "store", InspectEngine("fake", f"{address}/v1"), 64)
+        except SENTENCES as error:
+            yield "the run", WELL if is_sentence(str(error)) else "traceback"
+            return
+        except Exception as error:
+            yield f"the run: {error!r}", "traceback"
+            return
+    for row in table.itertuples():
+        is_named = (row.finish_reason == "failed") == (row.error != "")
+        yield f"prompt {row.trial}", WELL if is_named else "silent"
+    asked = b"".join(file.read_bytes() for file in files_of(folder / "store"))
+    yield "the key in a file", "wrong" if KEY.encode() in asked.replace(b'"', b"") else WELL
+
+
+# --- the table
+
+KINDS: dict[str, tuple[str, Callable[..., Trials]]] = {
+    "injections": ("commands in names: LaTeX, terminal, folders", injections),
+    "vllm": ("files of recorded vLLM stores changed, then read", vllm_stores),
+    "stimuli": ("one sign of a prompt changed", stimuli),
+    "logs": ("logs of inspect_ai changed", logs),
+    "environments": ("odd environments and variables", environments),
+    "stores": ("files of a store changed, then run on", spoilt_stores),
+    "files": ("files of the user's own changed", user_files),
+    "servers": ("replies of a hostile server", servers),
+    "kills": ("a run killed five times, then ended", kills),
+    "ray": ("files of stores that a Ray wrote changed, then read", ray_stores),
+    "models": ("hostile model folders", model_folders),
+    "parameters": ("hostile values of parameters", parameters),
+}
+
+
+def tried(kind: str) -> Counter[str]:
+    """Try one kind.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+
+    Returns
+    -------
+    Counter
+        How many trials there were (``trials``), and how many had each ending.
+    """
+    _, trials = KINDS[kind]
+    counts: Counter[str] = Counter()
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would sync each file
+    place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
+    with place as folder, redirect_stderr(io.StringIO()):  # what runs say is not looked at
+        for done, how in trials(Path(folder), random.Random(SEED)):
+            counts.update(["trials", how])
+            if how != WELL:
+                print(f"{kind}: {how}: {shown(done)}", flush=True)
+    return counts
+
+
+def table(counts: dict[str, Counter[str]]) -> str:
+    """Write the counts as a table of Markdown, with a last row of sums."""
+    lines = [f"| what is tried | trials | {' | '.join(ENDINGS)} |", "| --- |" + " ---: |" * 5]
+    for kind, counter in counts.items():
+        lines.append(row(KINDS[kind][0], counter))
+    lines.append(row("all", sum(counts.values(), Counter())))
+    return "\n".join(lines) + "\n"
+
+
+def row(name: str, counter: Counter[str]) -> str:
+    """One row of the table."""
+    cells = [f"{counter[column]:,}" for column in ("trials", *ENDINGS)]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def write_page(counts: dict[str, Counter[str]]) -> None:
+    """Write the table so far into the page, with the day and the commit."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
+    about = f"On {datetime.now(UTC).date()}, at commit {commit}:\n\n"
+    PAGE.write_text(f"{head}{BEGIN}\n{about}{table(counts)}", "utf8")
+
+
+def main(kinds: list[str]) -> int:
+    """Try the kinds that are named; without names all, and write the page.
+
+    Returns
+    -------
+    int
+        1 where a trial ended badly.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for kind in kinds or KINDS:
+        counts[kind] = tried(kind)
+        print(row(KINDS[kind][0], counts[kind]), flush=True)
+        if not kinds:
+            write_page(counts)
+
+    n_bad = sum(counter[how] for counter in counts.values() for how in ENDINGS)
+    return 1 if n_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

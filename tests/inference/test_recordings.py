@@ -1,0 +1,127 @@
+"""Logs of inspect_ai: their archives are damaged, packed bombs, or lie about their size."""
+
+import random
+import struct
+import zipfile
+import zlib
+from collections import Counter
+
+import pytest
+from inspect_ai.log import EvalLog, EvalSample, write_eval_log
+
+from ingroup.inference import recordings
+from ingroup.tables import InputError
+
+MEMBER = "samples/1_epoch_1.json"
+
+
+def sample(number):
+    """A prompt and its reply: ``50`` to the first, ``51`` to the second."""
+    question = {"role": "user", "content": f"prompt {number}"}
+    answer = {"role": "assistant", "content": f"5{number}"}
+    choices = [{"message": answer, "stop_reason": "stop"}]
+    return EvalSample(
+        id=number,
+        epoch=1,
+        input=question["content"],
+        target="",
+        messages=[question, answer],
+        output={"model": "m", "choices": choices},
+    )
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A log of two samples."""
+    about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
+    about["dataset"] = {"name": "d", "samples": 2}
+    file = tmp_path / "good.eval"
+    samples = [sample(number) for number in range(2)]
+    write_eval_log(EvalLog(status="success", eval=about, samples=samples), file)
+    return file
+
+
+def replies(file):
+    return [recording.reply.text for recording in recordings.read(file)]
+
+
+def test_a_log_is_read(log):
+    assert replies(log) == ["50", "51"]
+
+
+def damaged(content, draw):
+    """A flipped bit, a cut, or bytes that are none."""
+    place = draw.randrange(len(content))
+    how = draw.choice(["flip", "cut", "zero"])
+    if how == "cut":
+        return content[:place]
+    spoilt = bytearray(content)
+    if how == "flip":
+        spoilt[place] ^= 1 << draw.randrange(8)
+    else:
+        spoilt[place : place + 9] = bytes(len(spoilt[place : place + 9]))
+    return bytes(spoilt)
+
+
+def test_a_damaged_log_is_one_sentence_and_never_other_replies(log, tmp_path):
+    draw = random.Random(4)
+    content = log.read_bytes()
+    file = tmp_path / "damaged.eval"
+    outcomes = Counter()
+    for _ in range(200):
+        file.write_bytes(damaged(content, draw))
+        try:
+            found = replies(file)
+        except InputError as error:
+            found = str(error)
+        is_sentence = str(file) in found and "\n" not in found
+        assert is_sentence or found == ["50", "51"]
+        outcomes["refused" if is_sentence else "right"] += 1
+    assert outcomes["refused"] > 150
+    assert outcomes["right"] > 0  # the time of a member, for example, says nothing
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, recordings.ZIP_ZSTANDARD])
+def test_a_bomb_is_one_sentence(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(recordings, "LARGEST_LOG", 2**20)
+    file = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(file, "w", kind) as archive:
+        archive.writestr(MEMBER, b" " * 2**21)
+    assert file.stat().st_size < 10_000
+    with pytest.raises(InputError, match=r"bomb.eval: found a larger archive, expected a log of"):
+        replies(file)
+
+
+def test_a_bomb_that_states_ten_bytes_is_one_sentence(tmp_path, monkeypatch):
+    """Both headers state the size and checksum of its beginning, which zipfile then reads alone."""
+    monkeypatch.setattr(recordings, "LARGEST_LOG", 2**20)
+    file = tmp_path / "liar.eval"
+    with zipfile.ZipFile(file, "w", recordings.ZIP_ZSTANDARD) as archive:
+        archive.writestr(MEMBER, b" " * 2**21)
+    content = bytearray(file.read_bytes())
+    directory = content.rfind(b"PK\x01\x02")
+    for place in (14, directory + 16):
+        struct.pack_into("<I", content, place, zlib.crc32(b" " * 10))
+        struct.pack_into("<I", content, place + 8, 10)
+    file.write_bytes(content)
+    assert zipfile.ZipFile(file).testzip() is None
+    with pytest.raises(InputError, match=r"liar.eval: found a damaged archive \(Bad CRC"):
+        replies(file)
+
+
+def test_an_archive_that_is_packed_in_another_way_is_one_sentence(tmp_path):
+    file = tmp_path / "other.eval"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr(MEMBER, b" ")
+    with pytest.raises(InputError, match=r"found a damaged archive \(inspect_ai packs otherwise"):
+        replies(file)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "7", '{"eval": []}', '"\\ud800"'])
+def test_an_archive_that_is_no_log_is_one_sentence(tmp_path, text):
+    file = tmp_path / "other.eval"
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in ("header.json", "_journal/start.json", MEMBER):
+            archive.writestr(name, text)
+    with pytest.raises(InputError, match=r"other.eval: found \w+Error, expected a log of inspect"):
+        replies(file)
