@@ -56,7 +56,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Where the file cannot be read, or is not a JSON object.
+        Where the file cannot be read, is not a JSON object, or lacks the number of trials or of
+        those in a shard.
     """
     try:
         manifest = dict(json.loads(file.read_text("utf8")))
