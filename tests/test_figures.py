@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from ingroup import figures
+from ingroup import canvas, figures
 from ingroup.tables import InputError
 
 
@@ -106,7 +106,7 @@ def test_a_heatmap_masks_and_divides():
     image = figures.heatmap(ax, matrix, shown, ["x", "x", "y", "z"], list("abcd"))
     assert np.array_equal(image.get_array().mask, ~shown)
     assert image.get_clim() == tuple(np.percentile(np.arange(16), [1, 99]))
-    assert [line.get_ydata()[0] for line in ax.lines[::2]] == [1.5, 2.5]
+    assert [line.get_ydata()[0] for line in ax.lines[::2]] == [2, 3]
     assert [label.get_text() for label in ax.get_yticklabels()] == list("abcd")
 
 
@@ -193,3 +193,88 @@ def test_a_text_that_a_spreadsheet_would_run_is_marked_and_read_back(tmp_path):
     figures.write_table(broken, tmp_path, "b")
     assert b"\r" not in (tmp_path / "b.csv").read_bytes()
     assert figures.read_table(tmp_path, "b").n.tolist() == [1, 2]
+
+
+def effects():
+    """Two lines of effects of three models, one a calibrant."""
+    rows = [
+        ("calibrant", "Religion", 5.0, 4.0, 6.0, True),
+        ("calibrant", "Nationality", 8.0, 7.0, 9.0, True),
+        ("organisation/small", "Religion", 0.1, -0.1, 0.3, False),
+        ("organisation/small", "Nationality", 0.2, 0.1, 0.3, True),
+        ("organisation/large", "Religion", 1.0, 0.5, 1.5, True),
+    ]
+    return pd.DataFrame(rows, columns=["model", "line", "effect", "low", "high", "is_sure"])
+
+
+def test_intervals_have_a_panel_per_model_and_one_scale_for_real_models():
+    figures.use_style()
+    fig = figures.intervals(effects(), "effect", "line", filled="is_sure", xlabel="effect (points)")
+    fig.draw_without_rendering()
+
+    calibrant, small, large = fig.axes
+    assert [ax.get_title() for ax in fig.axes] == ["calibrant", "small", "large"]
+    assert [tick.get_text() for tick in calibrant.get_yticklabels()] == ["Religion", "Nationality"]
+    assert small.get_xlim() == large.get_xlim()
+    assert small.get_xlim()[1] < 2 < 9 < calibrant.get_xlim()[1]
+    assert [ax.get_xlabel() for ax in fig.axes] == ["", "effect (points)", ""]
+
+    # Dots at the effects, hollow where the table says so.
+    dots = small.collections[-1]
+    np.testing.assert_allclose(dots.get_offsets(), [(0.1, 0), (0.2, 1)])
+    assert [face[3] for face in dots.get_facecolors()] == [0, 1]
+
+
+def test_intervals_in_colours_are_beside_each_other_and_explained():
+    figures.use_style()
+    table = effects().query("model == 'calibrant'")
+    both = pd.concat([table.assign(prompt="Raw"), table.assign(prompt="COT")])
+    colours = {"COT": figures.COLOURS[1], "Raw": figures.COLOURS[0]}
+    given = {"hue": "prompt", "facet": None, "colours": colours, "reference_name": "none"}
+    fig = figures.intervals(both, "effect", "line", **given)
+
+    (ax,) = fig.axes
+    heights = ax.collections[-1].get_offsets()[:, 1]
+    assert sorted(np.round(heights, 1)) == [-0.2, 0.2, 0.8, 1.2]
+    (key,) = fig.legends
+    assert [text.get_text() for text in key.get_texts()] == ["COT", "Raw", "none"]
+
+
+def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch):
+    monkeypatch.setattr(figures, "OWN", {})
+    rows_of_panels = []
+    for width in (6.3, 3.03):
+        figures.use_style(width=width, font=8)
+        fig = figures.intervals(effects(), "effect", "line")
+        lines = [plt.Line2D([], []) for _ in range(4)]
+        figures.legend(fig, lines, [f"a rather long explanation {i}" for i in range(4)])
+        figures.finish(fig, "made up")
+
+        assert canvas.misfits(fig) == []
+        rows_of_panels.append(fig.axes[0].get_subplotspec().get_gridspec().nrows)
+        plt.close(fig)
+    assert rows_of_panels == [1, 2]
+    monkeypatch.undo()
+    figures.use_style()
+
+
+def test_a_figure_that_does_not_fit_says_so_and_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "OWN", {})
+    figures.use_style(only="study/wide", width=3.03, out=str(tmp_path / "paper"))
+    fig = draw()
+    fig.axes[0].set_xticks([0, 0.02], ["a label", "over another"])
+    with pytest.raises(
+        InputError, match=r"^study/wide needs two columns: WIDTH=6\.3; at 3\.03 in "
+    ):
+        figures.save(fig, tmp_path / "study", "wide")
+    assert not (tmp_path / "paper").exists()
+
+    figures.OWN["width"] = 6.3
+    fig = draw()
+    fig.axes[0].set_xticks([0, 0.001], ["a label", "over another"])
+    with pytest.raises(
+        InputError, match=r"^study/wide needs a smaller FONT or one PANEL; at 6\.3 "
+    ):
+        figures.save(fig, tmp_path / "study", "wide")
+    monkeypatch.undo()
+    figures.use_style()

@@ -16,7 +16,7 @@ STUDIES = sorted(f.name for f in (LIB / "ingroup/studies").iterdir() if (f / "de
 # The rooms, from the ground up: a module imports from its own floor or from below.
 FLOORS = [
     {"paths", "tables"},
-    {"design", "parsing", "corpora", "stats", "models", "figures"},
+    {"design", "parsing", "corpora", "stats", "models", "canvas", "figures"},
     {
         "families",
         "inference",

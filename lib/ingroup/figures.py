@@ -9,7 +9,7 @@ import math
 import os
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,14 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
+import seaborn.objects as so
 import textalloc
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 
-from ingroup import models
+from ingroup import canvas, models
 from ingroup.tables import InputError
 
 
@@ -65,6 +67,7 @@ _UNSAID = {
 }
 _FORMULA = "=+-@\t\n＝＋－＠'"  # first characters of a formula, and the mark before one
 _NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?")
+_REFERENCE = {"color": "#777777", "linewidth": 0.8, "linestyle": ":"}
 _FONT_SIZES = (
     "font.size",
     "axes.titlesize",
@@ -247,14 +250,9 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
         plt.close(fig)
         return fig
 
-    width = float(OWN.get("width", 0)) or fig.get_figwidth()
-    fig.set_figwidth(width)
-    panel = OWN.get("panel")
-    if panel:
-        _keep_panel(fig, name, panel)
-    if note:
-        lines = textwrap.fill(note, width=int(22 * width))
-        fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
+    finish(fig, name, note)
+    if "width" in OWN or "font" in OWN:
+        _check_size(fig, f"{folder.name}/{name}")
 
     formats = OWN.get("format", "pdf,png").replace(" ", "")
     for kind in formats.split(","):
@@ -272,6 +270,44 @@ def save(fig: Figure, folder: Path, name: str, note: str = "") -> Figure:
     return fig
 
 
+def finish(fig: Figure, name: str, note: str = "") -> None:
+    """Give a figure the width and the panel that were asked for, and its note.
+
+    Parameters
+    ----------
+    fig : Figure
+        The figure; it is changed.
+    name : str
+        Its name, for a message.
+    note : str
+        A note below the panels.
+    """
+    width = float(OWN.get("width", 0)) or fig.get_figwidth()
+    fig.set_figwidth(width)
+    panel = OWN.get("panel")
+    if panel:
+        _keep_panel(fig, name, panel)
+    if note:
+        lines = textwrap.fill(note, width=int(22 * width))
+        fig.supxlabel(lines, fontsize=5.5, color="#8A1C1C", style="italic")
+    canvas.wrap_titles(fig)
+
+
+def _check_size(fig: Figure, name: str) -> None:
+    """Refuse a figure whose text does not fit the width and font that were asked for."""
+    problems = canvas.misfits(fig)
+    if not problems:
+        return
+
+    plt.close(fig)
+    width = fig.get_figwidth()
+    if width < PAGE_INCHES:
+        remedy = f"needs two columns: WIDTH={PAGE_INCHES:g}"
+    else:
+        remedy = "needs a smaller FONT or one PANEL"
+    raise InputError(f"{name} {remedy}; at {width:g} in {problems[0]}")
+
+
 def _keep_panel(fig: Figure, name: str, panel: str) -> None:
     """Remove the panels with other titles than the one that was asked for."""
     titles = [ax.get_title() for ax in fig.axes]
@@ -282,8 +318,61 @@ def _keep_panel(fig: Figure, name: str, panel: str) -> None:
         if title not in ("", panel):
             ax.remove()
 
+    if len(fig.axes) == 1:  # without a colour bar or a further panel it fills the figure
+        (ax,) = fig.axes
+        n_rows = ax.get_subplotspec().get_gridspec().nrows
+        fig.set_figheight(fig.get_figheight() / n_rows)
+        ax.set_subplotspec(fig.add_gridspec(1, 1)[0])
+        ax.tick_params(labelleft=True)  # a panel beside it may have had the labels
 
-def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure, Sequence[Axes]]:
+
+def legend(
+    fig: Figure, handles: Sequence[Any], labels: Sequence[str], loc: str = "upper", **how: Any
+) -> None:
+    """Add a legend above or below all panels, in as many columns as the figure is wide.
+
+    Parameters
+    ----------
+    fig : Figure
+        The figure, of its final width.
+    handles, labels : sequence
+        What the legend shows, as :meth:`matplotlib.figure.Figure.legend` takes it.
+    loc : {"upper", "lower"}
+        Above or below the panels.
+    **how
+        Further options of the legend.
+    """
+    n = len(labels)
+    for n_rows in range(1, n + 1):
+        n_columns = math.ceil(n / n_rows)
+        key = fig.legend(handles, labels, loc=f"outside {loc} center", ncols=n_columns, **how)
+        if n_columns == 1 or key.get_window_extent().width <= fig.bbox.width:
+            return
+        key.remove()
+
+
+def in_a_row(most: int, least_inches: float = 1.4) -> int:
+    """Say how many panels stand side by side.
+
+    Parameters
+    ----------
+    most : int
+        The largest number.
+    least_inches : float
+        How wide a panel is at least.
+
+    Returns
+    -------
+    int
+        The number, at least 1.
+    """
+    n_fitting = int(TWO_COLUMNS / least_inches)
+    return max(1, min(most, n_fitting))
+
+
+def panels(
+    n: int, height: float, columns: int = 3, least: float = 1.4, **how: Any
+) -> tuple[Figure, Sequence[Axes]]:
     """Make a figure two columns wide with panels in rows.
 
     Parameters
@@ -293,7 +382,9 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
     height : float
         The height of a panel, in inches.
     columns : int
-        How many panels stand in a row.
+        How many panels stand in a row, if the figure is wide enough.
+    least : float
+        How wide a panel is at least, in inches.
     **how
         Options of :func:`matplotlib.pyplot.subplots`.
 
@@ -302,8 +393,8 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
     Figure, sequence of Axes
         The figure and its n panels.
     """
-    n_rows = math.ceil(n / columns)
-    n_columns = min(n, columns)
+    n_columns = in_a_row(min(n, columns), least)
+    n_rows = math.ceil(n / n_columns)
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False, **how)
     fig.set_size_inches(TWO_COLUMNS, height * n_rows)
 
@@ -311,6 +402,40 @@ def panels(n: int, height: float, columns: int = 3, **how: Any) -> tuple[Figure,
     for ax in in_order[n:]:
         ax.remove()
     return fig, in_order[:n]
+
+
+def facets(
+    table: pd.DataFrame, height: float, by: str = "model", columns: int = 3, **how: Any
+) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
+    """Make a figure with one titled panel per value of a column.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of all panels.
+    height : float
+        The height of a panel, in inches.
+    by : str
+        The column that the panels stand for.
+    columns : int
+        How many panels stand in a row, if the figure is wide enough.
+    **how
+        Options of :func:`panels`.
+
+    Returns
+    -------
+    Figure, list of tuple
+        The figure, and each panel with its rows. A single panel is one column wide.
+    """
+    parts = table.groupby(by, sort=False)
+    fig, axes = panels(len(parts), height, columns, **how)
+    if len(parts) == 1:
+        fig.set_figwidth(ONE_COLUMN)
+    drawn = []
+    for ax, (name, rows) in zip(axes, parts, strict=True):
+        ax.set_title(models.label(name) if by == "model" else name)
+        drawn.append((ax, rows))
+    return fig, drawn
 
 
 def _panels_of_models(
@@ -322,14 +447,9 @@ def _panels_of_models(
     lines.reverse()  # the first is drawn on top
     heights = {line: height for height, line in enumerate(lines)}
 
-    fig, axes = plt.subplots(
-        1,
-        len(names),
-        figsize=(TWO_COLUMNS, margin + step * len(lines)),
-        sharey=True,
-        squeeze=False,
-    )
-    panel_of = dict(zip(names, axes[0], strict=True))
+    height = margin + step * len(lines)
+    fig, axes = panels(len(names), height, len(names), least=1.2, sharey=True)
+    panel_of = dict(zip(names, axes, strict=True))
     return fig, panel_of, heights
 
 
@@ -391,15 +511,168 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
         ax.set(title=models.label(model))
         ax.set_yticks(list(heights.values()), list(heights))
 
-    _middle(axes).set_xlabel(xlabel)
-    fig.legend(handles.values(), handles, ncols=4, loc="outside lower center")
+    _share_scales(list(axes.values()), list(axes))
+    label_below(list(axes.values()), xlabel)
+    legend(fig, list(handles.values()), list(handles), "lower")
     return fig
 
 
-def _middle(axes: dict[str, Axes]) -> Axes:
-    """The panel in the middle of a row."""
-    in_order = list(axes.values())
-    return in_order[len(in_order) // 2]
+def label_below(axes: Sequence[Axes], xlabel: str) -> None:
+    """Give panels that share an axis one label, below the middle of the last row.
+
+    Parameters
+    ----------
+    axes : sequence of Axes
+        The panels.
+    xlabel : str
+        The label.
+    """
+    last_row = max(ax.get_subplotspec().rowspan.stop for ax in axes)
+    in_last_row = [ax for ax in axes if ax.get_subplotspec().rowspan.stop == last_row]
+    middle = in_last_row[len(in_last_row) // 2]
+    middle.set_xlabel(xlabel)
+
+
+def intervals(
+    table: pd.DataFrame,
+    x: str,
+    y: str,
+    hue: str | None = None,
+    facet: str | None = "model",
+    lines: Sequence[str] = (),
+    filled: str | None = None,
+    colours: Mapping[str, Any] | None = None,
+    xlabel: str = "",
+    reference: float = 0,
+    reference_name: str = "",
+    limits: tuple[float, float] | None = None,
+    step: float = 0.17,
+    columns: int = 3,
+    least: float = 1.4,
+    margin: float = 0.75,
+) -> Figure:
+    """Draw dots with intervals, one panel per model.
+
+    All panels share one scale, so that equal effects look equal. Calibrants have a scale of their
+    own if `limits` are not given, because known biases are larger than those of real models.
+
+    Parameters
+    ----------
+    table : DataFrame
+        ``model``, ``low`` and ``high``, and the columns that the other parameters name. With
+        ``low_like`` and ``high_like`` a dot has a second, wider interval.
+    x, y : str
+        The columns of the estimate, and of the lines from top to bottom.
+    hue : str, optional
+        The column that the colours stand for; its values are dodged on a line.
+    facet : str or None
+        The column that the panels stand for; None for one panel.
+    lines : sequence of str
+        The order of the lines; by default that of the table.
+    filled : str, optional
+        A column of truth values; a dot is hollow where it is False.
+    colours : mapping, optional
+        The colour of each value of `hue`, in the order of the legend; other values are left out.
+    xlabel : str
+        The label of the axis of the estimates.
+    reference : float
+        Where a vertical line stands, such as no effect or chance.
+    reference_name : str
+        What the legend calls this line; "" leaves it out.
+    limits : tuple of float, optional
+        The ends of the axis of the estimates.
+    step, margin : float
+        The height of a line, and of what a panel has above and below its lines, in inches.
+    columns : int
+        How many panels stand in a row, if the figure is wide enough.
+    least : float
+        How wide a panel is at least, in inches.
+
+    Returns
+    -------
+    Figure
+        Two columns wide; a single panel is one column wide.
+    """
+    if colours:
+        table = table[table[hue].isin(list(colours))]
+    in_order = [line for line in lines or dict.fromkeys(table[y]) if line in set(table[y])]
+    n_panels = table[facet].nunique() if facet else 1
+    n_columns = in_a_row(min(columns, n_panels), least)
+    n_rows = math.ceil(n_panels / n_columns)
+    width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
+    fig = plt.figure(figsize=(width, n_rows * (margin + step * len(in_order))))
+
+    plot = _dots_and_ranges(table.dropna(subset=x), x, y, hue, filled)
+    plot = plot.scale(
+        y=so.Nominal(order=in_order),
+        color=so.Nominal(dict(colours)) if colours else None,
+        fill=so.Boolean(),
+    )
+    has_own_scales = facet == "model" and not limits
+    if facet:
+        in_row = list(dict.fromkeys(table[facet]))
+        title = models.label if facet == "model" else None
+        plot = plot.facet(col=facet, order=in_row, wrap=n_columns).label(title=title)
+    if limits:
+        plot = plot.limit(x=limits)
+    if has_own_scales:
+        plot = plot.share(x=False)
+    plot.label(x="", y="").theme(mpl.rcParams).on(fig).plot()
+
+    if has_own_scales:
+        _share_scales(fig.axes, in_row)
+    for ax in fig.axes:
+        ax.axvline(reference, zorder=0, **_REFERENCE)
+    label_below(fig.axes, xlabel)
+    _explain(fig, colours or {}, reference_name)
+    return fig
+
+
+def _dots_and_ranges(
+    table: pd.DataFrame, x: str, y: str, hue: str | None, filled: str | None
+) -> so.Plot:
+    """A plot of dots with their intervals, as :func:`intervals` describes them."""
+    # Without a hue there is nothing to dodge, and one colour.
+    aside = [so.Dodge()] if hue else []
+    plain = {} if hue else {"color": COLOURS[0]}
+
+    plot = so.Plot(table, x=x, y=y, color=hue)
+    if "low_like" in table:
+        narrow = so.Range(linewidth=2.4, alpha=0.5, **plain)
+        wide = so.Range(linewidth=0.7, **plain)
+        plot = plot.add(narrow, *aside, xmin="low", xmax="high", legend=False)
+        plot = plot.add(wide, *aside, xmin="low_like", xmax="high_like", legend=False)
+    else:
+        only = so.Range(linewidth=0.8, **plain)
+        plot = plot.add(only, *aside, xmin="low", xmax="high", legend=False)
+
+    dot = so.Dot(pointsize=3.2, stroke=0.8, **plain)
+    return plot.add(dot, *aside, fill=filled, legend=False)
+
+
+def _explain(fig: Figure, colours: Mapping[str, Any], reference_name: str) -> None:
+    """Add the legend of :func:`intervals`, if there is something to explain."""
+    key = {}
+    for name, colour in colours.items():
+        key[name] = plt.Line2D([], [], color=colour, marker="o", markersize=3, linewidth=0.8)
+    if reference_name:
+        key[reference_name] = plt.Line2D([], [], **_REFERENCE)
+    if key:
+        legend(fig, list(key.values()), list(key))
+
+
+def _share_scales(axes: Sequence[Axes], names: Sequence[str]) -> None:
+    """Give panels of calibrants one horizontal scale, and those of real models another."""
+    for of_calibrants in (True, False):
+        alike = [
+            ax
+            for ax, name in zip(axes, names, strict=True)
+            if models.is_calibrant(name) == of_calibrants
+        ]
+        ends = [end for ax in alike for end in ax.get_xlim()]
+        for ax in alike:
+            air = 0.03 * (max(ends) - min(ends))  # else a dot could lie on the end of the axis
+            ax.set_xlim(min(ends) - air, max(ends) + air)
 
 
 def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phrasings") -> Figure:
@@ -422,42 +695,28 @@ def two_scopes(table: pd.DataFrame, xlabel: str, sampled: str = "names and phras
         Two columns wide. The interval for these is thick, the one for those like these is thin, and
         a hollow dot has no thin one.
     """
-    fig, axes, heights = _panels_of_models(table, 1.0, 0.15)
+    drawn = table.assign(has_wide=table.low_like.notna())
+    fig = intervals(
+        drawn,
+        x="estimate",
+        y="line",
+        filled="has_wide",
+        xlabel=xlabel,
+        step=0.15,
+        columns=table.model.nunique(),
+        least=1.2,
+    )
+
     colour = COLOURS[0]
-    narrow = {"color": colour, "linewidth": 2.4, "alpha": 0.5}
-    wide = {"color": colour, "linewidth": 0.7}
-    dot = {"color": colour, "linestyle": "", "marker": "o", "markersize": 2.5}
-    hollow_dot = {**dot, "markerfacecolor": "white"}
-    first_of_kind = {}  # calibrants have one scale, real models another
-
-    for model, ax in axes.items():
-        first = first_of_kind.setdefault(models.is_calibrant(model), ax)
-        if first is not ax:
-            ax.sharex(first)
-
-        rows = table[table.model == model].copy()
-        rows["y"] = rows.line.map(heights)
-        has_wide = rows.low_like.notna()
-        with_wide = rows[has_wide]
-        without_wide = rows[~has_wide]
-        ax.hlines(rows.y, rows.low, rows.high, **narrow)
-        ax.hlines(rows.y, rows.low_like, rows.high_like, **wide)
-        ax.plot(with_wide.estimate, with_wide.y, **dot)
-        ax.plot(without_wide.estimate, without_wide.y, **hollow_dot)
-
-        ax.axvline(0, color="black", linewidth=0.5, zorder=0)
-        ax.set_title(models.label(model), fontsize=6.5)
-        ax.set_yticks(list(heights.values()), list(heights))
-        ax.set_ylim(-0.7, len(heights) - 0.3)
-
-    _middle(axes).set_xlabel(xlabel)
     key = {
-        f"for these {sampled}": plt.Line2D([], [], **narrow),
-        f"for {sampled} like these": plt.Line2D([], [], **wide),
+        f"for these {sampled}": plt.Line2D([], [], color=colour, linewidth=2.4, alpha=0.5),
+        f"for {sampled} like these": plt.Line2D([], [], color=colour, linewidth=0.7),
     }
-    if table.low_like.isna().any():
-        key["cannot be told for others"] = plt.Line2D([], [], **hollow_dot)
-    fig.legend(key.values(), key, ncols=3, loc="outside upper center")
+    if not drawn.has_wide.all():
+        key["cannot be told for others"] = plt.Line2D(
+            [], [], color=colour, linestyle="", marker="o", markersize=3, markerfacecolor="white"
+        )
+    legend(fig, list(key.values()), list(key))
     return fig
 
 
@@ -469,7 +728,7 @@ def heatmap(
     labels: Sequence[str] = (),
     limits: tuple[float, float] | None = None,
     cmap: str | None = None,
-) -> AxesImage:
+) -> QuadMesh:
     """Draw perceiver (rows) by experiencer (columns).
 
     Parameters
@@ -493,14 +752,22 @@ def heatmap(
 
     Returns
     -------
-    AxesImage
-        The image, for a colour bar.
+    QuadMesh
+        The cells, for a colour bar.
     """
-    mask = False if shown is None else ~shown
     low, high = limits or np.percentile(matrix, [1, 99])
-    colours = mpl.colormaps[cmap].with_extremes(bad="white") if cmap else HEAT
-    cells = np.ma.array(matrix, mask=mask)
-    image = ax.imshow(cells, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    sns.heatmap(
+        matrix,
+        mask=None if shown is None else ~shown,
+        vmin=low,
+        vmax=high,
+        cmap=mpl.colormaps[cmap].with_extremes(bad="white") if cmap else HEAT,
+        cbar=False,
+        square=True,
+        xticklabels=labels if len(labels) else False,
+        yticklabels=labels if len(labels) else False,
+        ax=ax,
+    )
     ax.spines[:].set(visible=True, linewidth=0.4)
     ax.tick_params(length=0)
 
@@ -508,15 +775,15 @@ def heatmap(
     edges = []
     for position, (before, group) in enumerate(itertools.pairwise(groups)):
         if group != before:
-            edges.append(position + 0.5)
+            edges.append(position + 1)
     if len(edges) < len(groups) - 1:
         for edge in edges:
             ax.axhline(edge, color="#666666", linewidth=0.4)
             ax.axvline(edge, color="#666666", linewidth=0.4)
 
-    ax.set_xticks(range(len(labels)), labels, rotation=90)
-    ax.set_yticks(range(len(labels)), labels)
-    return image
+    ax.tick_params(axis="x", rotation=90)
+    ax.tick_params(axis="y", rotation=0)
+    return ax.collections[-1]
 
 
 def label_points(
@@ -551,6 +818,10 @@ def label_points(
         fig.supxlabel(" ", fontsize=5.5)  # the room that `save` takes, which moves the axes
     fig.draw_without_rendering()
     point = fig.dpi / 72 / ax.bbox.width  # as a share of the axes
+    nearest = 4.5 * point
+    farthest = 0.35
+    if nearest > farthest:
+        raise InputError(f"no room for the names of points at {fig.get_figwidth():g} in")
     ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
 
     points = zip(x, y, strict=True)
@@ -568,8 +839,8 @@ def label_points(
         linecolor="#888888",
         direction=["east", "west", "north", "south", "northeast", "northwest"],
         margin=1.5 * point,
-        min_distance=4.5 * point,
-        max_distance=0.35,
+        min_distance=nearest,
+        max_distance=farthest,
         nbr_candidates=400,
     )
 

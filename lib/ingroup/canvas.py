@@ -1,0 +1,192 @@
+"""Whether the text of a figure fits: on the canvas, beside other text, and on a page."""
+
+import itertools
+import math
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.text import Text
+
+A4_INCHES = 11.7  # the height of the page
+SLACK_POINTS = 1.0  # a box has some air around the ink of its text
+LEAST_INCHES = 0.35  # how wide a panel has to be
+SHRINK = 0.7  # the share of a box's height that lower-case letters take
+
+
+def misfits(fig: Figure) -> list[str]:
+    """List what is wrong with a figure's text at the figure's size.
+
+    Parameters
+    ----------
+    fig : Figure
+        A figure as it will be saved.
+
+    Returns
+    -------
+    list of str
+        One phrase per text that leaves the canvas, per pair of texts that overlap, per panel that
+        its labels squeeze, and one if the figure is taller than a page of A4. Empty if all fits.
+    """
+    fig.draw_without_rendering()
+    point = fig.dpi / 72
+    width = fig.bbox.width
+    height = fig.bbox.height
+
+    problems = []
+    if fig.get_figheight() > A4_INCHES:
+        problems.append(f"it is {fig.get_figheight():.1f} in tall")
+
+    for ax in fig.axes:
+        inches = ax.bbox.width / fig.dpi
+        if ax.get_subplotspec() is not None and inches < LEAST_INCHES:
+            problems.append(f"a panel is only {inches:.2f} in wide")
+
+    outlines = []
+    for text in _texts(fig):
+        outline = _outline(text, point)
+        left, bottom = outline.min(axis=0)
+        right, top = outline.max(axis=0)
+        slack = SLACK_POINTS * point
+        if left < -slack or bottom < -slack or right > width + slack or top > height + slack:
+            problems.append(f"{_quoted(text)} leaves the canvas")
+        outlines.append((text, outline))
+
+    for (one, first), (other, second) in itertools.combinations(outlines, 2):
+        if _overlap(first, second):
+            problems.append(f"{_quoted(one)} overlaps {_quoted(other)}")
+    return problems
+
+
+def wrap(text: Text, pixels: float) -> None:
+    """Break the lines of a text so that it is no wider than some pixels, if its words allow.
+
+    Parameters
+    ----------
+    text : Text
+        The text of a figure; it is changed.
+    pixels : float
+        The width that it may have.
+    """
+    extent = Text.get_window_extent(text)
+    if extent.width <= pixels:
+        return
+
+    lines = text.get_text().split("\n")
+    n_letters = max(len(line) for line in lines)
+    n_fitting = max(int(n_letters * pixels / extent.width), 1)
+    wrapped = [_fill(line, n_fitting) for line in lines]
+    text.set_text("\n".join(wrapped))
+
+
+def _fill(line: str, n_letters: int) -> str:
+    """A line broken at blanks and after hyphens, as model names have them."""
+    mark = "\u200b "
+    parted = line.replace("-", f"-{mark}")
+    filled = textwrap.fill(parted, n_letters + len(mark), break_long_words=False)
+    return filled.replace(mark, "").replace(mark.strip(" "), "")
+
+
+def wrap_titles(fig: Figure) -> None:
+    """Break titles and labels that would reach beyond the figure or into the next panel's.
+
+    Parameters
+    ----------
+    fig : Figure
+        A figure of its final width; its texts are changed.
+    """
+    fig.draw_without_rendering()
+    for text in fig.texts:  # the title of the figure
+        wrap(text, 0.97 * fig.bbox.width)
+    for ax in fig.axes:
+        if ax.get_subplotspec() is None:  # a colour bar
+            continue
+        wrap(ax.title, _room(ax, [other for other in fig.axes if other.get_title()]))
+        wrap(ax.xaxis.label, _room(ax, [other for other in fig.axes if other.get_xlabel()]))
+
+
+def _room(ax: Axes, others: Sequence[Axes]) -> float:
+    """The width in pixels of a text in the middle of a panel, beside texts of other panels."""
+    middle = (ax.bbox.x0 + ax.bbox.x1) / 2
+    to_edge = min(middle, ax.figure.bbox.width - middle)
+    room = [2 * to_edge]
+    for other in others:
+        is_beside = other.get_subplotspec() and _rows(other) == _rows(ax)
+        if is_beside and other is not ax:
+            distance = abs((other.bbox.x0 + other.bbox.x1) / 2 - middle)
+            room.append(distance)
+    return 0.97 * min(room)
+
+
+def _rows(ax: Axes) -> range:
+    """The rows of the grid that a panel covers."""
+    return ax.get_subplotspec().rowspan
+
+
+def _texts(fig: Figure) -> list[Text]:
+    """The texts that are drawn, without labels of ticks beyond the ends of an axis."""
+    unseen = set()
+    for ax in fig.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            unseen.update(_labels_beyond(axis) if ax.axison else axis.findobj(Text))
+
+    texts = []
+    for text in fig.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and text not in unseen:
+            texts.append(text)
+    return texts
+
+
+def _labels_beyond(axis: Axis) -> list[Text]:
+    """Labels of ticks that matplotlib does not draw, because they lie outside the view."""
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-6 * (high - low)
+    hidden = []
+    for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+        location = tick.get_loc()
+        if not low - slack <= location <= high + slack:
+            hidden += [tick.label1, tick.label2]
+    return hidden
+
+
+def _outline(text: Text, point: float) -> np.ndarray:
+    """The (4, 2) corners of a text's box in pixels, turned as the text is."""
+    around = Text.get_window_extent(text)  # an annotation's own would include its arrow
+    centre = np.array([(around.x0 + around.x1) / 2, (around.y0 + around.y1) / 2])
+
+    # The box of the text before it is turned; its centre stays where it is.
+    rotation = text.get_rotation()
+    text.set_rotation(0)
+    box = Text.get_window_extent(text)
+    text.set_rotation(rotation)
+
+    # Lines of text may stand close: only the ink counts.
+    n_lines = text.get_text().count("\n") + 1
+    air = box.height / n_lines * (1 - SHRINK)
+    half_width = max(box.width - SLACK_POINTS * point, 0) / 2
+    half_height = (box.height - air) / 2
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * (half_width, half_height)
+
+    angle = math.radians(rotation)
+    turn = np.array(
+        [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]],
+    )
+    return centre + corners @ turn
+
+
+def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two outlines share an area."""
+    apart = (one.max(axis=0) <= other.min(axis=0)) | (other.max(axis=0) <= one.min(axis=0))
+    if apart.any():
+        return False
+    return Path(one).intersects_path(Path(other), filled=True)
+
+
+def _quoted(text: Text) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.get_text().split())
+    return repr(line if len(line) <= 30 else f"{line[:29]}…")

@@ -1,0 +1,59 @@
+"""Figures of a notebook drawn in this process, from the tables of its last run."""
+
+from contextlib import contextmanager
+
+import nbformat
+from matplotlib import pyplot as plt
+
+from ingroup import canvas, figures, paths
+from ingroup import notebook as notebooks
+from ingroup.commands import run
+
+NOTEBOOKS = sorted(file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb"))
+
+
+@contextmanager
+def style(**options):
+    """The style with options of `make figures`; afterwards the usual one."""
+    before = dict(figures.OWN)
+    figures.OWN.update(options)
+    try:
+        yield
+    finally:
+        figures.OWN.clear()
+        figures.OWN.update(before)
+        figures.use_style()
+
+
+def drawing_cells(notebook):
+    """The code of the cells that `make figures` runs, without the parameters."""
+    book = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4)
+    for cell in book.cells:
+        tags = set(cell.metadata.get("tags", []))
+        if cell.cell_type == "code" and tags & run.DRAWING:
+            yield "parameters" in tags, cell.source
+
+
+def figures_of(notebook, width, font):
+    """A pair per figure of a notebook: its name, and what is wrong with its text at a size."""
+    found = []
+
+    def looked_at(fig, folder, name, note=""):
+        figures.finish(fig, name, note)
+        found.append((f"{folder.name}/{name}", canvas.misfits(fig)))
+        plt.close(fig)
+        return fig
+
+    save = figures.save
+    figures.save = looked_at
+    names = {"display": lambda *shown: None, "__name__": "__main__"}
+    try:
+        with style(width=width, font=font):
+            for is_parameters, source in drawing_cells(notebook):
+                exec(compile(source, notebook, "exec"), names)
+                names["display"] = lambda *shown: None  # a cell may import it
+                if is_parameters:
+                    names.update(notebooks.ran(notebook))
+    finally:
+        figures.save = save
+    return found
