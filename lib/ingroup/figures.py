@@ -338,7 +338,8 @@ def legend(
     handles, labels : sequence
         What the legend shows, as :meth:`matplotlib.figure.Figure.legend` takes it.
     loc : {"upper", "lower"}
-        Above or below the panels.
+        Above or below the panels. A figure with a note or a title there needs the other one,
+        because matplotlib leaves no room for both; a title of the legend can replace the figure's.
     **how
         Further options of the legend.
     """
@@ -513,7 +514,7 @@ def by_reading(table: pd.DataFrame, estimate: str, xlabel: str) -> Figure:
 
     _share_scales(list(axes.values()), list(axes))
     label_below(list(axes.values()), xlabel)
-    legend(fig, list(handles.values()), list(handles), "lower")
+    legend(fig, list(handles.values()), list(handles))
     return fig
 
 
