@@ -245,10 +245,10 @@ def test_panels_and_legends_take_as_many_columns_as_the_width_allows(monkeypatch
     rows_of_panels = []
     for width in (6.3, 3.03):
         figures.use_style(width=width, font=8)
-        fig = figures.intervals(effects(), "effect", "line")
+        fig = figures.intervals(effects(), "effect", "line", step=0.4)
         lines = [plt.Line2D([], []) for _ in range(4)]
         figures.legend(fig, lines, [f"a rather long explanation {i}" for i in range(4)])
-        figures.finish(fig, "made up")
+        figures.finish(fig, "made up", figures.DEMONSTRATION)
 
         assert canvas.misfits(fig) == []
         rows_of_panels.append(fig.axes[0].get_subplotspec().get_gridspec().nrows)
