@@ -582,12 +582,14 @@ def intervals(
         What the legend calls this line; "" leaves it out.
     limits : tuple of float, optional
         The ends of the axis of the estimates.
-    step, margin : float
-        The height of a line, and of what a panel has above and below its lines, in inches.
+    step : float
+        The height of a line, in inches.
     columns : int
         How many panels stand in a row, if the figure is wide enough.
     least : float
         How wide a panel is at least, in inches.
+    margin : float
+        The height of what a panel has above and below its lines, in inches.
 
     Returns
     -------

@@ -128,7 +128,13 @@ class Run:
 
     @property
     def title_of_run(self) -> str:
-        """What the run is called in a sentence: one of one's own by its models, too."""
+        """Name the run as in a sentence.
+
+        Returns
+        -------
+        str
+            E.g. "the run N_EVENTS-6 of SmolLM2-135M". The default run is named without its models.
+        """
         if self.is_default:
             return "the default run"
         labels = ", ".join(map(models.label, self.models))

@@ -114,7 +114,13 @@ def build(name: str = paths.DEFAULT_RUN) -> Path:
 
 
 def pandoc() -> str | None:
-    """Find pandoc: that of the package pypandoc-binary, or the one on the path; None without."""
+    """Find pandoc: that of the package pypandoc-binary, or else the one on the path.
+
+    Returns
+    -------
+    str or None
+        The path of the program, None where there is none.
+    """
     try:
         import pypandoc  # optional (locks/word.lock)
 

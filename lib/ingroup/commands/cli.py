@@ -185,7 +185,13 @@ def run_target(target: str, values: dict[str, str]) -> int:
 
 
 def report_what_ran(run: str) -> None:
-    """Write report and appendix of a run in which a notebook failed: of the notebooks that ran."""
+    """Write the report of a run in which a notebook failed, and its appendix if it is one's own.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run. Nothing is written if none of its notebooks ended.
+    """
     if not summary_files(run):
         return
     documents = ["report"]

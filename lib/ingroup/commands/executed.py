@@ -69,7 +69,20 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
 
 
 def as_typed(name: str, value: Any) -> str:
-    """Write a parameter as on make's command line; a model's folder without its place."""
+    """Write a parameter as on make's command line, with a model's folder by its label.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    value : any
+        Its value. Lists are joined by ";".
+
+    Returns
+    -------
+    str
+        The value as a user types it. It names no folder of a model.
+    """
     if not isinstance(value, list):
         return str(value)
     if name != "MODELS":

@@ -234,7 +234,18 @@ def run_folder(run: str) -> Path:
 
 
 def appendix_folder(run: str) -> Path:
-    """Return the folder of a run's appendix."""
+    """Return the folder of a run's appendix.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    Path
+        The folder, whether it is there or not.
+    """
     return BUILD / "appendix" / run
 
 
