@@ -173,3 +173,11 @@ def test_a_parameter_works_under_its_former_name():
 def test_a_parameter_under_both_names_is_refused():
     with pytest.raises(settings.Refused, match="RATING is now READING: give READING alone"):
         settings.check_names(["10"], typed(RATING="greedy", READING="free"))
+
+
+@pytest.mark.parametrize("value", ["\x1b[2J\x07", "x" * 10**6, "\ud800"])
+def test_a_refused_value_moves_no_cursor_and_is_short(value):
+    with pytest.raises(settings.Refused) as refused:
+        settings.check(["view"], {"STUDY": value})
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 2100

@@ -29,10 +29,25 @@ COMPARISON = "61_comparison"  # the notebook of make compare
 # Parameters by their former names: the name now, and the values that changed.
 FORMER_PARAMETERS = {"RATING": ("READING", {"greedy": "free"})}
 LONGEST_NAME = 60
+LONGEST_MESSAGE = 2000  # characters
 
 
 class Refused(Exception):
-    """A sentence for the user: what cannot work, and what would."""
+    """A sentence for the user: what cannot work, and what would.
+
+    It is safe for a terminal, as those of `ingroup.tables.shown`, which needs pandas.
+    """
+
+    def __init__(self, message: str):
+        half = LONGEST_MESSAGE // 2
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[:half]} ... {message[-half:]}"
+        if not message.isprintable():
+            letters = [
+                letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message
+            ]
+            message = "".join(letters)
+        super().__init__(message)
 
 
 def given(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
