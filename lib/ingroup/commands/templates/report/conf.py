@@ -1,0 +1,74 @@
+"""How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
+
+from docutils.nodes import Element, SkipNode, make_id, math_block
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+from ingroup.commands.report_html import formula
+
+project = "Ingroup"
+html_title = "Ingroup"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",  # a function's page leads to its source
+    "numpydoc",
+]
+templates_path = ["_templates"]
+nitpicky = False
+
+# Executed notebooks, which nobody runs again.
+nb_execution_mode = "off"
+nb_code_prompt_show = "Code"
+nb_code_prompt_hide = "Hide code"
+nb_mime_priority_overrides = [("html", "*", 1), ("html", "image/png", 0)]
+
+# Prose is plain markdown with formulas. Tags, roles, targets and comments in it stay text.
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_space = False
+myst_dmath_allow_digits = False
+myst_disable_syntax = [
+    "html_block",
+    "html_inline",
+    "myst_role",
+    "myst_target",
+    "myst_line_comment",
+    "myst_block_break",
+]
+myst_heading_anchors = 5
+myst_heading_slug_func = make_id
+
+autosummary_generate = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc has them
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "sphinx_book_theme"
+html_theme_options = {
+    "article_header_end": ["theme-switcher", "toggle-secondary-sidebar"],
+    "home_page_in_toc": True,
+    "pygments_dark_style": "a11y-dark",
+    "pygments_light_style": "a11y-light",
+    "show_navbar_depth": 1,
+}
+html_static_path = ["_static"]
+html_css_files = ["report.css"]
+html_js_files = ["report.js"]
+html_copy_source = False
+html_show_copyright = False
+html_show_search_summary = False  # it would fetch pages, which a browser forbids for files
+html_show_sphinx = False
+html_math_renderer = "mathml"
+
+
+def write_formula(translator: HTML5Translator, node: Element) -> None:
+    """Write a formula as MathML, for which a page needs no program."""
+    is_block = isinstance(node, math_block)
+    translator.body.append(formula(node.astext(), display=is_block))
+    raise SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the renderer of formulas."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
