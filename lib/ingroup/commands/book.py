@@ -18,10 +18,16 @@ import nbformat
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from ingroup import paths
+from ingroup.commands import settings
 from ingroup.commands.report_pages import TEMPLATES, Page, html_output, parts, relink, shown
 
-# Modules that have a page: those that a study's reader meets, and no programs of make.
-API = ["studies/*/*.py", "stats/*.py", "inference/*.py", "*.py"]
+# Modules of the library that a reader meets, by the title of their page.
+MODULES = {
+    "Statistics": ["stats/*", "families"],
+    "Asking and reading": ["design", "inference/engine", "inference/prompts", "parsing"],
+    "Tables and figures": ["notebook", "published", "figures"],
+}
+OF_A_STUDY = ["stimuli", "design", "answers", "statistics"]
 GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 # What a page may load: its own folder, as files or from a server, and scripts by their hashes.
@@ -88,13 +94,39 @@ def _named_sources(pages: list[Page]) -> dict[Path, str]:
         for file in sorted(paths.ROOT.glob(pattern)):
             sources[file] = str(file.relative_to(paths.ROOT))
 
-    library = paths.ROOT / "lib"
-    for pattern in API:
-        for file in sorted(library.glob(f"ingroup/{pattern}")):
-            if file.name != "__init__.py":
-                module = ".".join(file.relative_to(library).with_suffix("").parts)
-                sources[file] = f"api/{module}.rst"
+    for title, modules in _modules().items():
+        for module in modules:
+            file = paths.ROOT / "lib" / f"{module.replace('.', '/')}.py"
+            sources[file] = f"{_api_page(title)}#{_short(module)}"
     return sources
+
+
+def _modules() -> dict[str, list[str]]:
+    """List the modules whose functions have a page, by the title of that page."""
+    patterns = {}
+    for study in settings.study_names():
+        title = study.replace("_", " ").capitalize()
+        patterns[title] = [f"studies/{study}/{name}" for name in OF_A_STUDY]
+
+    modules = {}
+    library = paths.ROOT / "lib"
+    for title, names in (patterns | MODULES).items():
+        for name in names:
+            for file in sorted(library.glob(f"ingroup/{name}.py")):
+                if file.name != "__init__.py":
+                    module = ".".join(file.relative_to(library).with_suffix("").parts)
+                    modules.setdefault(title, []).append(module)
+    return modules
+
+
+def _api_page(title: str) -> str:
+    """Name the source of a page about modules."""
+    return f"api/{title.lower().replace(' ', '_')}.md"
+
+
+def _short(module: str) -> str:
+    """Name a module as the heading of its functions does."""
+    return module.removeprefix("ingroup.").removeprefix("studies.")
 
 
 def write(contents: Contents, folder: Path) -> list[str]:
@@ -136,15 +168,20 @@ def write(contents: Contents, folder: Path) -> list[str]:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, "utf8")
 
-    modules = [Path(name).stem for name in sources.values() if name.startswith("api/")]
-    (folder / "api.md").write_text(_api(modules), "utf8")
+    (folder / "api").mkdir()
+    for title, modules in _modules().items():
+        text = _api(title, modules)
+        (folder / _api_page(title)).write_text(text, "utf8")
     return lost
 
 
-def _api(modules: list[str]) -> str:
-    """Write the page that lists modules; Sphinx makes theirs from it."""
-    listed = "\n".join(f"   {module}" for module in modules)
-    return f"# Functions\n\n```{{eval-rst}}\n.. autosummary::\n   :toctree: api\n\n{listed}\n```\n"
+def _api(title: str, modules: list[str]) -> str:
+    """Write the source of a page about modules: Sphinx reads their docstrings."""
+    text = f"# {title}\n"
+    for module in modules:
+        text += f"\n## {_short(module)}\n\n"
+        text += f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n```\n"
+    return text
 
 
 def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
@@ -193,10 +230,10 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
         cells.append(shown(part.file_lists(files)))
     else:
         cells.append(shown(part.missing("This run has no tables and no figures.")))
-    guides = [name for name in sources.values() if name.endswith(".md")]
+    guides = [sources[file] for file in sources if file.suffix == ".md"]
     cells += _contents("Notebooks", [page.name for page in pages])
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
-    cells += _contents("Library", ["api"])
+    cells += _contents("Functions", [_api_page(title) for title in _modules()])
     return new_notebook(cells=cells)
 
 
@@ -275,7 +312,7 @@ def make(sources: Path, site: Path) -> list[str]:
     warnings = sources.parent / "warnings.txt"
     options = ["-q", "-E", "--jobs", "2", "--no-color", "-w", str(warnings)]
     folders = ["-d", str(sources.parent / "doctrees"), str(sources), str(site)]
-    library = str(paths.ROOT / "lib")
+    library = str(settings.ROOT / "lib")
     # docutils would otherwise take its settings from the folder where make was called.
     environment = os.environ | {"PYTHONPATH": library, "DOCUTILSCONFIG": "", "PYTHONHASHSEED": "0"}
     command = [sys.executable, "-m", "sphinx", *options, *folders]

@@ -93,6 +93,9 @@ _WORDS = {
 }
 # Columns whose cells stay as they are.
 _EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text", "figure"}
+# Columns that stay in view where a table is wider than the page.
+_KEPT_IN_VIEW = {"verdict", "finding"}
+_LONG = 30  # a table of more rows is folded
 
 
 class Heading(NamedTuple):
@@ -234,6 +237,10 @@ def output_html(source: str) -> str:
     soup = BeautifulSoup(_clean_output(unstyled.translate(_HIDDEN)), "html.parser")
     for table in soup.find_all("table"):
         _tidy(table)
+        rows = len(table.select("tbody tr"))
+        if rows > _LONG:
+            fold = f'<details class="fold"><summary>All {rows:,} rows</summary></details>'
+            table.insert_before(BeautifulSoup(fold, "html.parser"))
     return _boxed(soup.decode(formatter="minimal"))
 
 
@@ -252,12 +259,16 @@ def _tidy(table: Tag) -> None:
 
     for row in head_rows:
         for cell in row:
+            if cell.get_text(strip=True) in _KEPT_IN_VIEW:
+                cell["class"] = "verdict"
             _write_cell(cell, "")
     for row in body_rows:
         # Columns are matched from the right: a cell at the left may span rows.
         for cell, name in itertools.zip_longest(row[::-1], names[::-1][: len(row)], fillvalue=""):
             if name not in _EXACT:
                 _write_cell(cell, name)
+            if name in _KEPT_IN_VIEW:
+                cell["class"] = "verdict"
 
 
 def _cells(table: Tag, rows: str) -> list[list[Tag]]:

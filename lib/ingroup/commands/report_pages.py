@@ -279,7 +279,10 @@ def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str,
         if not file:
             return f"[{text}]({fragment})"
         if target in sources:
-            return f"[{text}](/{sources[target]}{fragment})"
+            page, _, module = sources[target].partition("#")
+            if module:
+                fragment = f"#{make_id(module)}"
+            return f"[{text}](/{page}{fragment})"
         if not target.is_relative_to(paths.ROOT) or not target.exists():
             lost.append(address)
         return text

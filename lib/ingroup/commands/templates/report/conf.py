@@ -10,12 +10,12 @@ project = "Ingroup"
 html_title = "Ingroup"
 extensions = [
     "myst_nb",
-    "sphinx.ext.autosummary",
+    "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",  # a function's page leads to its source
     "numpydoc",
 ]
-templates_path = ["_templates"]
-nitpicky = False
+# Of a function among these values; of a name that several studies give a function.
+suppress_warnings = ["config.cache", "ref.python"]
 
 # Executed notebooks, which nobody runs again.
 nb_execution_mode = "off"
@@ -38,7 +38,6 @@ myst_disable_syntax = [
 myst_heading_anchors = 5
 myst_heading_slug_func = make_id
 
-autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # numpydoc has them
 numpydoc_show_class_members = False
@@ -50,8 +49,11 @@ html_theme_options = {
     "home_page_in_toc": True,
     "pygments_dark_style": "a11y-dark",
     "pygments_light_style": "a11y-light",
-    "show_navbar_depth": 1,
+    "max_navbar_depth": 1,
 }
+html_use_index = False
+html_domain_indices = False
+html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["report.css"]
 html_js_files = ["report.js"]
