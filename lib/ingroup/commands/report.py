@@ -298,6 +298,46 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
     return copied
 
 
+def gather(run: str, site: Path) -> tuple[book.Contents, list[str]]:
+    """Read what the book of a run is made of, and copy its files.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+    site : Path
+        The folder to which its tables and figures are copied.
+
+    Returns
+    -------
+    contents : book.Contents
+        Notebooks, claims, replies and files.
+    lost : list of str
+        Notebooks that cannot be read.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no notebook has run.
+    """
+    folder = paths.run_folder(run)
+    pages, lost = book.read_pages(run)
+    if not pages:
+        where = folder / "notebooks"
+        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
+
+    tables = folder / "tables"
+    _set_banners(pages, tables)
+    contents = book.Contents(
+        run=run,
+        pages=pages,
+        claims=claims(tables),
+        replies=replies(tables),
+        files=copies(folder, paths.figure_folder(run), site),
+    )
+    return contents, lost
+
+
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     """Write the report of a run; an older one is replaced when the new one is whole.
 
@@ -318,30 +358,14 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     FileNotFoundError
         Where no notebook has run.
     """
-    folder = paths.run_folder(run)
-    pages, lost = book.read_pages(run)
-    if not pages:
-        where = folder / "notebooks"
-        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
-
-    tables = folder / "tables"
-    _set_banners(pages, tables)
-    fresh = folder / "report.unfinished"
+    fresh = paths.run_folder(run) / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
     site = fresh / "site"
-    site.mkdir(parents=True)
-
-    contents = book.Contents(
-        run=run,
-        pages=pages,
-        claims=claims(tables),
-        replies=replies(tables),
-        files=copies(folder, paths.figure_folder(run), site),
-    )
+    contents, lost = gather(run, site)
     lost += book.write(contents, fresh / "sources")
     lost += book.make(fresh / "sources", site)
 
-    target = folder / "report"
+    target = paths.run_folder(run) / "report"
     shutil.rmtree(target, ignore_errors=True)
     site.rename(target)
     shutil.rmtree(fresh)

@@ -259,16 +259,20 @@ def _tidy(table: Tag) -> None:
 
     for row in head_rows:
         for cell in row:
-            if cell.get_text(strip=True) in _KEPT_IN_VIEW:
-                cell["class"] = "verdict"
+            _keep_in_view(cell, cell.get_text(strip=True))
             _write_cell(cell, "")
     for row in body_rows:
         # Columns are matched from the right: a cell at the left may span rows.
         for cell, name in itertools.zip_longest(row[::-1], names[::-1][: len(row)], fillvalue=""):
+            _keep_in_view(cell, name)
             if name not in _EXACT:
                 _write_cell(cell, name)
-            if name in _KEPT_IN_VIEW:
-                cell["class"] = "verdict"
+
+
+def _keep_in_view(cell: Tag, column: str) -> None:
+    """Mark a cell that stays in view where its table is wider than the page."""
+    if column in _KEPT_IN_VIEW:
+        cell["class"] = "verdict"
 
 
 def _cells(table: Tag, rows: str) -> list[list[Tag]]:

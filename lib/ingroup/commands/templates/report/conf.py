@@ -21,7 +21,6 @@ suppress_warnings = ["config.cache", "ref.python"]
 nb_execution_mode = "off"
 nb_code_prompt_show = "Code"
 nb_code_prompt_hide = "Hide code"
-nb_mime_priority_overrides = [("html", "*", 1), ("html", "image/png", 0)]
 
 # Prose is plain markdown with formulas. Tags, roles, targets and comments in it stay text.
 myst_enable_extensions = ["dollarmath"]
@@ -44,12 +43,14 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 html_theme = "sphinx_book_theme"
+html_context = {"default_mode": "auto"}  # dark where the reader has it dark
 html_theme_options = {
-    "article_header_end": ["theme-switcher", "toggle-secondary-sidebar"],
     "home_page_in_toc": True,
     "pygments_dark_style": "a11y-dark",
     "pygments_light_style": "a11y-light",
     "max_navbar_depth": 1,
+    "use_download_button": False,
+    "use_fullscreen_button": False,
 }
 html_use_index = False
 html_domain_indices = False

@@ -17,7 +17,7 @@ const memory = {
 
 function foldCode() {
   const parts = document.querySelectorAll("details.above-input");
-  const header = document.querySelector(".header-article-items__end");
+  const header = document.querySelector(".article-header-buttons");
   if (!parts.length || !header) return;
   const button = document.createElement("button");
   button.type = "button";
