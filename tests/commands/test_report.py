@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import nbformat
@@ -344,12 +343,15 @@ def site(tmp_path_factory):
         hostile = new_code_cell("replies", outputs=HOSTILE_OUTPUTS)
         prose = "# A\n\n[b](20_b.ipynb#Limits,-and-more) <b>bold</b> {raw}`x` A $5 bill. $x^2$"
         execute(root, "10_a", prose, new_code_cell("before"), solution, hostile)
+        broken = new_output("display_data", data={"image/png": "a"})
+        execute(root, "30_c", "# C", new_code_cell("draw()", outputs=[broken]))
         execute(root, "20_b", "# B\n\n## Limits, and more\n\n```text\nx\n```")
         made = []
         for _ in range(2):
             folder, lost = report.build()
-            assert lost == []
             files = {file.relative_to(folder): file for file in folder.rglob("*") if file.is_file()}
+            (line,) = lost
+            assert "30_c: This page could not be made: Error:" in line
             made.append({str(name): file.read_bytes() for name, file in files.items()})
     return made
 
@@ -420,7 +422,7 @@ def test_solutions_are_folded_with_what_they_print(site):
 
 def test_a_failure_of_sphinx_is_one(tmp_path):
     (tmp_path / "sources").mkdir()
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(RuntimeError, match="Sphinx failed"):
         book.make(tmp_path / "sources", tmp_path / "site")
 
 

@@ -19,7 +19,15 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from ingroup import paths
 from ingroup.commands import settings
-from ingroup.commands.report_pages import TEMPLATES, Page, html_output, parts, relink, shown
+from ingroup.commands.report_pages import (
+    LANGUAGE,
+    TEMPLATES,
+    Page,
+    html_output,
+    parts,
+    relink,
+    shown,
+)
 
 # Modules of the library that a reader meets, by the title of their page.
 MODULES = {
@@ -234,7 +242,7 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
     cells += _contents("Notebooks", [page.name for page in pages])
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
     cells += _contents("Functions", [_api_page(title) for title in _modules()])
-    return new_notebook(cells=cells)
+    return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
 
 
 def _contents(caption: str, names: list[str]) -> list[nbformat.NotebookNode]:
@@ -306,8 +314,8 @@ def make(sources: Path, site: Path) -> list[str]:
 
     Raises
     ------
-    subprocess.CalledProcessError
-        Where Sphinx failed; it has said why.
+    RuntimeError
+        Where Sphinx failed, with what it said.
     """
     warnings = sources.parent / "warnings.txt"
     options = ["-q", "-E", "--jobs", "2", "--no-color", "-w", str(warnings)]
@@ -316,7 +324,9 @@ def make(sources: Path, site: Path) -> list[str]:
     # docutils would otherwise take its settings from the folder where make was called.
     environment = os.environ | {"PYTHONPATH": library, "DOCUTILSCONFIG": "", "PYTHONHASHSEED": "0"}
     command = [sys.executable, "-m", "sphinx", *options, *folders]
-    subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise RuntimeError(f"Sphinx failed: {ran.stderr.strip()}")
 
     for file in site.rglob("*.html"):
         file.write_text(finish(file.read_text("utf8")), "utf8")

@@ -383,14 +383,14 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 when the report is written, 2 where nothing has run.
+        The exit status: 0 when the report is written, 2 where nothing has run or Sphinx failed.
     """
     parser = argparse.ArgumentParser(prog="python -m ingroup.commands.report", description=__doc__)
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
     options = parser.parse_args(arguments)
     try:
         target, lost = build(options.run)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2
 

@@ -27,6 +27,7 @@ TEMPLATES = Path(__file__).parent / "templates" / "report"
 PNG = "image/png"
 HTML = "text/html"
 TEXT = "text/plain"
+LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 # A link of markdown outside of code: its text, its address.
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)")
 
@@ -150,6 +151,8 @@ class Page:
 def clean(notebook: nbformat.NotebookNode) -> None:
     """Make the outputs of a notebook harmless, fold its code, and describe its pictures."""
     CoalesceStreamsPreprocessor().preprocess(notebook, {})
+    notebook.metadata = nbformat.from_dict({"language_info": LANGUAGE})
+    notebook.cells = [cell for cell in notebook.cells if cell.cell_type != "raw"]
     caption = "Figure"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -170,6 +173,7 @@ def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> d
     shown = {"image": {"alt": caption}}
     tag = "hide-input"
     if not cell.source.strip():
+        cell.source = "shown"  # myst-nb passes a cell without a source by
         tag = "remove-input"
     elif is_solution:
         tag = "hide-cell"
@@ -230,7 +234,8 @@ def html_output(html: Markup) -> nbformat.NotebookNode:
 
 def shown(html: Markup) -> nbformat.NotebookNode:
     """Return a cell that shows HTML, and no code."""
-    return new_code_cell(metadata={"tags": ["remove-input"]}, outputs=[html_output(html)])
+    # myst-nb passes a cell without a source by; this one's is not shown.
+    return new_code_cell("shown", metadata={"tags": ["remove-input"]}, outputs=[html_output(html)])
 
 
 @cache

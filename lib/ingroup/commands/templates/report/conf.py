@@ -1,10 +1,23 @@
 """How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
 
-from docutils.nodes import Element, SkipNode, make_id, math_block
+from docutils.nodes import (
+    Element,
+    SkipNode,
+    document,
+    make_id,
+    math_block,
+    paragraph,
+    section,
+    title,
+)
+from myst_nb.sphinx_ import Parser
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 from sphinx.writers.html5 import HTML5Translator
 
 from ingroup.commands.report_html import formula
+
+logger = getLogger(__name__)
 
 project = "Ingroup"
 html_title = "Ingroup"
@@ -72,6 +85,22 @@ def write_formula(translator: HTML5Translator, node: Element) -> None:
     raise SkipNode
 
 
+class ForgivingParser(Parser):
+    """A page that cannot be made says so: it must not cost the other pages."""
+
+    def parse(self, inputstring: str, document: document) -> None:
+        """Read a source, or say why it cannot be read."""
+        try:
+            super().parse(inputstring, document)
+        except Exception as error:
+            said = f"This page could not be made: {type(error).__name__}: {error}"
+            name = self.env.docname
+            logger.warning("%s: %s", name, said)
+            document.attributes.pop("nb_renderer", None)
+            document.children = [section("", title("", name), paragraph("", said), ids=["lost"])]
+
+
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, and the parser of notebooks and guides."""
+    app.add_source_parser(ForgivingParser, override=True)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
