@@ -104,8 +104,8 @@ class Page:
         paragraph = re.search(beginning, self.prose, re.MULTILINE | re.DOTALL)
         if paragraph is None:
             return None
-        rendered = report_html.prose(paragraph[1], set())
-        return Markup(re.sub(r"</?(a|p)\b[^>]*>", "", rendered))
+        rendered = report_html.without_links(report_html.prose(paragraph[1]))
+        return Markup(re.sub(r"</?p>", "", rendered))
 
     @property
     def figures(self) -> list[nbformat.NotebookNode]:
@@ -156,7 +156,7 @@ def clean(notebook: nbformat.NotebookNode) -> None:
     caption = "Figure"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            caption = report_html.describe(report_html.prose(cell.source, set())) or caption
+            caption = report_html.describe(report_html.prose(cell.source)) or caption
         if cell.cell_type != "code":
             continue
 

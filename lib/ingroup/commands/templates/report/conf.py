@@ -1,16 +1,9 @@
 """How Sphinx makes the report a book; ingroup.commands.report writes the sources around this."""
 
-from docutils.nodes import (
-    Element,
-    SkipNode,
-    document,
-    make_id,
-    math_block,
-    paragraph,
-    section,
-    title,
-)
+import nbformat
+from docutils.nodes import Element, SkipNode, document, make_id, math_block
 from myst_nb.sphinx_ import Parser
+from nbformat.v4 import new_markdown_cell, new_notebook
 from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 from sphinx.writers.html5 import HTML5Translator
@@ -93,11 +86,14 @@ class ForgivingParser(Parser):
         try:
             super().parse(inputstring, document)
         except Exception as error:
+            name = document.settings.env.docname
             said = f"This page could not be made: {type(error).__name__}: {error}"
-            name = self.env.docname
             logger.warning("%s: %s", name, said)
-            document.attributes.pop("nb_renderer", None)
-            document.children = [section("", title("", name), paragraph("", said), ids=["lost"])]
+            document.children = []
+            text = f"# {name}\n\n```text\n{said}\n```"
+            if document["source"].endswith(".ipynb"):
+                text = nbformat.writes(new_notebook(cells=[new_markdown_cell(text)]))
+            super().parse(text, document)
 
 
 def setup(app: Sphinx) -> None:
