@@ -27,7 +27,9 @@ from ingroup.studies.stereomap import stimuli
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-OPENED = "[...document.querySelectorAll('details.above-input')].map(d => d.open)"  # of all code
+OPENED = (
+    "[...document.querySelectorAll('.tag_hide-input > details')].map(d => d.open)"  # of all code
+)
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 
 # What a model might write, and what must be read of it on the page, character by character.
@@ -300,6 +302,8 @@ def test_dark_where_the_reader_has_it_dark_and_figures_stay_on_white(browser, de
         assert brightness(page, "body", "backgroundColor") < 0.15
         for what in ("body", "article a", ".banner"):
             assert brightness(page, what, "color") > 0.4, (name, what)
+        # What the report adds to a page has no paper of its own.
+        assert brightness(page, "article .text_html", "backgroundColor") < 0.15
         if page.locator("a.enlarge img").count():
             assert brightness(page, "a.enlarge img", "backgroundColor") > 0.99
         page.emulate_media(color_scheme="dark", media="print")

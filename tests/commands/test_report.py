@@ -404,17 +404,15 @@ def test_the_policy_allows_the_pages_own_scripts_alone(site):
         assert rules.pop("default-src") == "'none'"
         assert rules.pop("base-uri") == "'none'"
         assert not {"*", "http:", "https:", "'unsafe-eval'"} & set(" ".join(rules.values()).split())
-        assert not re.search(r"""(?:src|href)=["'](?:https?:)?//(?![^"']*["'][^>]*>)""", page)
+        for tag in re.findall(r"<(?:script|link|img)\b[^>]*>", page):
+            assert "//" not in tag, name
 
 
 def test_solutions_are_folded_with_what_they_print(site):
     page = article(site, "10_a.html")
-    folded = re.search(
-        r'<details class="[^"]*above-output[^"]*">.*?</details>|'
-        r'<details class="[^"]*">\s*<summary[^>]*>(?:(?!</summary>).)*Solution.*?</details>',
-        page,
-        re.DOTALL,
-    )[0]
+    folded = re.search(r"<details[^>]*>(?:(?!</details>).)*Solution.*?</details>", page, re.DOTALL)[
+        0
+    ]
     assert "# Count them." in plain(folded)
     assert "forty-two" in folded
     assert plain(page).count("forty-two") == 1

@@ -16,7 +16,7 @@ const memory = {
 };
 
 function foldCode() {
-  const parts = document.querySelectorAll("details.above-input");
+  const parts = document.querySelectorAll(".tag_hide-input > details.above-input");
   const header = document.querySelector(".article-header-buttons");
   if (!parts.length || !header) return;
   const button = document.createElement("button");
