@@ -27,9 +27,8 @@ from ingroup.studies.stereomap import stimuli
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-OPENED = (
-    "[...document.querySelectorAll('.tag_hide-input > details')].map(d => d.open)"  # of all code
-)
+# Whether each cell shows its code.
+OPENED = "[...document.querySelectorAll('.tag_hide-input > details')].map(d => d.open)"
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 
 # What a model might write, and what must be read of it on the page, character by character.
