@@ -55,6 +55,7 @@ REPORT = [
     "lib/ingroup/studies/*/*.py",
     "docs/*.md",
     "*.md",
+]
 # What the appendix of a run is made with.
 APPENDIX = [
     "lib/ingroup/appendix/**/*",
