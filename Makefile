@@ -50,7 +50,7 @@ $(TASKS) $(NUMBERS): check $(READY)
 all:  ## run every notebook, draw every figure, write the report, end with a summary
 compare:  ## two models, effect by effect, from stored answers: MODELS="...;..."
 runs:  ## the runs that are there: what each changed, how its numbers came out
-report:  ## pages of what ran: build/report/index.html, opens without a net
+report:  ## the book of what ran: build/report/index.html, opens without a net
 appendix:  ## a document behind your paper, LaTeX and HTML: build/appendix/<run>/ (RUN=<name>)
 word: $(VENV)/.word  ## the appendix for Word, too (adds pandoc: 155 MB)
 figures:  ## redraw every figure, without asking a model; or one (ONLY=<study>/<name>

@@ -45,8 +45,17 @@ OF_A_STUDY = [
     "data/stimuli/{study}/**/*",
     "data/recordings/*/{study}/**/*",
 ]
-# What the pages of the report are made with.
-REPORT = ["lib/ingroup/commands/*.py", "lib/ingroup/commands/templates/**/*"]
+# What the pages of the report are made with, and the guides and docstrings that they show.
+REPORT = [
+    "lib/ingroup/commands/*.py",
+    "lib/ingroup/commands/templates/**/*",
+    "lib/ingroup/*.py",
+    "lib/ingroup/inference/*.py",
+    "lib/ingroup/stats/*.py",
+    "lib/ingroup/studies/*/*.py",
+    "docs/*.md",
+    "*.md",
+]
 # What the appendix of a run is made with.
 APPENDIX = [
     "lib/ingroup/appendix/**/*",

@@ -412,8 +412,7 @@ def markdown_to_html(source: str) -> Markup:
     Markup
         The text in HTML, escaped.
     """
-    rendered = report_html.prose(source, set())
-    return Markup(report_html.relink(rendered, lambda address: None))
+    return Markup(report_html.without_links(report_html.prose(source)))
 
 
 def layouts_to_html(text: str) -> Markup:

@@ -5,8 +5,6 @@ server, and the same inputs give the same bytes.
 """
 
 import argparse
-import base64
-import hashlib
 import shutil
 import sys
 from collections import defaultdict
@@ -19,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from ingroup import models, paths
-from ingroup.commands.report_pages import TEMPLATES, Page, exporter
+from ingroup.commands import book
+from ingroup.commands.report_pages import Page
 from ingroup.figures import DEMONSTRATION, read_table, whose
 
 WAYS = {models.STORED: "stored answers", "replay": "recorded answers"}
@@ -208,8 +207,9 @@ def claims(tables: Path) -> dict[str, Any] | None:
     -------
     dict or None
         None where 00_map has not run. ``found`` are the sentences on all claims, each with its
-        ``notebook``; ``models`` has the label of each column by the name of its model; ``rows`` are
-        the papers' sentences, each with its ``cells`` by model.
+        ``notebook``; ``models`` has the label of each column by the name of its model, real models
+        first, and ``controls`` the names of the others; ``rows`` are the papers' sentences, each
+        with its ``cells`` by model; ``counts`` has the number of each verdict by study and model.
     """
     folder = tables / "map"
     if not (folder / "claims.csv").exists():
@@ -223,7 +223,15 @@ def claims(tables: Path) -> dict[str, Any] | None:
         rows.append(row)
 
     names = sorted(table.model.unique(), key=models.is_calibrant)  # real models first
+    counts = {}
+    for study, of_study in table.groupby("study", sort=False):
+        counts[study] = {name: {} for name in names}
+        for name, verdict_of_row in of_study.groupby("model")["verdict"]:
+            counts[study][name] = verdict_of_row.value_counts().to_dict()
+
     return {
+        "counts": counts,
+        "controls": [name for name in names if models.is_calibrant(name)],
         "found": read_table(folder, "found").to_dict("records"),
         "models": {name: models.label(name) for name in names},
         "rows": rows,
@@ -290,26 +298,44 @@ def copies(run: Path, figures: Path, target: Path) -> dict[str, dict[str, Links]
     return copied
 
 
-def _frame() -> dict[str, str]:
-    """Read the pages' own style and script, with the hashes by which their policy allows them."""
-    frame = {}
-    for kind, name in (("style", "report.css"), ("script", "report.js")):
-        file = TEMPLATES / "report" / name
-        text = file.read_text("utf8")
-        digest = hashlib.sha256(text.encode()).digest()
-        frame[kind] = text
-        frame[f"{kind}_hash"] = base64.b64encode(digest).decode()
-    return frame
+def gather(run: str, site: Path) -> tuple[book.Contents, list[str]]:
+    """Read what the book of a run is made of, and copy its files.
 
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+    site : Path
+        The folder to which its tables and figures are copied.
 
-def _read_pages(run: str) -> dict[str, Page]:
-    """Read the executed notebooks of a run, in the order of their numbers."""
-    folder = paths.run_folder(run) / "notebooks"
-    pages = {}
-    for file in sorted(folder.glob("[0-9]*.ipynb")):
-        if not file.stem.endswith(".unfinished"):
-            pages[file.stem] = Page(file.stem, run)
-    return pages
+    Returns
+    -------
+    contents : book.Contents
+        Notebooks, claims, replies and files.
+    lost : list of str
+        Notebooks that cannot be read.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where no notebook has run.
+    """
+    folder = paths.run_folder(run)
+    pages, lost = book.read_pages(run)
+    if not pages:
+        where = folder / "notebooks"
+        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
+
+    tables = folder / "tables"
+    _set_banners(pages, tables)
+    contents = book.Contents(
+        run=run,
+        pages=pages,
+        claims=claims(tables),
+        replies=replies(tables),
+        files=copies(folder, paths.figure_folder(run), site),
+    )
+    return contents, lost
 
 
 def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
@@ -325,56 +351,24 @@ def build(run: str = paths.DEFAULT_RUN) -> tuple[Path, list[str]]:
     folder : Path
         The folder of the report; its first page is ``index.html``.
     lost : list of str
-        Links that lead nowhere, each after the name of its notebook.
+        What is amiss in it, e.g. links that lead nowhere, each with its page.
 
     Raises
     ------
     FileNotFoundError
         Where no notebook has run.
     """
-    folder = paths.run_folder(run)
-    page_of = _read_pages(run)
-    pages = list(page_of.values())
-    if not pages:
-        where = folder / "notebooks"
-        raise FileNotFoundError(f"{where} holds no executed notebook: run make all first.")
-
-    tables = folder / "tables"
-    _set_banners(pages, tables)
-    lost = []
-    for page in pages:
-        page.picture = page.opens_with(pages)
-        lost += page.relink(page_of)
-
-    fresh = folder / "report.unfinished"
+    fresh = paths.run_folder(run) / "report.unfinished"
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    writer = exporter()
-    environment = writer.environment
-    environment.globals |= {
-        "run": run,
-        "pages": pages,
-        "claims": claims(tables),
-        "replies": replies(tables),
-        "files": copies(folder, paths.figure_folder(run), fresh),
-        "frame": _frame(),
-    }
-    for position, page in enumerate(pages):
-        text, _ = writer.from_notebook_node(page.notebook, {"place": position})
-        (fresh / page.file).write_text(text, "utf8")
+    site = fresh / "site"
+    contents, lost = gather(run, site)
+    lost += book.write(contents, fresh / "sources")
+    lost += book.make(fresh / "sources", site)
 
-    # The first page has the banner of the first notebook that asked a model.
-    asking = [page for page in pages if page.banner.kind != "none"]
-    main_banner = (asking or pages)[0].banner
-    committed = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    unfinished = sorted(committed - set(page_of))
-    contents = environment.get_template("contents.html.j2")
-    text = contents.render(banner=main_banner, unfinished=unfinished)
-    (fresh / "index.html").write_text(text, "utf8")
-
-    target = folder / "report"
+    target = paths.run_folder(run) / "report"
     shutil.rmtree(target, ignore_errors=True)
-    fresh.rename(target)
+    site.rename(target)
+    shutil.rmtree(fresh)
     return target, lost
 
 
@@ -389,19 +383,19 @@ def main(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0 when the report is written, 2 where nothing has run.
+        The exit status: 0 when the report is written, 2 where nothing has run or Sphinx failed.
     """
     parser = argparse.ArgumentParser(prog="python -m ingroup.commands.report", description=__doc__)
     parser.add_argument("--run", default=paths.DEFAULT_RUN, help="name of the run")
     options = parser.parse_args(arguments)
     try:
         target, lost = build(options.run)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2
 
     for link in lost:
-        print(f"{link}: this link leads nowhere in the report", file=sys.stderr)
+        print(link, file=sys.stderr)
     print(f"Report: {target / 'index.html'}")
     return 0
 

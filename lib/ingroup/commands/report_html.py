@@ -7,8 +7,7 @@ and a link to a script pass); characters that hide or turn text become visible o
 import html
 import itertools
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import bleach
@@ -41,7 +40,6 @@ _OF_OUTPUTS = {
 }
 _OF_PROSE = {
     **_OF_OUTPUTS,
-    **{tag: ["id"] for tag in _HEADS},
     "span": ["class"],
     "div": ["class"],
     "a": ["href", "title"],
@@ -93,24 +91,9 @@ _WORDS = {
 }
 # Columns whose cells stay as they are.
 _EXACT = {"printed", "recomputed", "tolerance", "reply", "prompt", "text", "figure"}
-
-
-class Heading(NamedTuple):
-    """A heading of a page.
-
-    Attributes
-    ----------
-    level : int
-        1 to 6.
-    text : str
-        Its text, without tags.
-    anchor : str
-        The anchor that leads to it.
-    """
-
-    level: int
-    text: str
-    anchor: str
+# Columns that stay in view where a table is wider than the page.
+_KEPT_IN_VIEW = {"verdict", "finding"}
+_LONG = 30  # a table of more rows is folded
 
 
 def visible(text: str) -> str:
@@ -161,23 +144,15 @@ def formula(latex: str, display: bool = False) -> str:
 
 
 class _Renderer(IPythonRenderer):
-    """Markdown with anchors as Jupyter makes them, and marks where formulas will stand."""
+    """Markdown with marks where formulas will stand."""
 
-    def __init__(self, taken: set[str]):
+    def __init__(self):
         super().__init__(escape=False, exclude_anchor_links=True)
-        self.taken = taken
         self.formulas = []
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """Render a heading; the second of the same text has an anchor that ends in -2."""
-        name = re.sub(r"\s+", "-", plain(text))
-        anchor = name
-        number = 1
-        while anchor in self.taken:
-            number += 1
-            anchor = f"{name}-{number}"
-        self.taken.add(anchor)
-        return f'<h{level} id="{html.escape(anchor)}">{text}</h{level}>\n'
+        """Render a heading without an anchor."""
+        return f"<h{level}>{text}</h{level}>\n"
 
     def inline_math(self, body: str, display: bool = False) -> str:
         """Keep a formula and render its mark."""
@@ -189,22 +164,20 @@ class _Renderer(IPythonRenderer):
         return self.inline_math(body, display=True)
 
 
-def prose(source: str, taken: set[str]) -> str:
+def prose(source: str) -> str:
     """Render the markdown of a cell as clean HTML.
 
     Parameters
     ----------
     source : str
         The source of the cell.
-    taken : set of str
-        The anchors of the page so far; those of the cell are added.
 
     Returns
     -------
     str
         HTML with formulas as MathML.
     """
-    renderer = _Renderer(taken)
+    renderer = _Renderer()
     text = re.sub(_MARKS, "", source)
     clean = _clean_prose(MarkdownWithMath(renderer=renderer).render(text))
 
@@ -234,6 +207,10 @@ def output_html(source: str) -> str:
     soup = BeautifulSoup(_clean_output(unstyled.translate(_HIDDEN)), "html.parser")
     for table in soup.find_all("table"):
         _tidy(table)
+        rows = len(table.select("tbody tr"))
+        if rows > _LONG:
+            fold = f'<details class="fold"><summary>All {rows:,} rows</summary></details>'
+            table.insert_before(BeautifulSoup(fold, "html.parser"))
     return _boxed(soup.decode(formatter="minimal"))
 
 
@@ -252,12 +229,20 @@ def _tidy(table: Tag) -> None:
 
     for row in head_rows:
         for cell in row:
+            _keep_in_view(cell, cell.get_text(strip=True))
             _write_cell(cell, "")
     for row in body_rows:
         # Columns are matched from the right: a cell at the left may span rows.
         for cell, name in itertools.zip_longest(row[::-1], names[::-1][: len(row)], fillvalue=""):
+            _keep_in_view(cell, name)
             if name not in _EXACT:
                 _write_cell(cell, name)
+
+
+def _keep_in_view(cell: Tag, column: str) -> None:
+    """Mark a cell that stays in view where its table is wider than the page."""
+    if column in _KEPT_IN_VIEW:
+        cell["class"] = "verdict"
 
 
 def _cells(table: Tag, rows: str) -> list[list[Tag]]:
@@ -342,26 +327,6 @@ def _boxed(rendered: str) -> str:
     return rendered
 
 
-def headings(rendered: str) -> list[Heading]:
-    """List the headings in a page's prose.
-
-    Parameters
-    ----------
-    rendered : str
-        Clean HTML from `prose`.
-
-    Returns
-    -------
-    list of Heading
-        In the order of the page.
-    """
-    page_headings = []
-    for tag in re.finditer(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', rendered, re.S):
-        level, anchor, text = tag.groups()
-        page_headings.append(Heading(int(level), plain(text), html.unescape(anchor)))
-    return page_headings
-
-
 def plain(rendered: str) -> str:
     """Return the text of clean HTML, without tags and formulas, on one line."""
     text = re.sub(f"{_MARKED}|<[^>]*>", "", rendered)
@@ -384,38 +349,17 @@ def describe(rendered: str) -> str:
     """
     text = plain(rendered)
     captions = re.findall(r"<p><strong>.*?</p>", rendered, re.S)
-    heads = headings(rendered)
+    heads = re.findall(r"<h[1-6]>.*?</h[1-6]>", rendered, re.S)
     if captions:
         text = plain(captions[-1])
     elif heads:
-        text = heads[-1].text
+        text = plain(heads[-1])
 
     beginning = re.match(r".{30,160}?[.:?!](?= |$)|.{1,160}(?= |$)", text)
     short = beginning[0] if beginning else text[:160]
     return short or "Figure"
 
 
-def relink(rendered: str, link: Callable[[str], str | None]) -> str:
-    """Rewrite the addresses of links in clean HTML.
-
-    Parameters
-    ----------
-    rendered : str
-        Clean HTML.
-    link : callable
-        Takes an address and returns a new one; None makes the link plain text.
-
-    Returns
-    -------
-    str
-        The HTML with its new addresses.
-    """
-
-    def rewrite(tag: re.Match) -> str:
-        beginning, old_address = tag.groups()
-        address = link(html.unescape(old_address))
-        if address is None:
-            return beginning
-        return f'{beginning} href="{html.escape(address)}"'
-
-    return re.sub(r'(<a\b[^>]*?)\shref="([^"]*)"', rewrite, rendered)
+def without_links(rendered: str) -> str:
+    """Return clean HTML with the text of its links alone."""
+    return re.sub(r"</?a\b[^>]*>", "", rendered)

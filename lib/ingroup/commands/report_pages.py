@@ -1,39 +1,39 @@
-"""Executed notebooks as pages of the report.
+"""Executed notebooks and guides as sources of the book, harmless whatever a model wrote.
 
-nbconvert's template blocks lay a page out and escape what is not marked as clean; a page's
-Content-Security-Policy lets nothing run or load but its own style, script and pictures (PNG).
+Sphinx sees no output as a notebook has it: a picture stays, HTML comes clean, and all else is text.
 """
 
-import base64
 import re
-import struct
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from functools import cache
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import nbformat
-from markupsafe import Markup
-from nbconvert import TemplateExporter
-from nbconvert.filters import Highlight2HTML
+from docutils.nodes import make_id
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup, escape
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
-from traitlets.config import Config
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from ingroup import models, paths
 from ingroup.commands import report_html
 from ingroup.commands.parameters import folder_of
 from ingroup.notebook import ran
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates" / "report"
 PNG = "image/png"
 HTML = "text/html"
-# Anchors of the page's own frame, which no heading may take.
-FRAME_ANCHORS = {"code", "top", "contents", "replies", "claims"}
+TEXT = "text/plain"
+LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
+# A link of markdown outside of code: its text, its address.
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)")
 
 
 class Page:
-    """An executed notebook on its way to a page; its cells hold what the template shows.
+    """An executed notebook on its way to a page of the book.
 
     Parameters
     ----------
@@ -48,23 +48,19 @@ class Page:
         The notebook, the page's file, the name behind the notebook's number, and the folder of its
         tables and figures.
     notebook : NotebookNode
-        The executed copy with clean cells: ``html`` of prose, HTML of outputs, ``alt`` of pictures.
+        The executed copy with clean cells.
     parameters : dict or None
         Those with which it ran.
     models : set of str
         The names of the models that its parameters name.
+    prose : str
+        The markdown of all its cells.
     title : str
         The first heading of level 1.
-    headings : list of Heading
-        All headings in order.
-    anchors : set of str
-        Their anchors.
     ran, weighed : str
         The first line of its summary, on the run; the lines below it, on its numbers.
     seconds : str or None
         How long it ran, in whole seconds.
-    picture : dict or None
-        The figure that stands for the page, from `picture`; set by the report.
     banner : Banner or None
         What was real on it; set by the report.
     """
@@ -75,14 +71,14 @@ class Page:
         self.file = f"{name}.html"
         self.study = name.partition("_")[2]
         self.folder = folder_of(name)
-        self.picture = None
         self.banner = None
 
         self.notebook = nbformat.read(source, as_version=4)
-        self.headings = _prepare(self.notebook)
-        self.anchors = {heading.anchor for heading in self.headings}
-        titles = [heading.text for heading in self.headings if heading.level == 1]
-        self.title = titles[0] if titles else name
+        prose = [cell.source for cell in self.notebook.cells if cell.cell_type == "markdown"]
+        self.prose = "\n\n".join(prose)
+        titled = re.search(r"^# +(.+)$", self.prose, re.MULTILINE)
+        self.title = re.sub(r"[*_`]{1,2}(\S.*?)[*_`]{1,2}", r"\1", titled[1]) if titled else name
+        clean(self.notebook)
 
         self.parameters = ran(name, run)
         self.models = set()
@@ -98,105 +94,132 @@ class Page:
         if not self.ran:
             self.ran = f"{summary.name} is missing: how long it took is not known."
 
+    def has_heading(self, text: str) -> bool:
+        """Tell whether the page has a heading."""
+        return re.search(rf"^#+ +{re.escape(text)}$", self.prose, re.MULTILINE) is not None
+
     def opening(self, heading: str) -> Markup | None:
-        """Return the first paragraph below a heading.
-
-        Parameters
-        ----------
-        heading : str
-            The text of the heading.
-
-        Returns
-        -------
-        Markup or None
-            The paragraph for another page: its links, which lead on from this one, are text.
-        """
-        prose = "".join(cell.get("html", "") for cell in self.notebook.cells)
-        tag = rf'<h[1-6] id="[^"]*">{re.escape(heading)}</h[1-6]>'
-        paragraph = re.search(rf"{tag}\s*<p>(.*?)</p>", prose, re.S)
+        """Return the first paragraph below a heading, as HTML without links; None without one."""
+        beginning = rf"^#+ +{re.escape(heading)}\n+(.+?)(?:\n\n|\Z)"
+        paragraph = re.search(beginning, self.prose, re.MULTILINE | re.DOTALL)
         if paragraph is None:
             return None
-        return Markup(re.sub(r"</?a\b[^>]*>", "", paragraph[1]))
+        rendered = report_html.without_links(report_html.prose(paragraph[1]))
+        return Markup(re.sub(r"</?p>", "", rendered))
 
-    @cached_property
-    def figures(self) -> list[dict[str, Any]]:
-        """All figures that the notebook shows, each from `picture`."""
-        pictures = []
-        for cell in self.notebook.cells:
-            for output in _outputs(cell, PNG):
-                pictures.append(picture(output))
-        return pictures
+    @property
+    def figures(self) -> list[nbformat.NotebookNode]:
+        """The cells that show a figure, in order."""
+        return [cell for cell in self.notebook.cells if _outputs(cell, PNG)]
 
-    def opens_with(self, pages: Iterable["Page"]) -> dict[str, Any] | None:
+    def opens_with(self, pages: Iterable["Page"]) -> nbformat.NotebookNode | None:
         """Choose the figure that stands for this page.
 
         Parameters
         ----------
         pages : iterable of Page
-            All pages of the report.
+            All pages of the book.
 
         Returns
         -------
-        dict or None
-            The first figure "At a glance", here or on another page of the study; else the first
-            figure here; None where there is none.
+        NotebookNode or None
+            The cell with the first figure "At a glance", here or on another page of the study;
+            else with the first figure here; None where there is none.
         """
         candidates = list(self.figures)
         for page in pages:
             if page.folder == self.study and page is not self:
                 candidates += page.figures
 
-        for figure in candidates:
-            if figure["alt"].startswith("At a glance"):
-                return figure
+        for cell in candidates:
+            if cell.metadata.mystnb.image.alt.startswith("At a glance"):
+                return cell
         return self.figures[0] if self.figures else None
 
-    def relink(self, pages: dict[str, "Page"]) -> list[str]:
-        """Give links their addresses in the report.
+    def insert_below_title(self, *cells: nbformat.NotebookNode) -> None:
+        """Put cells between the title and what follows it."""
+        first = self.notebook.cells[0] if self.notebook.cells else None
+        title, rest = "", ""
+        if first is not None and first.cell_type == "markdown":
+            title, _, rest = first.source.partition("\n")
+        if not title.startswith("# "):
+            self.notebook.cells[:0] = [new_markdown_cell(f"# {self.title}"), *cells]
+            return
+        self.notebook.cells[:1] = [new_markdown_cell(title), *cells, new_markdown_cell(rest)]
 
-        Parameters
-        ----------
-        pages : dict of str to Page
-            All pages by the names of their notebooks.
 
-        Returns
-        -------
-        list of str
-            The links that lead nowhere, each after the name of this notebook.
-        """
-        lost = []
+def clean(notebook: nbformat.NotebookNode) -> None:
+    """Make the outputs of a notebook harmless, fold its code, and describe its pictures."""
+    CoalesceStreamsPreprocessor().preprocess(notebook, {})
+    notebook.metadata = nbformat.from_dict({"language_info": LANGUAGE})
+    notebook.cells = [cell for cell in notebook.cells if cell.cell_type != "raw"]
+    caption = "Figure"
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            caption = report_html.describe(report_html.prose(cell.source)) or caption
+        if cell.cell_type != "code":
+            continue
 
-        def link(address: str) -> str | None:
-            new_address, is_lost = self._address(address, pages)
-            if is_lost:
-                lost.append(f"{self.name}: {address}")
-            return new_address
+        is_solution = "solution" in cell.metadata.get("tags", ())
+        cell.metadata = _metadata(cell, is_solution, caption)
+        outputs = []
+        for output in cell.outputs:
+            outputs += _clean_output(output)
+        cell.outputs = outputs
 
-        for cell in self.notebook.cells:
-            if "html" in cell:
-                cell.html = Markup(report_html.relink(cell.html, link))
-            for output in _outputs(cell, HTML):
-                clean = report_html.relink(output.data[HTML], link)
-                output.data[HTML] = Markup(clean)
-        return lost
 
-    def _address(self, address: str, pages: dict[str, "Page"]) -> tuple[str | None, bool]:
-        """Return a link's address in the report, None for plain text, and whether it is lost."""
-        if re.match(r"(https?|mailto):", address):
-            return address, False
+def _metadata(cell: nbformat.NotebookNode, is_solution: bool, caption: str) -> dict[str, Any]:
+    """Say how myst-nb shows a cell: folded, and its pictures with a description."""
+    shown = {"image": {"alt": caption}}
+    tag = "hide-input"
+    if not cell.source.strip():
+        cell.source = "shown"  # myst-nb passes a cell without a source by
+        tag = "remove-input"
+    elif is_solution:
+        tag = "hide-cell"
+        shown |= {"code_prompt_show": "Solution", "code_prompt_hide": "Hide the solution"}
+    return nbformat.from_dict({"tags": [tag], "mystnb": shown})
 
-        file, mark, anchor = address.partition("#")
-        page = pages.get(file.removesuffix(".ipynb")) if file else self
-        if page is None:
-            # Of a file, and of a notebook that has not run here, the name is enough.
-            exists = (paths.NOTEBOOKS / unquote(file)).exists()
-            return None, not exists
 
-        if mark and unquote(anchor) not in page.anchors:
-            return None, True
-        if page is self:
-            return f"{mark}{anchor}" or None, False
-        return f"{page.file}{mark}{anchor}", False
+def _clean_output(output: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Return what is shown of an output: at most one, a picture, clean HTML or text."""
+    if output.output_type == "stream":
+        text = report_html.visible(output.text)
+        if not text:
+            return []
+        if output.name == "stderr":
+            return [html_output(parts().log(text))]
+        return [html_output(parts().text("text", text))]
+
+    if output.output_type == "error":
+        text = report_html.visible("\n".join(output.traceback))
+        return [html_output(parts().text("error", text))]
+
+    data = output.get("data", {})
+    if PNG in data:
+        return [new_output("display_data", data={PNG: data[PNG]})]
+    if HTML in data:
+        return [html_output(_clean_html(data[HTML]))]
+    if TEXT in data:
+        text = report_html.visible(data[TEXT])
+        return [html_output(parts().text("text", text))]
+    return []
+
+
+def _clean_html(source: str) -> Markup:
+    """Clean what a cell displayed; what cannot be cleaned is shown as text."""
+    try:
+        cleaned = report_html.output_html(source)
+    except Exception:  # a page must not be lost for a table that nobody thought of
+        return parts().text("text", report_html.visible(source))
+    linked = re.sub(r'(?<= href=")([\w./%-]+)\.ipynb(#[^"]*)?(?=")', _page_address, cleaned)
+    return Markup(f'<div class="out">{linked}</div>')
+
+
+def _page_address(address: re.Match) -> str:
+    """Return the address of a page of the book for that of a notebook."""
+    file, anchor = address.groups()
+    return f"{file}.html" + (f"#{make_id(unquote(anchor))}" if anchor else "")
 
 
 def _outputs(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNode]:
@@ -204,68 +227,69 @@ def _outputs(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNo
     return [output for output in cell.get("outputs", ()) if kind in output.get("data", ())]
 
 
-def picture(output: nbformat.NotebookNode) -> dict[str, Any]:
-    """Return a picture as its address, which carries it, so that a page loads no file.
+def html_output(html: Markup) -> nbformat.NotebookNode:
+    """Return an output that shows HTML; text that nobody marked as clean is escaped."""
+    return new_output("display_data", data={HTML: str(escape(html))})
+
+
+def shown(html: Markup) -> nbformat.NotebookNode:
+    """Return a cell that shows HTML, and no code."""
+    # myst-nb passes a cell without a source by; this one's is not shown.
+    return new_code_cell("shown", metadata={"tags": ["remove-input"]}, outputs=[html_output(html)])
+
+
+@cache
+def parts() -> Any:
+    """Return the macros of ``parts.html.j2``, which escape what is not marked as clean."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    environment.filters |= {"rounded": report_html.rounded, "visible": report_html.visible}
+    return environment.get_template("parts.html.j2").module
+
+
+def relink(source: str, folder: Path, sources: Mapping[Path, str]) -> tuple[str, list[str]]:
+    """Give the links of a markdown text their addresses in the book.
 
     Parameters
     ----------
-    output : NotebookNode
-        An output with a PNG, and ``alt`` in its metadata.
+    source : str
+        The text.
+    folder : Path
+        The folder of the repository where the text stands.
+    sources : mapping of Path to str
+        The book's sources by the files of the repository that they show.
 
     Returns
     -------
-    dict
-        ``src``, the address; ``alt``, the text for it; ``size``, width and height in pixels, by
-        which a page keeps its place.
+    text : str
+        The text; a link to a file that is no part of the book is its text alone.
+    lost : list of str
+        Addresses that lead to no file.
     """
-    content = "".join(output.data[PNG].split())
-    # A PNG has width and height in bytes 16 to 23, big-endian; 32 characters are 24 bytes.
-    header = base64.b64decode(content[:32])
-    return {
-        "src": f"data:{PNG};base64,{content}",
-        "alt": output.metadata.alt,
-        "size": struct.unpack(">II", header[16:]),
-    }
+    lost = []
 
+    def rewrite(link: re.Match) -> str:
+        text, address = link.groups()
+        if re.match(r"(https?|mailto):", address):
+            return link[0]
 
-def _prepare(notebook: nbformat.NotebookNode) -> list[report_html.Heading]:
-    """Clean the cells: ``html`` of prose, HTML of outputs, ``alt`` of pictures. All headings."""
-    taken = set(FRAME_ANCHORS)
-    caption = "Figure"
-    headings = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.html = report_html.prose(cell.source, taken)
-            headings += report_html.headings(cell.html)
-            if report_html.plain(cell.html):
-                caption = report_html.describe(cell.html)
+        file, mark, anchor = address.partition("#")
+        target = Path(normpath(folder / unquote(file)))
+        fragment = mark + make_id(unquote(anchor))
+        if not file:
+            return f"[{text}]({fragment})"
+        if target in sources:
+            page, _, module = sources[target].partition("#")
+            if module:
+                fragment = f"#{make_id(module)}"
+            return f"[{text}](/{page}{fragment})"
+        if not target.is_relative_to(paths.ROOT) or not target.exists():
+            lost.append(address)
+        return text
 
-        drawn = _outputs(cell, PNG)
-        for number, output in enumerate(drawn, start=1):
-            output.metadata.alt = caption
-            if len(drawn) > 1:
-                output.metadata.alt += f" ({number} of {len(drawn)})"
-        for output in _outputs(cell, HTML):
-            output.data[HTML] = report_html.output_html(output.data[HTML])
-    return headings
-
-
-def exporter() -> TemplateExporter:
-    """Return nbconvert with the report's template, which escapes what is not marked as clean."""
-    order = [PNG, HTML, "text/plain"]
-    report_exporter = TemplateExporter(
-        config=Config({"NbConvertBase": {"display_data_priority": order}}),
-        template_name="report",
-        template_file="index.html.j2",
-        extra_template_basedirs=[str(TEMPLATES)],
-        preprocessors=[CoalesceStreamsPreprocessor],
-        filters={
-            "highlight_code": Highlight2HTML(pygments_lexer="ipython3"),
-            "picture": picture,
-            "rounded": report_html.rounded,
-            "visible": report_html.visible,
-        },
-    )
-
-    report_exporter.environment.autoescape = True
-    return report_exporter
+    return LINK.sub(rewrite, source), lost

@@ -325,7 +325,7 @@ def brittleness_between(
 def excess_over_brittleness(
     group: ArrayLike, control: ArrayLike, ddof: int = 1, phrasings: str = "within"
 ) -> ScenarioMean:
-    """Compute |bias| - brittleness of a group.
+    """Compute the absolute bias minus the brittleness of a group.
 
     Parameters
     ----------
@@ -350,8 +350,8 @@ def excess_over_brittleness(
         |mean(d)| - mean(s) = mean(e),  e = sign(mean(d)) d - s
 
     The interval is that of e over scenarios. It carries the errors of bias and brittleness and
-    their covariance. The sign is held: were |mean(d)| resampled, a group without bias would exceed
-    a brittleness of 0. A bias of 0, up to rounding, has the sign 1.
+    their covariance. The sign is held: were ``|mean(d)|`` resampled, a group without bias would
+    exceed a brittleness of 0. A bias of 0, up to rounding, has the sign 1.
     """
     differences = _units(group) - _units(control)
     spreads = _spreads(group, ddof, phrasings)

@@ -1,64 +1,41 @@
 "use strict";
+// Sphinx loads this in the head of each page.
+addEventListener("DOMContentLoaded", () => {
+  foldCode();
+  for (const table of document.querySelectorAll(".out table")) sortable(table);
+  // A box that scrolls can be reached and moved from the keyboard.
+  for (const box of document.querySelectorAll(".scroll, pre")) {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 4) box.tabIndex = 0;
+  }
+});
 
 // ---- code: folded for reviewers, open for students --------------------------------------------
 const memory = {
   get() { try { return localStorage.getItem("ingroup-code"); } catch { return null; } },
   set(value) { try { localStorage.setItem("ingroup-code", value); } catch { /* a private window */ } },
 };
-const codeButton = document.getElementById("code");
-function showCode(open) {
-  for (const part of document.querySelectorAll("details.code")) part.open = open;
-  codeButton.textContent = open ? "Hide all code" : "Show all code";
-  codeButton.setAttribute("aria-pressed", String(open));
-}
-if (codeButton) {
-  const asked = () => location.hash === "#code" || /[?&]code=open\b/.test(location.search);
-  showCode(asked() || memory.get() === "open");
-  codeButton.addEventListener("click", () => {
-    const open = codeButton.getAttribute("aria-pressed") !== "true";
-    showCode(open);
+
+function foldCode() {
+  const parts = document.querySelectorAll(".tag_hide-input > details.above-input");
+  const header = document.querySelector(".article-header-buttons");
+  if (!parts.length || !header) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "show-code";
+  header.prepend(button);
+  const show = (open) => {
+    for (const part of parts) part.open = open;
+    button.textContent = open ? "Hide all code" : "Show all code";
+    button.setAttribute("aria-pressed", String(open));
+  };
+  show(/[?&]code=open\b/.test(location.search) || memory.get() === "open");
+  if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+  button.addEventListener("click", () => {
+    const open = button.getAttribute("aria-pressed") !== "true";
+    show(open);
     memory.set(open ? "open" : "folded");
   });
-  window.addEventListener("hashchange", () => { if (asked()) showCode(true); });
 }
-
-// ---- contents: a sidebar where there is room, a menu where there is none ----------------------
-const contents = document.querySelector("details.contents");
-if (contents) {
-  const narrow = matchMedia("(max-width: 63rem)");
-  const fold = () => { contents.open = !narrow.matches; };
-  fold();
-  narrow.addEventListener("change", fold);
-  contents.addEventListener("click", (event) => {
-    if (narrow.matches && event.target.closest("a")) contents.open = false;
-  });
-  const links = [...contents.querySelectorAll("a")];
-  const place = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
-  const mark = () => {
-    const here = links.findLast((link) => place(link)?.getBoundingClientRect().top < 120);
-    for (const link of links) link.ariaCurrent = link === here ? "true" : null;
-    if (!here || narrow.matches) return;
-    const side = document.querySelector(".side"), box = here.getBoundingClientRect();
-    if (box.top < 60 || box.bottom > innerHeight - 40) side.scrollTop += box.top - innerHeight / 2;
-  };
-  addEventListener("scroll", mark, { passive: true }); // at most once a frame
-  mark();
-}
-
-// ---- figures that enlarge -----------------------------------------------------------------------
-const zoom = document.getElementById("zoom");
-const zoomed = document.getElementById("zoomed");
-for (const button of document.querySelectorAll("button.enlarge")) {
-  button.addEventListener("click", () => {
-    const picture = button.querySelector("img");
-    zoomed.src = picture.src;
-    zoomed.alt = picture.alt;
-    document.getElementById("zoomtext").textContent = picture.alt;
-    zoom.showModal();
-  });
-}
-document.getElementById("close").addEventListener("click", () => zoom.close());
-zoom.addEventListener("click", (event) => { if (event.target === zoom) zoom.close(); });
 
 // ---- tables that sort -----------------------------------------------------------------------------
 const MISSING = new Set(["", "nan", "<na>", "none", "nat", "–", "—"]);
@@ -138,38 +115,14 @@ function sortable(table) {
     });
   }
 }
-for (const table of document.querySelectorAll("table:not(.claims)")) sortable(table);
-
-// The verdict stays in view where a table is wider than the page; a long table scrolls in its box.
-for (const table of document.querySelectorAll(".scroll > table:not(.claims)")) {
-  if (table.rows.length > 40) table.parentElement.classList.add("long");
-  const head = table.tHead ? [...table.tHead.rows[0].cells] : [];
-  const place = head.findIndex((cell) => /^verdict/.test(text(cell)));
-  if (place < 0) continue;
-  for (const row of table.rows) {
-    const cell = row.cells[row.cells.length - head.length + place]; // names may span rows
-    if (cell) cell.classList.add("verdict");
-  }
-}
-
-// A box that scrolls can be reached and moved from the keyboard.
-for (const box of document.querySelectorAll(".scroll, pre")) {
-  if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 4) box.tabIndex = 0;
-}
-
-// ---- paper: what is folded away on the screen is printed, code is not -----------------------------
-// A table that scrolls on the screen is made small enough for the paper (17 cm, 8 points).
+// ---- paper: a table that scrolls on the screen is made small enough (17 cm, 8 points) -----------
 const PAPER = 640, SMALLER = (8 * 96) / 72 / 14;
-let opened = [];
 addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details:not(.code):not(.log):not([open])")];
-  for (const part of opened) part.open = true;
   for (const table of document.querySelectorAll("table")) {
     const width = table.offsetWidth * SMALLER;
     if (width > PAPER) table.style.zoom = Math.max(0.4, PAPER / width);
   }
 });
 addEventListener("afterprint", () => {
-  for (const part of opened) part.open = false;
   for (const table of document.querySelectorAll("table")) table.style.zoom = "";
 });

@@ -1,0 +1,348 @@
+"""The report as a book: its sources, Sphinx over them, and what may run on its pages.
+
+The first page has the papers' claims; then come the executed notebooks, the guides of ``docs/``,
+and a page for each module that a reader may want.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+from nbformat.v4 import new_markdown_cell, new_notebook
+
+from ingroup import paths
+from ingroup.commands import settings
+from ingroup.commands.report_pages import (
+    LANGUAGE,
+    TEMPLATES,
+    Page,
+    html_output,
+    parts,
+    relink,
+    shown,
+)
+
+# Modules of the library that a reader meets, by the title of their page.
+MODULES = {
+    "Statistics": ["stats/*", "families"],
+    "Asking and reading": ["design", "inference/engine", "inference/prompts", "parsing"],
+    "Tables and figures": ["notebook", "published", "figures"],
+}
+OF_A_STUDY = ["stimuli", "design", "answers", "statistics"]
+GUIDES = ["docs/*.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+
+# What a page may load: its own folder, as files or from a server, and scripts by their hashes.
+POLICY = (
+    "default-src 'none'; img-src 'self' file: data:; font-src 'self' file:; "
+    "style-src 'self' file: 'unsafe-inline'; script-src 'self' file: {hashes}; "
+    "base-uri 'none'; form-action 'self' file:"
+)
+INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
+IMAGE = re.compile(r'<img\b[^>]*\bsrc="(_images/[^"]+)"[^>]*>')
+
+
+class Contents(NamedTuple):
+    """What the book of a run is made of.
+
+    Attributes
+    ----------
+    run : str
+        The name of the run.
+    pages : list of Page
+        Its executed notebooks.
+    claims : dict or None
+        From :func:`ingroup.commands.report.claims`.
+    replies : dict
+        From :func:`ingroup.commands.report.replies`.
+    files : dict
+        From :func:`ingroup.commands.report.copies`.
+    """
+
+    run: str
+    pages: list[Page]
+    claims: dict[str, Any] | None
+    replies: dict[str, list[list[dict[str, Any]]]]
+    files: dict[str, dict[str, list[tuple[str, str]]]]
+
+
+def read_pages(run: str) -> tuple[list[Page], list[str]]:
+    """Read the executed notebooks of a run, in the order of their numbers.
+
+    Returns
+    -------
+    pages : list of Page
+        Those that can be read.
+    lost : list of str
+        The others, each with what is wrong with it.
+    """
+    folder = paths.run_folder(run) / "notebooks"
+    pages = []
+    lost = []
+    for file in sorted(folder.glob("[0-9]*.ipynb")):
+        if file.stem.endswith(".unfinished"):
+            continue
+        try:
+            pages.append(Page(file.stem, run))
+        except Exception as error:  # one damaged notebook must not cost the report
+            lost.append(f"{file.stem}: this notebook has no page: {error!r}")
+    return pages, lost
+
+
+def _named_sources(pages: list[Page]) -> dict[Path, str]:
+    """Name the sources of the book by the files of the repository that they show."""
+    sources = {paths.NOTEBOOKS / f"{page.name}.ipynb": f"{page.name}.ipynb" for page in pages}
+    for pattern in GUIDES:
+        for file in sorted(paths.ROOT.glob(pattern)):
+            sources[file] = str(file.relative_to(paths.ROOT))
+
+    for title, modules in _modules().items():
+        for module in modules:
+            file = paths.ROOT / "lib" / f"{module.replace('.', '/')}.py"
+            sources[file] = f"{_api_page(title)}#{_short(module)}"
+    return sources
+
+
+def _modules() -> dict[str, list[str]]:
+    """List the modules whose functions have a page, by the title of that page."""
+    patterns = {}
+    for study in settings.study_names():
+        title = study.replace("_", " ").capitalize()
+        patterns[title] = [f"studies/{study}/{name}" for name in OF_A_STUDY]
+
+    modules = {}
+    library = paths.ROOT / "lib"
+    for title, names in (patterns | MODULES).items():
+        for name in names:
+            for file in sorted(library.glob(f"ingroup/{name}.py")):
+                if file.name != "__init__.py":
+                    module = ".".join(file.relative_to(library).with_suffix("").parts)
+                    modules.setdefault(title, []).append(module)
+    return modules
+
+
+def _api_page(title: str) -> str:
+    """Name the source of a page about modules."""
+    return f"api/{title.lower().replace(' ', '_')}.md"
+
+
+def _short(module: str) -> str:
+    """Name a module as the heading of its functions does."""
+    return module.removeprefix("ingroup.").removeprefix("studies.")
+
+
+def write(contents: Contents, folder: Path) -> list[str]:
+    """Write the sources of a book.
+
+    Parameters
+    ----------
+    contents : Contents
+        What goes into it.
+    folder : Path
+        Where the sources go.
+
+    Returns
+    -------
+    list of str
+        Links that lead nowhere, each after the name of its page.
+    """
+    sources = _named_sources(contents.pages)
+    shutil.copytree(TEMPLATES, folder)
+    lost = []
+    for page in contents.pages:
+        for cell in page.notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source, missed = relink(cell.source, paths.NOTEBOOKS, sources)
+                lost += [f"{page.name}: {link} leads nowhere" for link in missed]
+
+    # The first page chooses from the notebooks as they are; then each gets its parts.
+    openings = {page.name: page.opens_with(contents.pages) for page in contents.pages}
+    first = first_page(contents, sources)
+    for page in contents.pages:
+        _complete(page, contents, openings[page.name])
+        nbformat.write(page.notebook, folder / f"{page.name}.ipynb")
+    nbformat.write(first, folder / "index.ipynb")
+
+    for file, name in sources.items():
+        if file.suffix == ".md":
+            text, missed = relink(file.read_text("utf8"), file.parent, sources)
+            lost += [f"{name}: {link} leads nowhere" for link in missed]
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, "utf8")
+
+    (folder / "api").mkdir()
+    for title, modules in _modules().items():
+        text = _api(title, modules)
+        (folder / _api_page(title)).write_text(text, "utf8")
+    return lost
+
+
+def _api(title: str, modules: list[str]) -> str:
+    """Write the source of a page about modules: Sphinx reads their docstrings."""
+    text = f"# {title}\n"
+    for module in modules:
+        text += f"\n## {_short(module)}\n\n"
+        text += f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n```\n"
+    return text
+
+
+def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
+    """Return the first page as a notebook: the verdicts, claim by claim, the pages, the files."""
+    part = parts()
+    pages = contents.pages
+    claims = contents.claims
+    files = contents.files
+    page_of = {page.study: page for page in reversed(pages)}
+    # The first page has the banner of the first notebook that asked a model.
+    asking = [page for page in pages if page.banner.kind != "none"]
+    banner = (asking or pages)[0].banner
+
+    cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
+    if claims:
+        cells.append(shown(part.verdicts(claims, page_of)))
+    cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
+    if claims:
+        cells.append(shown(part.meaning(files)))
+        for study in claims["counts"]:
+            rows = [row for row in claims["rows"] if row["study"] == study]
+            page = page_of.get(study)
+            title = page.title if page else study.replace("_", " ")
+            cells += [
+                new_markdown_cell(f"### {title}"),
+                shown(part.claim_table(claims, rows, files, page)),
+            ]
+        page_named = {page.name: page for page in pages}
+        cells += [
+            new_markdown_cell("## What was found"),
+            shown(part.found(claims, page_named)),
+        ]
+    else:
+        said = "No claims are weighed yet: make 60 00 reads what has run."
+        cells.append(shown(part.missing(said)))
+
+    cells.append(new_markdown_cell("## Pages"))
+    cells += [shown(part.card(page, banner)) for page in pages]
+    committed = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
+    for name in sorted(committed - {page.name for page in pages}):
+        said = f"{name} has not run in this run: make {name[:2]} runs it."
+        cells.append(shown(part.missing(said)))
+
+    cells.append(new_markdown_cell("## Tables and figures as files"))
+    if files:
+        cells.append(shown(part.file_lists(files)))
+    else:
+        cells.append(shown(part.missing("This run has no tables and no figures.")))
+    guides = [sources[file] for file in sources if file.suffix == ".md"]
+    cells += _contents("Notebooks", [page.name for page in pages])
+    cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
+    cells += _contents("Functions", [_api_page(title) for title in _modules()])
+    return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _contents(caption: str, names: list[str]) -> list[nbformat.NotebookNode]:
+    """Return the cell of a part of the book's contents, which stand at its side."""
+    listed = "\n".join(names)
+    source = f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```"
+    return [new_markdown_cell(source)] if names else []
+
+
+def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | None) -> None:
+    """Add to a page what was real, how its paper's claims fare, its files and its replies."""
+    part = parts()
+    files = contents.files.get(page.folder, {})
+    for cell in page.notebook.cells:
+        links = _files_of(cell, page, files)
+        if links:
+            cell.outputs.append(html_output(part.take(links)))
+
+    replies = contents.replies.get(page.study)
+    if replies:
+        page.notebook.cells += [
+            new_markdown_cell("## Prompts and replies"),
+            shown(part.replies(replies, contents.run)),
+        ]
+    page.notebook.cells.append(shown(part.ran(page)))
+
+    above = [shown(part.banner(page.banner))]
+    if contents.claims and page.study in contents.claims["counts"]:
+        above.append(shown(part.fares(page, contents.claims)))
+        if opening is not None:
+            figure = shown(part.missing(""))
+            figure.outputs = [output for output in opening.outputs if "image/png" in output.data]
+            figure.metadata.mystnb = opening.metadata.mystnb
+            above.append(figure)
+    page.insert_below_title(*above)
+
+
+def _files_of(
+    cell: nbformat.NotebookNode, page: Page, files: dict[str, list[tuple[str, str]]]
+) -> list[tuple[str, str, str]]:
+    """List the files that a cell names, each with its kind and address.
+
+    A figure of another model has its name behind that of the first one's.
+    """
+    links = []
+    if cell.cell_type == "code":
+        for name, formats in files.items():
+            begun, _, model = name.rpartition("_")
+            is_named = f'"{name}"' in cell.source
+            if is_named or (model in page.models and f'"{begun}"' in cell.source):
+                links += [(name, kind, address) for kind, address in formats]
+    return links
+
+
+def make(sources: Path, site: Path) -> list[str]:
+    """Let Sphinx make the book, and say on each page what may run there.
+
+    Parameters
+    ----------
+    sources : Path
+        The folder of its sources.
+    site : Path
+        The folder of the book, which may hold files to which pages lead.
+
+    Returns
+    -------
+    list of str
+        What Sphinx warns of.
+
+    Raises
+    ------
+    RuntimeError
+        Where Sphinx failed, with what it said.
+    """
+    warnings = sources.parent / "warnings.txt"
+    options = ["-q", "-E", "--jobs", "2", "--no-color", "-w", str(warnings)]
+    folders = ["-d", str(sources.parent / "doctrees"), str(sources), str(site)]
+    library = str(settings.ROOT / "lib")
+    # docutils would otherwise take its settings from the folder where make was called.
+    environment = os.environ | {"PYTHONPATH": library, "DOCUTILSCONFIG": "", "PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "sphinx", *options, *folders]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if ran.returncode != 0:
+        raise RuntimeError(f"Sphinx failed: {ran.stderr.strip()}")
+
+    for file in site.rglob("*.html"):
+        file.write_text(finish(file.read_text("utf8")), "utf8")
+    for name in (".buildinfo", "objects.inv"):
+        (site / name).unlink(missing_ok=True)
+    return warnings.read_text("utf8").splitlines()
+
+
+def finish(page: str) -> str:
+    """Let pictures enlarge, and allow a page its own scripts alone, whatever stands on it."""
+    hashes = []
+    for script in INLINE_SCRIPT.findall(page):
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        hashes.append(f"'sha256-{digest}'")
+
+    policy = POLICY.format(hashes=" ".join(sorted(set(hashes))))
+    tag = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    page = page.replace("<head>", f"<head>\n    {tag}", 1)
+    return IMAGE.sub(r'<a class="enlarge" href="\1">\g<0></a>', page)
