@@ -67,7 +67,6 @@ data: $(READY)  ## fetch and verify the external corpora (DATA_MIRROR=<folder> i
 	@"$$PY" -m ingroup.corpora $${DATA_MIRROR:+--mirror "$$DATA_MIRROR"}
 lab: $(READY)  ## open copies of the notebooks in JupyterLab
 	@"$$PY" -m ingroup.commands.lab
-
 # ---- work ----------------------------------------------------------------------------------------
 test: $(VENV)/.providers  ## the tests, about eight minutes on two cores
 	@"$$PY" -m pytest -n 2 --dist loadfile
@@ -92,8 +91,9 @@ bench-scale calibration:
 	@"$$PY" bench/$(@:bench-%=%).py
 calibrant: $(READY)  ## train both calibrants anew, about three hours on two cores
 	@for one in calibrant calibrant-null; do "$$PY" data/models/training/train.py $$one & done; wait
-lint: $(READY)  ## style of the code and the notebooks
+lint: $(READY)  ## style of the code, the notebooks and the docstrings
 	@"$$PY" -m ruff format --check . && "$$PY" -m ruff check .
+	@find lib/ingroup -name '*.py' -exec "$$PY" -m numpydoc lint {} +
 clean:  ## remove what was computed; responses (they may have cost a night) and data/raw stay
 	@rm -rf $(addprefix build/,notebooks tables report runs digests view bench appendix)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis
