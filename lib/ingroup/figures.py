@@ -41,6 +41,7 @@ def _options() -> dict[str, Any]:
 OWN = _options()
 COLUMN_INCHES = 3.03
 PAGE_INCHES = 6.30
+LEAST_HEIGHT = 1.5  # inches: a legend, a title and the numbers of an axis leave room for a panel
 USUAL_FONT = 7  # points, as in the style sheet
 ONE_COLUMN = COLUMN_INCHES  # these three follow `use_style`
 TWO_COLUMNS = PAGE_INCHES
@@ -603,7 +604,8 @@ def intervals(
     n_columns = in_a_row(min(columns, n_panels), least)
     n_rows = math.ceil(n_panels / n_columns)
     width = TWO_COLUMNS if n_panels > 1 else ONE_COLUMN
-    fig = plt.figure(figsize=(width, n_rows * (margin + step * len(in_order))))
+    height = n_rows * (margin + step * len(in_order))
+    fig = plt.figure(figsize=(width, max(height, LEAST_HEIGHT)))
 
     plot = _dots_and_ranges(table.dropna(subset=x), x, y, hue, filled)
     plot = plot.scale(

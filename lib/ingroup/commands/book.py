@@ -75,6 +75,11 @@ class Contents(NamedTuple):
 def read_pages(run: str) -> tuple[list[Page], list[str]]:
     """Read the executed notebooks of a run, in the order of their numbers.
 
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
     Returns
     -------
     pages : list of Page
@@ -193,7 +198,20 @@ def _api(title: str, modules: list[str]) -> str:
 
 
 def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.NotebookNode:
-    """Return the first page as a notebook: the verdicts, claim by claim, the pages, the files."""
+    """Make the first page: verdicts, claim by claim, then pages and files.
+
+    Parameters
+    ----------
+    contents : Contents
+        What the run has.
+    sources : dict of Path to str
+        The book's sources by the files of the repository that they show.
+
+    Returns
+    -------
+    NotebookNode
+        A notebook without code.
+    """
     part = parts()
     pages = contents.pages
     claims = contents.claims
@@ -336,7 +354,18 @@ def make(sources: Path, site: Path) -> list[str]:
 
 
 def finish(page: str) -> str:
-    """Let pictures enlarge, and allow a page its own scripts alone, whatever stands on it."""
+    """Let pictures enlarge, and allow a page its own scripts alone, whatever stands on it.
+
+    Parameters
+    ----------
+    page : str
+        The HTML that Sphinx wrote.
+
+    Returns
+    -------
+    str
+        The page with its content policy, which names its inline scripts by their hashes.
+    """
     hashes = []
     for script in INLINE_SCRIPT.findall(page):
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -328,7 +328,18 @@ def _boxed(rendered: str) -> str:
 
 
 def plain(rendered: str) -> str:
-    """Return the text of clean HTML, without tags and formulas, on one line."""
+    """Return the text of clean HTML.
+
+    Parameters
+    ----------
+    rendered : str
+        Clean HTML.
+
+    Returns
+    -------
+    str
+        One line without tags and formulas.
+    """
     text = re.sub(f"{_MARKED}|<[^>]*>", "", rendered)
     return " ".join(html.unescape(text).split())
 
@@ -361,5 +372,16 @@ def describe(rendered: str) -> str:
 
 
 def without_links(rendered: str) -> str:
-    """Return clean HTML with the text of its links alone."""
+    """Keep the text of links alone.
+
+    Parameters
+    ----------
+    rendered : str
+        Clean HTML.
+
+    Returns
+    -------
+    str
+        The same without the tags of links.
+    """
     return re.sub(r"</?a\b[^>]*>", "", rendered)

@@ -95,11 +95,33 @@ class Page:
             self.ran = f"{summary.name} is missing: how long it took is not known."
 
     def has_heading(self, text: str) -> bool:
-        """Tell whether the page has a heading."""
+        """Tell whether the page has a heading.
+
+        Parameters
+        ----------
+        text : str
+            The heading, of any level.
+
+        Returns
+        -------
+        bool
+            True if a line of the prose is this heading.
+        """
         return re.search(rf"^#+ +{re.escape(text)}$", self.prose, re.MULTILINE) is not None
 
     def opening(self, heading: str) -> Markup | None:
-        """Return the first paragraph below a heading, as HTML without links; None without one."""
+        """Return the first paragraph below a heading.
+
+        Parameters
+        ----------
+        heading : str
+            The heading, of any level.
+
+        Returns
+        -------
+        Markup or None
+            Clean HTML without links; None where the page has no such heading.
+        """
         beginning = rf"^#+ +{re.escape(heading)}\n+(.+?)(?:\n\n|\Z)"
         paragraph = re.search(beginning, self.prose, re.MULTILINE | re.DOTALL)
         if paragraph is None:
@@ -109,7 +131,13 @@ class Page:
 
     @property
     def figures(self) -> list[nbformat.NotebookNode]:
-        """The cells that show a figure, in order."""
+        """List the cells that show a figure.
+
+        Returns
+        -------
+        list of NotebookNode
+            In the order of the page.
+        """
         return [cell for cell in self.notebook.cells if _outputs(cell, PNG)]
 
     def opens_with(self, pages: Iterable["Page"]) -> nbformat.NotebookNode | None:
@@ -137,7 +165,13 @@ class Page:
         return self.figures[0] if self.figures else None
 
     def insert_below_title(self, *cells: nbformat.NotebookNode) -> None:
-        """Put cells between the title and what follows it."""
+        """Put cells between the title and what follows it.
+
+        Parameters
+        ----------
+        *cells : NotebookNode
+            In their order.
+        """
         first = self.notebook.cells[0] if self.notebook.cells else None
         title, rest = "", ""
         if first is not None and first.cell_type == "markdown":
@@ -149,7 +183,13 @@ class Page:
 
 
 def clean(notebook: nbformat.NotebookNode) -> None:
-    """Make the outputs of a notebook harmless, fold its code, and describe its pictures."""
+    """Make the outputs of a notebook harmless, fold its code, and describe its pictures.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        An executed notebook. It is changed in place.
+    """
     CoalesceStreamsPreprocessor().preprocess(notebook, {})
     notebook.metadata = nbformat.from_dict({"language_info": LANGUAGE})
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type != "raw"]
@@ -228,19 +268,47 @@ def _outputs(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNo
 
 
 def html_output(html: Markup) -> nbformat.NotebookNode:
-    """Return an output that shows HTML; text that nobody marked as clean is escaped."""
+    """Return an output that shows HTML.
+
+    Parameters
+    ----------
+    html : Markup
+        Clean HTML. Text that nobody marked as clean is escaped.
+
+    Returns
+    -------
+    NotebookNode
+        An output of a code cell.
+    """
     return new_output("display_data", data={HTML: str(escape(html))})
 
 
 def shown(html: Markup) -> nbformat.NotebookNode:
-    """Return a cell that shows HTML, and no code."""
+    """Return a cell that shows HTML, and no code.
+
+    Parameters
+    ----------
+    html : Markup
+        As in `html_output`.
+
+    Returns
+    -------
+    NotebookNode
+        A code cell with one output.
+    """
     # myst-nb passes a cell without a source by; this one's is not shown.
     return new_code_cell("shown", metadata={"tags": ["remove-input"]}, outputs=[html_output(html)])
 
 
 @cache
 def parts() -> Any:
-    """Return the macros of ``parts.html.j2``, which escape what is not marked as clean."""
+    """Load the macros of ``parts.html.j2``.
+
+    Returns
+    -------
+    module
+        A function per macro. They escape what is not marked as clean.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

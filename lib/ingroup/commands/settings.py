@@ -36,6 +36,12 @@ class Refused(Exception):
     """A sentence for the user: what cannot work, and what would.
 
     It is safe for a terminal, as those of `ingroup.tables.shown`, which needs pandas.
+
+    Parameters
+    ----------
+    message : str
+        The sentence. Signs that a terminal would obey are written as escapes, and a long sentence
+        is cut in its middle.
     """
 
     def __init__(self, message: str):

@@ -72,7 +72,15 @@ html_math_renderer = "mathml"
 
 
 def write_formula(translator: HTML5Translator, node: Element) -> None:
-    """Write a formula as MathML, for which a page needs no program."""
+    """Write a formula as MathML, for which a page needs no program.
+
+    Parameters
+    ----------
+    translator : HTML5Translator
+        What writes the page.
+    node : Element
+        The formula.
+    """
     is_block = isinstance(node, math_block)
     translator.body.append(formula(node.astext(), display=is_block))
     raise SkipNode
@@ -82,7 +90,15 @@ class ForgivingParser(Parser):
     """A page that cannot be made says so: it must not cost the other pages."""
 
     def parse(self, inputstring: str, document: document) -> None:
-        """Read a source, or say why it cannot be read."""
+        """Read a source, or say why it cannot be read.
+
+        Parameters
+        ----------
+        inputstring : str
+            The source of a page.
+        document : document
+            Where its nodes go.
+        """
         try:
             super().parse(inputstring, document)
         except Exception as error:
@@ -97,6 +113,12 @@ class ForgivingParser(Parser):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas, and the parser of notebooks and guides."""
+    """Register the renderer of formulas, and the parser of notebooks and guides.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The book that is made.
+    """
     app.add_source_parser(ForgivingParser, override=True)
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
