@@ -15,7 +15,7 @@ override BOTH  := check $(READY) $(VENV)-vllm/.ready
 
 override NUMBERS := $(shell ls notebooks | sed -n 's/^\([0-9]*\)_.*\.ipynb$$/\1/p')
 override TASKS   := all compare figures plan ask view report appendix word runs bench-gpu
-override CHECKS  := test-report test-view test-latex test-ray test-fire test-training
+override CHECKS  := test-report test-view test-latex test-ray test-fire test-training test-figures
 
 # This folder's package runs, and no other clone's, whatever PYTHONPATH says.
 override FOREIGN := $(value PYTHONPATH)
@@ -43,7 +43,6 @@ $(VENV)/.%: locks/%.lock $(READY) | check  # vllm, ray, browser, word, providers
 	@"$$PYTHON" locks/install.py $@ $<
 lock: $(READY)  ## pin the dependencies of pyproject.toml anew, with the hashes of all their files
 	@"$$PY" locks/lock.py
-
 # ---- studies: the program reads what is set on the command line ----------------------------------
 $(TASKS) $(NUMBERS): check $(READY)
 	@exec "$$PY" -m ingroup.commands.cli $@
@@ -75,6 +74,7 @@ test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a head
 test-latex: $(VENV)/.word  ## tables of the last run, of the papers, the appendix: LaTeX, pandoc
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
+test-figures: $(READY)  ## figures of the last run at the widths of papers: no text is cut or covered
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 $(CHECKS):
 	@"$$PY" -m pytest -rs $(wildcard $(@:test-%=tests/check_%*.py) $(@:test-%=tests/*/check_%*.py))

@@ -1,4 +1,4 @@
-"""Every figure of the default run at one and at two columns: ``pytest tests/check_figures.py``.
+"""Every figure of the default run at one and at two columns: ``make test-figures``.
 
 Plain pytest passes this file by (its name does not begin with test_): it takes minutes, and needs
 the tables of a run. Where a notebook has not run, its test says so.
