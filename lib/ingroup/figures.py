@@ -637,8 +637,8 @@ def _dots_and_ranges(
     table: pd.DataFrame, x: str, y: str, hue: str | None, filled: str | None
 ) -> so.Plot:
     """A plot of dots with their intervals, as :func:`intervals` describes them."""
-    # Without a hue there is nothing to dodge, and one colour.
-    aside = [so.Dodge()] if hue else []
+    # Without a hue there is nothing to dodge, and one colour. Hollow dots stay on their intervals.
+    aside = [so.Dodge(by=["color"])] if hue else []
     plain = {} if hue else {"color": COLOURS[0]}
 
     plot = so.Plot(table, x=x, y=y, color=hue)
