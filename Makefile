@@ -74,7 +74,7 @@ test-view: $(VENV)/.browser  ## stored replies in inspect_ai's viewer, in a head
 test-latex: $(VENV)/.word  ## tables of the last run, of the papers, the appendix: LaTeX, pandoc
 test-ray: $(VENV)/.ray  ## many engines on a Ray of this machine: deaths and restarts
 test-fire: $(READY)  ## stores under fire: kills, flipped bytes, full disks; about four minutes
-test-figures: $(READY)  ## figures of the last run at the widths of papers: no text is cut or covered
+test-figures: $(READY)  ## figures of the last run at the widths of papers: is text cut or covered?
 test-training: $(READY)  ## a calibrant's training: the same seed gives the same weights
 $(CHECKS):
 	@"$$PY" -m pytest -rs $(wildcard $(@:test-%=tests/check_%*.py) $(@:test-%=tests/*/check_%*.py))

@@ -349,8 +349,9 @@ def check_the_families_of_the_multiverse(tables):
         " and exclusion == 'step by step' and phrasing == 'all' and control == 'its own'"
         " and rounding == 'none' and correction == 'Holm'"
     )
+    groups = groups[groups.model.isin(CALIBRANTS.split(";"))]  # the synthesis reads no replayed one
     both = groups.merge(path, left_on=["model", "run", "group"], right_on=["model", "run", "claim"])
-    assert len(both) == len(groups)
+    assert len(both) == len(groups) > 0
     np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
 
     prompts = pd.read_csv(tables / "giebench" / "over_orders.csv")
@@ -360,8 +361,9 @@ def check_the_families_of_the_multiverse(tables):
         "parsing == 'sound' and reading == ['free', 'greedy, turn'] and silence == 'wrong'"
         " and order == 'mean' and unit == 'item' and shares == 'paper' and correction == 'Holm'"
     )
+    prompts = prompts[prompts.model.isin(CALIBRANTS.split(";"))]
     both = prompts.merge(path, on=["model", "claim"])
-    assert len(both) == len(prompts)
+    assert len(both) == len(prompts) > 0
     np.testing.assert_allclose(both.p_corrected, both.p_holm, rtol=1e-9)
 
 

@@ -31,6 +31,7 @@ FILLED = {
     "<name>": "mine",
     "<one of them>": "mine",
     "<new folder>": "new",
+    "<its folder>": "some/model",
     "<file or folder>": "RECORDED",
     "<tsv>": "TSV",
     "<csv>": "CSV",

@@ -86,6 +86,7 @@ def _manifest(call):
         "prompts": call.design.fingerprint,
         "chats": "18408f7e336f5a70",
         "trials": len(call.design),
+        "shard_size": 4096,
         "sent_reasoning": HOSTILE[0],
     }
     (call.folder / "manifest.json").write_text(json.dumps(manifest), "utf8")
