@@ -183,7 +183,8 @@ def test_every_page_opens_whole_without_a_net(browser, default, viewport):
 
 def test_search_finds_a_word_without_a_server(browser, default):
     visitor = Visitor(browser, default, DESKTOP)
-    page = visitor.open("search.html?q=calibrant")
+    visitor.page.goto((default / "search.html").as_uri() + "?q=calibrant")
+    page = visitor.page
     page.locator("#search-results li a").first.wait_for(timeout=60_000)
     found = page.locator("#search-results li a").first.get_attribute("href")
     assert (default / urlsplit(found).path).is_file()

@@ -2,12 +2,24 @@
 // Sphinx loads this in the head of each page.
 addEventListener("DOMContentLoaded", () => {
   foldCode();
+  openMenus();
   for (const table of document.querySelectorAll(".out table")) sortable(table);
   // A box that scrolls can be reached and moved from the keyboard.
   for (const box of document.querySelectorAll(".scroll, pre")) {
     if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 4) box.tabIndex = 0;
   }
 });
+
+// ---- menus of a phone: the theme's header opens them, and report.css hides that header ----------
+function openMenus() {
+  const narrow = matchMedia("(max-width: 959.98px)");
+  for (const name of [".primary-toggle", ".secondary-toggle"]) {
+    const opener = document.querySelector(`#pst-header ${name}`);
+    for (const button of document.querySelectorAll(`.bd-header-article ${name}`)) {
+      button.addEventListener("click", () => { if (narrow.matches) opener?.click(); });
+    }
+  }
+}
 
 // ---- code: folded for reviewers, open for students --------------------------------------------
 const memory = {
