@@ -5,6 +5,7 @@ processes. Those of a store alone are forked from a server that has imported eve
 nothing of it, so that a run starts in milliseconds.
 """
 
+import contextlib
 import ctypes
 import gzip
 import multiprocessing
@@ -576,6 +577,14 @@ def make(folder):
 VICTIMS = ["", "ingroup.commands.run", "", "ingroup.commands.kernel"]  # what stands in its command
 
 
+def kill_all_in(folder):
+    """Kill every process that works in a folder; kernels have a session of their own."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if Path(process.cwd()).is_relative_to(folder):
+                process.kill()
+
+
 def written(folder):
     return sum(file.is_file() for file in (folder / "build").rglob("*"))
 
@@ -600,15 +609,13 @@ def test_a_killed_make_or_kernel_goes_on_where_it_was(tmp_path):
         child = make(folder)
         while written(folder) <= after and child.poll() is None:
             time.sleep(0.01)
-        family = psutil.Process(child.pid).children(recursive=True)
-        for process in family:
+        assert child.poll() is None, child.communicate()[0]
+        for process in psutil.Process(child.pid).children(recursive=True):
             if victim in " ".join(process.cmdline()):
                 process.kill()
         said, _ = child.communicate()
         assert (child.returncode == 0) == (victim == "ingroup.commands.kernel"), said
-        for process in family:
-            if process.is_running():
-                process.kill()
+        kill_all_in(folder)  # what was started behind the list above, too
         there = [*(folder / "build").rglob("10_empathy_gap.ipynb")]
         assert len(there) == (victim == "ingroup.commands.kernel")
     here, there = (
