@@ -53,6 +53,28 @@ def executed(notebook: str, run: str = DEFAULT_RUN) -> Path:
     return run_folder(run) / "notebooks" / f"{notebook}.ipynb"
 
 
+def executed_notebooks(run: str) -> list[str]:
+    """List the notebooks that ran to their end, in the order of their numbers.
+
+    Parameters
+    ----------
+    run : str
+        The name of the run.
+
+    Returns
+    -------
+    list of str
+        Names without a suffix, e.g. ``"10_empathy_gap"``.
+
+    Raises
+    ------
+    InputError
+        As `run_folder`.
+    """
+    files = (run_folder(run) / "notebooks").glob("[0-9]*.ipynb")
+    return sorted(file.stem for file in files if not file.stem.endswith(".unfinished"))
+
+
 def figure_folder(run: str) -> Path:
     """Give the folder of a run's figures.
 

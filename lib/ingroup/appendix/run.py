@@ -149,8 +149,7 @@ class Run:
         list of str
             Names without a suffix, by number.
         """
-        files = (self.folder / "notebooks").glob("[0-9]*.ipynb")
-        return sorted(file.stem for file in files if not file.stem.endswith(".unfinished"))
+        return paths.executed_notebooks(self.name)
 
     @cached_property
     def studies(self) -> dict[str, str]:

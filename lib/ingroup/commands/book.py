@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,14 @@ from ingroup import paths
 from ingroup.commands import settings
 from ingroup.commands.report_pages import (
     LANGUAGE,
+    PNG,
     TEMPLATES,
     Page,
     html_output,
+    outputs_of,
     parts,
     relink,
+    showing,
     shown,
 )
 
@@ -87,16 +91,13 @@ def read_pages(run: str) -> tuple[list[Page], list[str]]:
     lost : list of str
         The others, each with what is wrong with it.
     """
-    folder = paths.run_folder(run) / "notebooks"
     pages = []
     lost = []
-    for file in sorted(folder.glob("[0-9]*.ipynb")):
-        if file.stem.endswith(".unfinished"):
-            continue
+    for notebook in paths.executed_notebooks(run):
         try:
-            pages.append(Page(file.stem, run))
+            pages.append(Page(notebook, run))
         except Exception as error:  # one damaged notebook must not cost the report
-            lost.append(f"{file.stem}: this notebook has no page: {error!r}")
+            lost.append(f"{notebook}: this notebook has no page: {error!r}")
     return pages, lost
 
 
@@ -114,6 +115,7 @@ def _named_sources(pages: list[Page]) -> dict[Path, str]:
     return sources
 
 
+@cache
 def _modules() -> dict[str, list[str]]:
     """List the modules whose functions have a page, by the title of that page."""
     patterns = {}
@@ -215,52 +217,58 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
     part = parts()
     pages = contents.pages
     claims = contents.claims
-    files = contents.files
-    page_of = {page.study: page for page in reversed(pages)}
+    page_by_study = {page.study: page for page in reversed(pages)}
     # The first page has the banner of the first notebook that asked a model.
     asking = [page for page in pages if page.banner.kind != "none"]
     banner = (asking or pages)[0].banner
 
     cells = [new_markdown_cell("# Ingroup"), shown(part.lead(contents.run))]
     if claims:
-        cells.append(shown(part.verdicts(claims, page_of)))
+        cells.append(shown(part.verdicts(claims, page_by_study)))
     cells += [shown(part.banner(banner)), new_markdown_cell("## Claim by claim")]
     if claims:
-        cells.append(shown(part.meaning(files)))
-        for study in claims["counts"]:
-            rows = [row for row in claims["rows"] if row["study"] == study]
-            page = page_of.get(study)
-            title = page.title if page else study.replace("_", " ")
-            cells += [
-                new_markdown_cell(f"### {title}"),
-                shown(part.claim_table(claims, rows, files, page)),
-            ]
-        page_named = {page.name: page for page in pages}
-        cells += [
-            new_markdown_cell("## What was found"),
-            shown(part.found(claims, page_named)),
-        ]
+        cells += _claim_by_claim(contents, page_by_study)
+        page_by_name = {page.name: page for page in pages}
+        cells.append(new_markdown_cell("## What was found"))
+        cells.append(shown(part.found(claims, page_by_name)))
     else:
         said = "No claims are weighed yet: make 60 00 reads what has run."
         cells.append(shown(part.missing(said)))
 
     cells.append(new_markdown_cell("## Pages"))
     cells += [shown(part.card(page, banner)) for page in pages]
+    names = [page.name for page in pages]
     committed = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    for name in sorted(committed - {page.name for page in pages}):
+    for name in sorted(committed - set(names)):
         said = f"{name} has not run in this run: make {name[:2]} runs it."
         cells.append(shown(part.missing(said)))
 
     cells.append(new_markdown_cell("## Tables and figures as files"))
-    if files:
-        cells.append(shown(part.file_lists(files)))
+    if contents.files:
+        cells.append(shown(part.file_lists(contents.files)))
     else:
         cells.append(shown(part.missing("This run has no tables and no figures.")))
     guides = [sources[file] for file in sources if file.suffix == ".md"]
-    cells += _contents("Notebooks", [page.name for page in pages])
+    cells += _contents("Notebooks", names)
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
     cells += _contents("Functions", [_api_page(title) for title in _modules()])
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _claim_by_claim(
+    contents: Contents, page_by_study: dict[str, Page]
+) -> list[nbformat.NotebookNode]:
+    """Return what a verdict means, then a heading and a table for each study."""
+    part = parts()
+    claims = contents.claims
+    cells = [shown(part.meaning(contents.files))]
+    for study in claims["counts"]:
+        rows = [row for row in claims["rows"] if row["study"] == study]
+        page = page_by_study.get(study)
+        title = page.title if page else study.replace("_", " ")
+        cells.append(new_markdown_cell(f"### {title}"))
+        cells.append(shown(part.claim_table(claims, rows, contents.files, page)))
+    return cells
 
 
 def _contents(caption: str, names: list[str]) -> list[nbformat.NotebookNode]:
@@ -291,10 +299,8 @@ def _complete(page: Page, contents: Contents, opening: nbformat.NotebookNode | N
     if contents.claims and page.study in contents.claims["counts"]:
         above.append(shown(part.fares(page, contents.claims)))
         if opening is not None:
-            figure = shown(part.missing(""))
-            figure.outputs = [output for output in opening.outputs if "image/png" in output.data]
-            figure.metadata.mystnb = opening.metadata.mystnb
-            above.append(figure)
+            figures = outputs_of(opening, PNG)
+            above.append(showing(figures, mystnb=opening.metadata.mystnb))
     page.insert_below_title(*above)
 
 

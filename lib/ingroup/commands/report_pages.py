@@ -138,7 +138,7 @@ class Page:
         list of NotebookNode
             In the order of the page.
         """
-        return [cell for cell in self.notebook.cells if _outputs(cell, PNG)]
+        return [cell for cell in self.notebook.cells if outputs_of(cell, PNG)]
 
     def opens_with(self, pages: Iterable["Page"]) -> nbformat.NotebookNode | None:
         """Choose the figure that stands for this page.
@@ -262,8 +262,21 @@ def _page_address(address: re.Match) -> str:
     return f"{file}.html" + (f"#{make_id(unquote(anchor))}" if anchor else "")
 
 
-def _outputs(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNode]:
-    """List the outputs of a cell that have data of a kind, e.g. `PNG`."""
+def outputs_of(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNode]:
+    """List the outputs of a cell that have data of a kind.
+
+    Parameters
+    ----------
+    cell : NotebookNode
+        A cell; one of text has no outputs.
+    kind : str
+        A media type, e.g. `PNG`.
+
+    Returns
+    -------
+    list of NotebookNode
+        In their order.
+    """
     return [output for output in cell.get("outputs", ()) if kind in output.get("data", ())]
 
 
@@ -296,8 +309,26 @@ def shown(html: Markup) -> nbformat.NotebookNode:
     NotebookNode
         A code cell with one output.
     """
-    # myst-nb passes a cell without a source by; this one's is not shown.
-    return new_code_cell("shown", metadata={"tags": ["remove-input"]}, outputs=[html_output(html)])
+    return showing([html_output(html)])
+
+
+def showing(outputs: list[nbformat.NotebookNode], **metadata: Any) -> nbformat.NotebookNode:
+    """Return a cell that shows outputs, and no code.
+
+    Parameters
+    ----------
+    outputs : list of NotebookNode
+        Outputs that are harmless.
+    **metadata : any
+        Further metadata of the cell.
+
+    Returns
+    -------
+    NotebookNode
+        A code cell. myst-nb passes a cell without a source by, so it has one that is not shown.
+    """
+    hidden = {"tags": ["remove-input"], **metadata}
+    return new_code_cell("shown", metadata=hidden, outputs=outputs)
 
 
 @cache
