@@ -461,7 +461,15 @@ def test_links_of_outputs_lead_to_pages(project):
     html = '<a href="20_b.ipynb#Limits,-and-more">b</a> <a href="javascript:x">x</a>'
     cell = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": html})])
     execute(project, "10_a", "# A", cell)
+    execute(project, "20_b", "# B")
     assert '<a href="20_b.html#limits-and-more">b</a> <a>x</a>' in page_of("10_a")
+
+
+def test_an_output_has_no_link_to_a_notebook_that_did_not_run(project):
+    html = 'Read <a href="20_b.ipynb">20_b</a> and <a href="10_a.ipynb">this</a>.'
+    cell = new_code_cell("t", outputs=[new_output("display_data", data={"text/html": html})])
+    execute(project, "10_a", "# A", cell)
+    assert 'Read 20_b and <a href="10_a.html">this</a>.' in page_of("10_a")
 
 
 def test_a_link_leaves_its_text():

@@ -29,6 +29,7 @@ from ingroup.commands.report_pages import (
     outputs_of,
     parts,
     relink,
+    relink_outputs,
     showing,
     shown,
 )
@@ -162,7 +163,9 @@ def write(contents: Contents, folder: Path) -> list[str]:
     sources = _named_sources(contents.pages)
     shutil.copytree(TEMPLATES, folder)
     lost = []
+    names = {page.name for page in contents.pages}
     for page in contents.pages:
+        relink_outputs(page, names)
         for cell in page.notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source, missed = relink(cell.source, paths.NOTEBOOKS, sources)

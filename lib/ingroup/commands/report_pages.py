@@ -4,7 +4,7 @@ Sphinx sees no output as a notebook has it: a picture stays, HTML comes clean, a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from os.path import normpath
 from pathlib import Path
@@ -30,6 +30,8 @@ TEXT = "text/plain"
 LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 # A link of markdown outside of code: its text, its address.
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]`]|`[^`]*`)*)\]\(([^()\s]+)\)")
+# A link of a clean output to a notebook: the notebook's name, its anchor, its text.
+NOTEBOOK_LINK = re.compile(r'<a href="([\w%-]+)\.ipynb(#[^"]*)?">(.*?)</a>', re.DOTALL)
 
 
 class Page:
@@ -252,14 +254,32 @@ def _clean_html(source: str) -> Markup:
         cleaned = report_html.output_html(source)
     except Exception:  # a page must not be lost for a table that nobody thought of
         return parts().text("text", report_html.visible(source))
-    linked = re.sub(r'(?<= href=")([\w./%-]+)\.ipynb(#[^"]*)?(?=")', _page_address, cleaned)
-    return Markup(f'<div class="out">{linked}</div>')
+    return Markup(f'<div class="out">{cleaned}</div>')
 
 
-def _page_address(address: re.Match) -> str:
-    """Return the address of a page of the book for that of a notebook."""
-    file, anchor = address.groups()
-    return f"{file}.html" + (f"#{make_id(unquote(anchor))}" if anchor else "")
+def relink_outputs(page: Page, names: Collection[str]) -> None:
+    """Make the links of a page's outputs to notebooks lead to pages of the book.
+
+    A link to a notebook that has no page becomes its text.
+
+    Parameters
+    ----------
+    page : Page
+        Its outputs change in place.
+    names : collection of str
+        The names of the book's pages, e.g. "10_empathy_gap".
+    """
+
+    def rewrite(link: re.Match) -> str:
+        name, anchor, text = link.groups()
+        if name not in names:
+            return text
+        fragment = f"#{make_id(unquote(anchor))}" if anchor else ""
+        return f'<a href="{name}.html{fragment}">{text}</a>'
+
+    for cell in page.notebook.cells:
+        for output in outputs_of(cell, HTML):
+            output.data[HTML] = NOTEBOOK_LINK.sub(rewrite, output.data[HTML])
 
 
 def outputs_of(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNode]:
