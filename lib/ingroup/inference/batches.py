@@ -204,7 +204,7 @@ class OpenAIBatches:
         try:
             await self.client.files.retrieve(file)
         except Exception as error:
-            if first_status(error) != 404:
+            if _first_status(error) != 404:
                 raise
             return False
         return True
@@ -239,7 +239,7 @@ class OpenAIBatches:
                 lines = (await content.aread()).split(b"\n")
             except Exception as error:
                 # One of two may be gone: its requests are asked again, those of the other are not.
-                if first_status(error) != 404 or (file == files[-1] and n_read == 0):
+                if _first_status(error) != 404 or (file == files[-1] and n_read == 0):
                     raise
                 continue
 
@@ -263,7 +263,7 @@ class OpenAIBatches:
         body = response["body"]
         status = response["status_code"]
         if status != 200:
-            return status_error(self.client, status, body)
+            return _status_error(self.client, status, body)
         kind = Response if "output" in body else ChatCompletion
         return kind.construct(**sound(body))
 
@@ -305,12 +305,12 @@ class AnthropicBatches:
 
         for batch in candidates:
             candidate = replace(submission, batch=batch)
-            state = await look_at(self, candidate)
+            state = await _look_at(self, candidate)
             if not state.ended:
-                say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
+                _say(f"batch {batch} may be of an earlier run that was killed: it is waited for")
             while not state.ended:
                 await sleep(TICK)
-                state = await look_at(self, candidate)
+                state = await _look_at(self, candidate)
             if state.problem:
                 continue
 
@@ -334,49 +334,21 @@ class AnthropicBatches:
             elif result.type == "errored":
                 status = STATUSES.get(result.error.error.type, 500)
                 body = result.error.to_dict()
-                yield entry.custom_id, status_error(self.client, status, body)
+                yield entry.custom_id, _status_error(self.client, status, body)
             else:
                 reason = f"this request of batch {batch} is {result.type}"
                 yield entry.custom_id, Unanswered(reason)
 
 
-def status_error(client: Any, status: int, body: Any) -> Exception:
-    """Make the error that a client raises for an answer with a status.
-
-    inspect_ai knows these errors.
-
-    Parameters
-    ----------
-    client : object
-        The client of OpenAI or Anthropic.
-    status : int
-        The HTTP status, 400 or above.
-    body : object
-        The body of the answer, as JSON would give it.
-
-    Returns
-    -------
-    Exception
-        The client's own error for this status.
-    """
+def _status_error(client: Any, status: int, body: Any) -> Exception:
+    """Make the error that a client raises for a status; inspect_ai knows these errors."""
     request = httpx2.Request("POST", client.base_url)
     response = httpx2.Response(status, json=body, request=request)
     return client._make_status_error_from_response(response)
 
 
-def provider_of(api: Any) -> Provider:
-    """Choose the batch API of a model, by its client.
-
-    Parameters
-    ----------
-    api : ModelAPI
-        Of an inspect_ai model.
-
-    Returns
-    -------
-    Provider
-        Anthropic's, or else OpenAI's.
-    """
+def _provider_of(api: Any) -> Provider:
+    """Choose the batch API of a model, by its client."""
     is_anthropic = type(api.client).__module__.startswith("anthropic")
     return AnthropicBatches(api.client) if is_anthropic else OpenAIBatches(api.client)
 
@@ -427,7 +399,7 @@ class Batcher:
     """
 
     def __init__(self, api: Any, asked: Asked, max_tokens: int):
-        self.provider = provider_of(api)
+        self.provider = _provider_of(api)
         self.ledger = asked.ledger
         self.max_tokens = max_tokens
         self._is_covered = asked.are_covered
@@ -532,7 +504,7 @@ class Batcher:
         part: dict[int, dict] = {}
         size = 0
         for trial, call in sorted(self._waiting.items()):
-            body = body_of(call.request)
+            body = _body_of(call.request)
             more = len(json.dumps(body))
 
             is_full = size + more > MOST_BYTES or len(part) == MOST_REQUESTS
@@ -548,33 +520,34 @@ class Batcher:
         """Create a batch of requests, and write down each step before and after it."""
         submission = self.ledger.intend(list(bodies), self.max_tokens)
         requests = {submission.custom_id(trial): body for trial, body in bodies.items()}
-        headers = headers_of(self._waiting[submission.trials[0]].request)
+        headers = _headers_of(self._waiting[submission.trials[0]].request)
         try:
-            file = await again(is_passing, self.provider.upload, submission.name, requests)
+            file = await _again(_is_passing, self.provider.upload, submission.name, requests)
         except Exception as error:
             self.ledger.forget(submission)
-            raise EngineError(f"no batch can be created ({reason_of(error)})") from error
+            raise EngineError(f"no batch can be created ({_reason_of(error)})") from error
 
         submission = self.ledger.note(submission, file=file)
         try:
-            batch = await again(is_busy, self.provider.create, file, requests, headers)
+            batch = await _again(_is_busy, self.provider.create, file, requests, headers)
         except Exception as error:
-            status = first_status(error)
+            status = _first_status(error)
             was_refused = 400 <= status < 500 and status not in (408, 409)
-            if was_refused or never_arrived(error):
+            if was_refused or _never_arrived(error):
                 self.ledger.forget(submission)
-                raise EngineError(f"no batch can be created ({reason_of(error)})") from error
+                raise EngineError(f"no batch can be created ({_reason_of(error)})") from error
             # It may have been created, and be billed.
             raise EngineError(
-                f"a batch may have been created ({reason_of(error)}): run again, which looks for it"
+                f"a batch may have been created ({_reason_of(error)}): "
+                "run again, which looks for it"
             ) from error
 
         self.ledger.note(submission, batch=batch)
-        say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
+        _say(f"{len(bodies):,} prompts are in batch {batch}; a run that is stopped finds it again")
 
     async def _has_ended(self, submission: Submission) -> bool:
         """Whether a batch has ended; an EngineError where it ended without replies."""
-        state = await look_at(self.provider, submission)
+        state = await _look_at(self.provider, submission)
         if state.problem:
             self.ledger.forget(submission)
             reason = masked(state.problem)
@@ -584,14 +557,14 @@ class Batcher:
     async def _hand_out(self, submission: Submission) -> None:
         """Give the answers of a batch to the calls that wait for them."""
         try:
-            answers = await again(is_passing, self._read, submission)
+            answers = await _again(_is_passing, self._read, submission)
         except Exception as error:
             replies = f"the replies of batch {submission.batch}"
-            if first_status(error) == 404:
+            if _first_status(error) == 404:
                 self.ledger.forget(submission)
                 raise EngineError(f"{replies} are gone: run again to ask anew") from error
             raise EngineError(
-                f"{replies} cannot be read ({reason_of(error)}): they stay there, run again"
+                f"{replies} cannot be read ({_reason_of(error)}): they stay there, run again"
             ) from error
 
         nothing = Refused(f"batch {submission.batch} has no answer to this request")
@@ -630,85 +603,49 @@ async def find_again(api: Any, ledger: Ledger) -> None:
         The provider cannot be asked, or knows neither a batch nor the file that was uploaded for
         it.
     """
-    provider = provider_of(api)
+    provider = _provider_of(api)
     for submission in list(ledger.submissions.values()):
         prompts = f"{len(submission.trials):,} prompts"
         if not submission.batch:
-            batch = await find_id(provider, ledger, submission)
+            batch = await _find_id(provider, ledger, submission)
             if not batch:
-                await refuse_strangers(provider, ledger, submission)
+                await _refuse_strangers(provider, ledger, submission)
                 ledger.forget(submission)
-                say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
+                _say(f"no batch with {prompts} of an earlier run is there: they are asked anew")
                 continue
             submission = ledger.note(submission, batch=batch)
 
-        state = await look_at(provider, submission)
+        state = await _look_at(provider, submission)
         if state == UNKNOWN:
-            await refuse_strangers(provider, ledger, submission)
+            await _refuse_strangers(provider, ledger, submission)
         if state.problem:
             ledger.forget(submission)
             lost = f"batch {submission.batch} is lost ({masked(state.problem)})"
-            say(f"{lost}: its {prompts} are asked again")
+            _say(f"{lost}: its {prompts} are asked again")
         else:
-            say(f"{prompts} are in batch {submission.batch} already")
+            _say(f"{prompts} are in batch {submission.batch} already")
 
 
-async def find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
-    """Find the id of a batch that may have been created.
-
-    Parameters
-    ----------
-    provider : Provider
-        The batch API.
-    ledger : Ledger
-        The batches of the store.
-    submission : Submission
-        A batch of the ledger, without an id.
-
-    Returns
-    -------
-    str
-        The id; "" where no batch was created.
-
-    Raises
-    ------
-    EngineError
-        Where the provider cannot be asked.
-    """
+async def _find_id(provider: Provider, ledger: Ledger, submission: Submission) -> str:
+    """Find the id of a batch that may have been created; "" where none was."""
     batches = {other.batch for other in ledger.submissions.values()}
     passed = time.time() - submission.sent
     await sleep(min(LAG, max(0.0, LAG - passed)))
 
     try:
-        return await again(is_passing, provider.find, submission, batches)
+        return await _again(_is_passing, provider.find, submission, batches)
     except EngineError:
         raise
     except Exception as error:
         raise EngineError(
-            f"the batches of an earlier run cannot be looked for ({reason_of(error)}): run "
+            f"the batches of an earlier run cannot be looked for ({_reason_of(error)}): run "
             f"again, or remove {ledger.file} to ask all of its prompts anew"
         ) from error
 
 
-async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
-    """Stop where the provider does not know the file uploaded for a batch.
-
-    Parameters
-    ----------
-    provider : Provider
-        The batch API.
-    ledger : Ledger
-        The batches of the store; the message names its file.
-    submission : Submission
-        A batch that the provider does not know.
-
-    Raises
-    ------
-    EngineError
-        Where a file was uploaded and the provider does not know it. The key may be that of another
-        project.
-    """
-    if not submission.file or await again(is_passing, provider.knows, submission.file):
+async def _refuse_strangers(provider: Provider, ledger: Ledger, submission: Submission) -> None:
+    """Stop where the provider does not know the file of a batch: the key may be another one."""
+    if not submission.file or await _again(_is_passing, provider.knows, submission.file):
         return
     raise EngineError(
         f"the provider knows neither the batch of {len(submission.trials):,} prompts that an "
@@ -717,66 +654,26 @@ async def refuse_strangers(provider: Provider, ledger: Ledger, submission: Submi
     )
 
 
-async def look_at(provider: Provider, submission: Submission) -> State:
-    """Ask for the state of a batch.
-
-    Parameters
-    ----------
-    provider : Provider
-        The batch API.
-    submission : Submission
-        A batch with an id.
-
-    Returns
-    -------
-    State
-        The state, `UNKNOWN` for a batch that the provider does not know.
-
-    Raises
-    ------
-    EngineError
-        Where the provider refuses to say, or does not answer for about an hour.
-    """
+async def _look_at(provider: Provider, submission: Submission) -> State:
+    """Ask for the state of a batch: `UNKNOWN` where the provider does not know it."""
     try:
-        return await again(is_passing, provider.check, submission.batch, attempts=LOOKS)
+        return await _again(_is_passing, provider.check, submission.batch, attempts=LOOKS)
     except Exception as error:
-        if first_status(error) == 404:
+        if _first_status(error) == 404:
             return UNKNOWN
         raise EngineError(
-            f"batch {submission.batch} cannot be asked for ({reason_of(error)}): run again, and it "
-            "is found"
+            f"batch {submission.batch} cannot be asked for ({_reason_of(error)}): "
+            "run again, and it is found"
         ) from error
 
 
-async def again(
+async def _again(
     helps: Callable[[BaseException], bool],
     ask: Callable[..., Awaitable[Any]],
     *arguments: Any,
     attempts: int = ATTEMPTS,
 ) -> Any:
-    """Ask a provider, and ask again where that helps.
-
-    Parameters
-    ----------
-    helps : callable
-        Tells of an exception whether to ask again.
-    ask : callable
-        The question, a function to be awaited.
-    *arguments : object
-        What `ask` is called with.
-    attempts : int
-        How often to ask at most.
-
-    Returns
-    -------
-    object
-        What `ask` returns.
-
-    Raises
-    ------
-    BaseException
-        The last exception of `ask`, where asking again does not help.
-    """
+    """Ask a provider, and ask again where that helps."""
     wait = pause if attempts == ATTEMPTS else lambda state: TICK
     retrying = AsyncRetrying(
         retry=retry_if_exception(helps), stop=stop_after_attempt(attempts), wait=wait, reraise=True
@@ -784,19 +681,8 @@ async def again(
     return await retrying(ask, *arguments)
 
 
-def first_status(error: BaseException) -> int:
-    """Find the first HTTP status among the causes of an error.
-
-    Parameters
-    ----------
-    error : BaseException
-        An error of a client.
-
-    Returns
-    -------
-    int
-        The status; 0 if no cause has one.
-    """
+def _first_status(error: BaseException) -> int:
+    """Find the first HTTP status among the causes of an error; 0 where there is none."""
     for cause in causes_of(error):
         status = status_of(cause)
         if status:
@@ -804,119 +690,46 @@ def first_status(error: BaseException) -> int:
     return 0
 
 
-def never_arrived(error: BaseException) -> bool:
-    """Tell whether no connection was made to send a request.
-
-    Parameters
-    ----------
-    error : BaseException
-        An error of a client.
-
-    Returns
-    -------
-    bool
-        True where a cause says that the connection failed.
-    """
+def _never_arrived(error: BaseException) -> bool:
+    """Tell whether no connection was made to send a request."""
     kinds = (httpx2.ConnectError, httpx2.ConnectTimeout)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
-def is_busy(error: BaseException) -> bool:
-    """Tell whether a provider surely took nothing, and may take the request later.
-
-    Parameters
-    ----------
-    error : BaseException
-        An error of a client.
-
-    Returns
-    -------
-    bool
-        True for the status 429, and for a request that never arrived.
-    """
-    return first_status(error) == 429 or never_arrived(error)
+def _is_busy(error: BaseException) -> bool:
+    """Tell whether a provider surely took nothing, and may take the request later."""
+    return _first_status(error) == 429 or _never_arrived(error)
 
 
-def is_passing(error: BaseException) -> bool:
-    """Tell whether a question that changes nothing may be answered later.
-
-    Parameters
-    ----------
-    error : BaseException
-        An error of a client, or an EngineError.
-
-    Returns
-    -------
-    bool
-        True for 408, 409, 429 and from 500 on, and for a broken connection. False for an
-        EngineError: its question was asked often enough.
-    """
+def _is_passing(error: BaseException) -> bool:
+    """Tell whether a question that changes nothing may be answered later."""
     if isinstance(error, EngineError):  # it was asked often enough
         return False
-    status = first_status(error)
+    status = _first_status(error)
     if status:
         return status in (408, 409, 429) or status >= 500
     kinds = (httpx2.HTTPError, ConnectionError, TimeoutError)
     return any(isinstance(cause, kinds) for cause in causes_of(error))
 
 
-def say(sentence: str) -> None:
-    """Write a line to standard error, above a progress bar.
-
-    Parameters
-    ----------
-    sentence : str
-        One line, without its end.
-    """
+def _say(sentence: str) -> None:
+    """Write a line to standard error, above a progress bar."""
     tqdm.write(sentence, file=sys.stderr)
 
 
-def reason_of(error: BaseException) -> str:
-    """Show an error in one line without keys, or its kind where it has no message.
-
-    Parameters
-    ----------
-    error : BaseException
-        What a call or a question to a provider raised.
-
-    Returns
-    -------
-    str
-        The line, from :func:`ingroup.inference.wire.masked`.
-    """
+def _reason_of(error: BaseException) -> str:
+    """Show an error in one line without keys, or its kind where it has no message."""
     return masked(str(error)) or type(error).__name__
 
 
-def headers_of(request: Mapping[str, Any]) -> dict[str, str]:
-    """Give a request's own headers for its batch, without inspect_ai's mark of a request.
-
-    Parameters
-    ----------
-    request : mapping
-        The arguments of a call, as inspect_ai made them.
-
-    Returns
-    -------
-    dict of str
-        The headers.
-    """
+def _headers_of(request: Mapping[str, Any]) -> dict[str, str]:
+    """Give a request's own headers for its batch, without inspect_ai's mark of a request."""
     headers = request.get("extra_headers") or {}
     return {name: value for name, value in headers.items() if name.lower() != REQUEST_MARK}
 
 
-def body_of(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a request's body, as the client would send it.
-
-    Parameters
-    ----------
-    request : mapping
-        The arguments of a call, as inspect_ai made them.
-
-    Returns
-    -------
-    dict
-        The body, without arguments that were not given.
-    """
+def _body_of(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a request's body, as the client would send it."""
     body = {}
     for name, value in request.items():
         is_given = type(value).__name__ not in ("NotGiven", "Omit")
