@@ -172,7 +172,8 @@ def test_a_map_of_one_place_agrees_with_nothing():
     flat, other = maps([(3, 2)] * 5), maps([(1, 2), (3, 2), (2, 2), (5, 1), (1, 1)])
     for pair in ((flat, other), (other, flat), (flat, flat)):
         found = agreement(*pair, np.random.default_rng(0))
-        told = [found[name] for name in ("Procrustes distance", "p", "rho of Competence")]
+        names = ["Procrustes distance", "distance of Valence", "p", "rho of Competence"]
+        told = [found[name] for name in names]
         assert np.isnan(told).all()
         assert found["groups"] == 5
 
@@ -199,6 +200,19 @@ def test_p_of_a_distance_against_every_order_by_scipy():
     expected = np.mean(np.array(orders) <= found["Procrustes distance"] + 1e-9)
     assert found["p"] == pytest.approx(expected)
     assert 0.05 < expected < 0.2
+
+
+# Competence 4, 2, 1 and warmth 2, 4, 1 beside the same map with its axes exchanged: the valence is
+# the same (3, 3, 1), the difference the reverse (2, -2, 0).
+def test_valence_and_difference_by_hand():
+    mine, theirs = maps([(4, 2), (2, 4), (1, 1)]), maps([(2, 4), (4, 2), (1, 1)])
+    found = agreement(mine, theirs, np.random.default_rng(0))
+    assert found["rho of Valence"] == pytest.approx(1)
+    assert found["rho of Difference"] == pytest.approx(-1)
+    assert found["Procrustes distance"] == pytest.approx(0)
+    # Both axes of the valence are 2/3, 2/3 and -4/3 around their mean: 16/3 of squares. People's
+    # have 28/3, and the part of it that is not along the line of valence is 4.
+    assert found["distance of Valence"] == pytest.approx(4 / (28 / 3))
 
 
 # Twelve groups share three places: in order they are one of 3! orders, not of 12!.

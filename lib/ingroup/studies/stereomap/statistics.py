@@ -241,10 +241,16 @@ def agreement(
         ``rho of Competence`` and ``rho of Warmth``, Spearman's correlations. They have neither
         interval nor p, since groups share centroids.
 
+        ``rho of Difference``, of competence minus warmth, and ``rho of Valence``, of the mean of
+        both axes. A map that says good and bad alone has valence, and no difference.
+
         ``groups`` that both maps have (3 or more).
 
         ``Procrustes distance``, the disparity of scipy.spatial.procrustes, 0 to 1. It is 0 for maps
         with their axes exchanged, which only the correlations can tell.
+
+        ``distance of Valence``: the same distance of a map whose groups have their valence on both
+        axes. A map fits people's better than its valence does where this is larger.
 
         ``p`` of the distance, and ``p_least``, the smallest that p can be. The distance and p are
         NaN where all groups of a map share one place, as such a map has no shape.
@@ -256,7 +262,9 @@ def agreement(
     one cluster move together. The second puts the groups in random order. Alone, the second finds
     agreement in 0.71 of unrelated maps that put people's clusters together (``make calibration``).
     All orders are taken where they are at most `n_permutations`, for example those of five
-    centroids.
+    centroids. A small p says that two maps share a shape, not that they share both dimensions: it
+    is below 0.05 for each of 400 maps whose valence is people's and whose difference is the reverse
+    of people's (``make calibration``).
     """
     both = pd.merge(
         means[AXES],
@@ -283,12 +291,20 @@ def agreement(
     if not np.isnan(observed):
         p = max(np.mean(null <= null[0] + TINY) for null in nulls)
 
+    for points, suffix in ((model_map, ""), (human_map, " human")):
+        competence, warmth = points.T
+        both[f"Difference{suffix}"] = competence - warmth
+        both[f"Valence{suffix}"] = (competence + warmth) / 2
+    valence = both[["Valence", "Valence"]].to_numpy()
+    distance_of_valence = _distances(valence, human_map[None])[0]
+
     numbers = {}
-    for axis in AXES:
+    for axis in [*AXES, "Difference", "Valence"]:
         numbers[f"rho of {axis}"] = both[axis].corr(both[f"{axis} human"], "spearman")
     return numbers | {
         "groups": len(both),
         "Procrustes distance": float(np.maximum(observed, 0.0)),
+        "distance of Valence": float(np.maximum(distance_of_valence, 0.0)),
         "p": float(p),
         "p_least": 1 / min(map(len, nulls)),
     }
