@@ -38,6 +38,8 @@ MAPS = 100
 LEVEL = 0.05
 EVENTS = 12
 SCENARIOS = 103
+# Number of settings, SD of their own-group effects, and what the documentation says.
+SETTING_CONDITIONS = ((7, 0, 0.95), (7, 1, 0.95), (2, 1, 0.9))
 PHRASINGS = {"a": 3, "b": 2, "c": 2, "d": 2, "e": 2}  # of the groups of race
 PEOPLE = {name: stimuli.identities(name)[1:] for name in stimuli.categories()}
 SAME = {name: statistics.same_group(people.group) for name, people in PEOPLE.items()}
@@ -809,6 +811,70 @@ def scores_of_families(rng: np.random.Generator) -> np.ndarray:
     return of_families[:, family] + rng.normal(0, 0.3, (2, 98))
 
 
+def settings_like_these(rng: np.random.Generator) -> Iterator[dict]:
+    """Simulate settings that share their events; over all settings no group favours itself."""
+    n = len(SAME["Religion"])
+    own_cells = np.eye(n)[..., None]
+    for n_settings, sd, claimed in SETTING_CONDITIONS:
+        inside = []
+        for _ in range(DRAWS):
+            pairs = unrelated_pairs(rng, n)
+            own = own_cells * rng.normal(0, sd, n_settings)
+            noise = rng.normal(0, 0.5, (n, n, n_settings))
+            inside.append(holds(crossed.own_group(pairs[..., None] + noise + own)))
+
+        yield {
+            "what": "interval of the own-group effect over settings",
+            "study": "empathy_gap",
+            "condition": f"{n_settings} settings, whose own-group effects have SD {sd:g}",
+            "scope": "like these",
+            "n": n_settings,
+            "claimed": claimed,
+            "inside": inside,
+        }
+
+
+def differences_of_models(rng: np.random.Generator) -> Iterator[dict]:
+    """Simulate differences of two models, item by item."""
+    heavy_tails = rng.standard_t(3, (DRAWS, SCENARIOS))
+    verdicts = rng.choice([-1, 0, 1], (DRAWS, 79), p=[0.2, 0.6, 0.2])
+    few_verdicts = rng.random((DRAWS, 79)) < 0.02
+    pairs = rng.choice([-1, 0, 1], (DRAWS, 40), p=[0.2, 0.6, 0.2])
+    for condition, differences, truth, claimed in (
+        ("103 scenarios, heavy tails (t with 3 degrees)", heavy_tails, 0.0, 0.95),
+        ("79 verdicts, of which 4 in 10 differ", verdicts, 0.0, 0.95),
+        ("79 verdicts, of which one model has 2 in 100 more", few_verdicts, 0.02, 0.81),
+        ("80 verdicts in pairs that are alike", np.repeat(pairs, 2, axis=1), 0.0, 0.82),
+    ):
+        yield {
+            "what": "interval of the difference of two models",
+            "study": "synthesis",
+            "condition": condition,
+            "n": differences.shape[1],
+            "claimed": claimed,
+            "inside": [holds(paired.paired_test(row), truth) for row in differences],
+        }
+
+
+def differences_over_groups(rng: np.random.Generator) -> Iterator[dict]:
+    """Simulate the change between two ways of asking 23 groups, 0 on average over groups."""
+    unrelated = rng.normal(0, 1, (DRAWS, 23))
+    families = rng.normal(0, 1, (DRAWS, 5))
+    of_families = families[:, np.arange(23) % 5] + rng.normal(0, 1, (DRAWS, 23))
+    for condition, changes, claimed in (
+        ("23 unrelated groups", unrelated, 0.95),
+        ("23 groups in five families, SD between families as within", of_families, 0.73),
+    ):
+        yield {
+            "what": "interval of a change over groups (list and word by word)",
+            "study": "stereomap",
+            "condition": condition,
+            "n": changes.shape[1],
+            "claimed": claimed,
+            "inside": [holds(paired.paired_test(row)) for row in changes],
+        }
+
+
 def clusters_of_unequal_spread(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate groups with one mean of competence and warmth; one varies three times as much."""
     inside = []
@@ -1074,6 +1140,9 @@ ROWS = (
     groups_in_families,
     questions_of_identities,
     words_of_two_axes,
+    settings_like_these,
+    differences_of_models,
+    differences_over_groups,
     clusters_of_unequal_spread,
     few_shared_items,
     power_of_own_groups,

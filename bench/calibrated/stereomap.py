@@ -190,7 +190,9 @@ def correlation_over_groups(rng: np.random.Generator) -> Iterator[dict]:
 def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
     """Simulate a model's positions beside the people's, whose 24 groups share five.
 
-    Each of the model's groups has a position of its own, or they share five.
+    Each of the model's groups has a position of its own, or they share five. Where the contrast is
+    reversed, a group is as warm as people say it is competent, and the other way round: the test
+    finds agreement, which is one of valence alone.
     """
     printed = published.load("stereomap", 2).query("source.str.startswith('Fiske')")
     people = printed.set_index("group").rename(columns=str.capitalize)[AXES]
@@ -213,6 +215,21 @@ def agreement_with_people(rng: np.random.Generator) -> Iterator[dict]:
             "claimed": LEVEL,
             "inside": rejected,
         }
+
+    rejected = []
+    reversed_contrast = people[AXES[::-1]].to_numpy()
+    for _ in range(2 * MAPS):
+        positions = reversed_contrast + rng.normal(0, 0.1, reversed_contrast.shape)
+        model = pd.DataFrame(positions, people.index, AXES)
+        agreement = statistics.agreement(model, people, rng, 199)
+        rejected.append(agreement["p"] < LEVEL)
+
+    yield {
+        "what": "test of agreement with people, their contrast of the axes reversed",
+        "n": len(people),
+        "claimed": 1.0,
+        "inside": rejected,
+    }
 
 
 def interval_of_refusals(rng: np.random.Generator) -> Iterator[dict]:

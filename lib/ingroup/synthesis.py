@@ -105,6 +105,12 @@ def compared(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
         the shared items; ``difference`` of these with its interval ``low`` to ``high``; ``p`` of
         the paired t-test over items (:func:`ingroup.stats.paired.paired_test`); ``items``. The
         items are a sample; names and phrasings are not.
+
+    Notes
+    -----
+    The interval holds the difference in .94 to .95 of simulations with 79 verdicts or 103
+    heavy-tailed scenarios (``make calibration``). It holds it in .81 where two models differ in 2
+    of 100 verdicts, and in .82 where items come in pairs that are alike.
     """
     items = one.index.intersection(other.index)
     rows = []

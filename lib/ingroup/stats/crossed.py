@@ -104,8 +104,9 @@ def over_levels(cells: Mapping[str, ArrayLike], factor: str = "phrasing") -> dic
 
     The interval holds the effect in .95 to .99 of simulations (``make calibration``) where
     phrasings vary equally in all groups, which it assumes. Where they vary in one group of five
-    alone, .55 of its intervals hold and those of the others are too wide. Items must be a simple
-    sample; see study 2's ``bias``.
+    alone, .55 of its intervals hold and those of the others are too wide. A group with a single
+    phrasing borrows the variance of the others whole: nothing in its own numbers can tell whether
+    this variance is its own. Items must be a simple sample; see study 2's ``bias``.
 
     Parameters
     ----------
@@ -326,11 +327,11 @@ def own_group(ratings: ArrayLike, similarity: ArrayLike | None = None) -> Effect
 
     From 4 groups on its size is .05, and .07 where both sides of a pair feel alike (``make
     calibration``), whatever perceivers and targets give and get. With an effect in 1 event of 10,
-    .88 of the intervals hold it with 12 events and .78 with 5. It rejects in .25 to .43 of the
-    cases where own-group cells vary three times as much as others: see `own_group_by_group`. It
-    rejects in .98 where similar groups resemble each other: give their `similarity`, and it asks
-    for a jump at one's own group beyond it (size .05). Another similarity than the true one does
-    not help (.81).
+    .88 of the intervals hold it with 12 events and .78 with 5. With settings instead of events, .95
+    hold it with 7 settings and .90 with 2. It rejects in .25 to .43 of the cases where own-group
+    cells vary three times as much as others: see `own_group_by_group`. It rejects in .98 where
+    similar groups resemble each other: give their `similarity`, and it asks for a jump at one's own
+    group beyond it (size .05). Another similarity than the true one does not help (.81).
 
     Parameters
     ----------

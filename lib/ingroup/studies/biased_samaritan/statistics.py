@@ -149,8 +149,9 @@ def bias_of_phrasings(groups: Mapping[str, ArrayLike], control: ArrayLike) -> di
     Notes
     -----
     `bias` takes the phrasings of a group for all that exist. Here they are a sample, whose variance
-    is pooled over the groups of the category; "a person" stays the one control. The estimate is
-    that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
+    is pooled over the groups of the category; "a person" stays the one control. A group with a
+    single phrasing ("middle-aged", "teenager") borrows this variance from the others. The estimate
+    is that of `bias` where no rating is missing. Elsewhere it differs a little, as wordings are
     averaged before phrasings here.
     """
     theirs = _units(control)
