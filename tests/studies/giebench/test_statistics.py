@@ -318,6 +318,23 @@ def test_mismatch_of_several_tuples():
     assert table.id_finding.tolist() == ["significant", "not significant"]
 
 
+def test_an_item_counts_once_over_all_other_identities():
+    # Item 0 is right with its own identity, and with one of two others; item 1 is as before: 100,
+    # 100 before, 50, 100 after. A third item has no other identity, and is left out.
+    rows = [("Young", key, "A", "A") for key in range(3)]
+    own = answers_of(rows, ("identity", "key", "correct", "letter")).assign(told="Young")
+    lost = own[:2].assign(told="Old", letter=["B", "A"])
+    kept = own[:2].assign(told="Middle-aged")
+    cot = pd.concat([own, lost, kept])
+    plain = pd.concat([own, kept]).assign(prompt="ID")
+    row, other_prompt = statistics.mismatch_over_items(pd.concat([cot, plain])).itertuples()
+    assert (other_prompt.prompt, other_prompt.n, other_prompt.change) == ("ID", 2, 0)
+    assert (row.prompt, row.n, row.before, row.after, row.change) == ("COT", 2, 100, 75, -25)
+    assert row.reason == "cannot be told: one identity"
+    half = stats.t.ppf(0.975, 1) * stats.sem([-50, 0])
+    assert (row.low, row.high) == pytest.approx((-25 - half, -25 + half))
+
+
 def changed(column, value, answers=BY_HAND):
     """The answers with another value in the second row."""
     values = answers[column].tolist()

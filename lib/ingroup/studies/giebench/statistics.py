@@ -230,27 +230,30 @@ def over_orders(answers: pd.DataFrame) -> pd.DataFrame:
 
     rows = []
     for prompt in other_prompts:
-        raw = right["Raw"]
-        test = paired_test(right[prompt], raw)
-        like = over_clusters(right[prompt] - raw, identities, "identity")
-        row = {
-            "prompt": prompt,
-            "n": int(test.n),
-            "before": raw.mean(),
-            "after": right[prompt].mean(),
-            "change": test.difference,
-            "low": test.low,
-            "high": test.high,
-            "p": test.pvalue,
-            "p_least": test.least,
-            "identities": identities.nunique(),
-            "low_like": like.low,
-            "high_like": like.high,
-            "p_like": like.p,
-            "reason": like.reason,
-        }
-        rows.append(row)
+        change = _change_over_items(right["Raw"], right[prompt], identities)
+        rows.append({"prompt": prompt} | change)
     return pd.DataFrame(rows)
+
+
+def _change_over_items(before: pd.Series, after: pd.Series, identities: pd.Series) -> dict:
+    """A row of `over_orders`: percent right of each item, before and after."""
+    test = paired_test(after, before)
+    like = over_clusters(after - before, identities, "identity")
+    return {
+        "n": int(test.n),
+        "before": before.mean(),
+        "after": after.mean(),
+        "change": test.difference,
+        "low": test.low,
+        "high": test.high,
+        "p": test.pvalue,
+        "p_least": test.least,
+        "identities": identities.nunique(),
+        "low_like": like.low,
+        "high_like": like.high,
+        "p_like": like.p,
+        "reason": like.reason,
+    }
 
 
 class _RightLetter(NamedTuple):
@@ -621,6 +624,34 @@ def _mismatch_changes(
 
     table = pd.DataFrame(rows, columns=columns).reset_index(drop=True)
     return in_family(table, 0.05)
+
+
+def mismatch_over_items(answers: pd.DataFrame) -> pd.DataFrame:
+    """Test what another identity in the prompt changes, where an item counts once.
+
+    `mismatch` counts an item in each tuple of its identity. Here it has the mean over all other
+    identities that it was asked with, beside its own.
+
+    Parameters
+    ----------
+    answers : DataFrame
+        As in `mismatch`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each prompt, of the items that were asked with another identity. The columns are
+        those of `over_orders`: ``before`` is with the own identity and ``after`` with the others.
+    """
+    rows = []
+    for prompt, asked in answers.groupby("prompt", sort=False):
+        asked = asked.assign(right=100.0 * (asked.letter == asked.correct))
+        is_own = asked.told == asked.identity
+        with_other = asked[~is_own].groupby("key").right.mean()
+        own = asked[is_own].set_index("key").loc[with_other.index]
+        change = _change_over_items(own.right, with_other, own.identity)
+        rows.append({"prompt": prompt} | change)
+    return pd.DataFrame(rows)
 
 
 def _once(answers: pd.DataFrame) -> pd.DataFrame:
