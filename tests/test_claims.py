@@ -73,3 +73,12 @@ def test_the_findings_have_each_sentence_and_no_other_number():
     for claim in CLAIMS:
         text = text.replace(claim.sentence, "")
     assert re.findall(r"\d\.\d+", text.replace("Qwen2.5", "Qwen")) == []
+
+
+def test_each_number_of_the_readme_stands_in_the_findings():
+    readme = (paths.ROOT / "README.md").read_text("utf8")
+    found = readme.split("## What was found")[1].split("The three models are small")[0]
+    numbers = set(re.findall(r"\d+\.\d+", found.replace("Qwen2.5", "Qwen")))
+    assert len(numbers) > 10
+    text = (DOCS / "findings.md").read_text("utf8")
+    assert numbers <= set(re.findall(r"\d+\.\d+", text))
