@@ -367,6 +367,7 @@ class NameCondition(NamedTuple):
     claimed_by_kind: float
     claimed_one_name: float
     claimed_two_names: float
+    claimed_beyond: tuple[float, float]  # one name beyond two, by events and by names
     sd_taste: float = 0.0  # of a name for groups, and of groups for a name
     sd_pair: float = 0.0
     sd_group_pair: float = 0.0
@@ -378,6 +379,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.05,
         claimed_one_name=0.04,
         claimed_two_names=0.0,
+        claimed_beyond=(0.05, 0.0),
     ),
     NameCondition(
         "names have tastes of their own for groups",
@@ -385,6 +387,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.7,
         claimed_one_name=0.04,
         claimed_two_names=0.04,
+        claimed_beyond=(0.05, 0.0),
     ),
     NameCondition(
         "pairs of names differ",
@@ -392,6 +395,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.27,
         claimed_one_name=0.03,
         claimed_two_names=0.0,
+        claimed_beyond=(0.05, 0.0),
     ),
     # A pair of groups that differs is an effect of these groups, not of these names.
     NameCondition(
@@ -401,6 +405,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.88,
         claimed_one_name=0.72,
         claimed_two_names=0.69,
+        claimed_beyond=(0.05, 0.0),
     ),
 )
 
@@ -410,9 +415,10 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
     same = SAME["Race or Ethnicity"]
     groups = PEOPLE["Race or Ethnicity"].group.to_list()
     one_name, two_names = crossed.KINDS
+    beyond = crossed.ONE_BEYOND_TWO
 
     for condition in NAME_CONDITIONS:
-        by_kind = []
+        by_kind = defaultdict(list)
         by_group = []
         of_names = defaultdict(list)
         for _ in range(DRAWS // 2):
@@ -424,9 +430,10 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             means = statistics.by_group(np.moveaxis(ratings, 2, 0), same)
             means = np.moveaxis(means, 0, 2)
             by_group.append(rejects(crossed.own_group(means)))
-            if len(by_kind) < FEW:
-                test = statistics.by_kind(ratings, same)["two names"]
-                by_kind.append(test.pvalue < LEVEL)
+            if len(by_kind[two_names]) < FEW:
+                tests = statistics.by_kind(ratings, same)
+                for kind in (two_names, beyond):
+                    by_kind[kind].append(tests[kind].pvalue < LEVEL)
 
         shared = {
             "study": "empathy_gap",
@@ -437,7 +444,21 @@ def names_of_groups(rng: np.random.Generator) -> Iterator[dict]:
             **shared,
             "what": "test of by_kind, two names",
             "claimed": condition.claimed_by_kind,
-            "inside": by_kind,
+            "inside": by_kind[two_names],
+        }
+        claimed_by_events, claimed_by_names = condition.claimed_beyond
+        yield {
+            **shared,
+            "what": f"test of by_kind, {beyond}",
+            "claimed": claimed_by_events,
+            "inside": by_kind[beyond],
+        }
+        yield {
+            **shared,
+            "what": f"test of the own-group effect of names, {beyond}",
+            "scope": "like these",
+            "claimed": claimed_by_names,
+            "inside": of_names[beyond],
         }
         yield {
             **shared,
