@@ -379,7 +379,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.05,
         claimed_one_name=0.04,
         claimed_two_names=0.0,
-        claimed_beyond=(0.05, 0.0),
+        claimed_beyond=(0.05, 0.02),
     ),
     NameCondition(
         "names have tastes of their own for groups",
@@ -387,7 +387,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.7,
         claimed_one_name=0.04,
         claimed_two_names=0.04,
-        claimed_beyond=(0.05, 0.0),
+        claimed_beyond=(0.05, 0.02),
     ),
     NameCondition(
         "pairs of names differ",
@@ -395,7 +395,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.27,
         claimed_one_name=0.03,
         claimed_two_names=0.0,
-        claimed_beyond=(0.05, 0.0),
+        claimed_beyond=(0.32, 0.02),
     ),
     # A pair of groups that differs is an effect of these groups, not of these names.
     NameCondition(
@@ -405,7 +405,7 @@ NAME_CONDITIONS = (
         claimed_by_kind=0.88,
         claimed_one_name=0.72,
         claimed_two_names=0.69,
-        claimed_beyond=(0.05, 0.0),
+        claimed_beyond=(0.18, 0.01),
     ),
 )
 

@@ -426,9 +426,10 @@ def own_group_of_names(ratings: ArrayLike, groups: Sequence[str]) -> dict[str, E
 
     plus what the effect varies by event beyond that, as in `own_group`. The jackknife counts twice
     what belongs to a pair of names alone: the size is .00 to .07 (``make calibration``), lowest
-    where pairs of names vary and names do not. What pairs of these groups have is an effect here,
-    also if it varies from pair to pair without favour (.7). For groups like these, see `own_group`
-    of the means by group.
+    where pairs of names vary and names do not. That of one name beyond two names is .01 to .02.
+    What pairs of these groups have is an effect of one name and of two names here, also if it
+    varies from pair to pair without favour (.7). For groups like these, see `own_group` of the
+    means by group.
 
     Parameters
     ----------
