@@ -81,6 +81,16 @@ def test_a_damaged_log_is_one_sentence_and_never_other_replies(log, tmp_path):
     assert outcomes["right"] > 0  # the time of a member, for example, says nothing
 
 
+@pytest.mark.parametrize("bit", range(1, 8))
+def test_a_list_of_members_that_hides_some_is_one_sentence(log, bit):
+    """The length of a member's comment, changed, takes the entries that follow for a comment."""
+    content = bytearray(log.read_bytes())
+    content[content.index(b"PK\x01\x02") + 33] ^= 1 << bit
+    log.write_bytes(content)
+    with pytest.raises(InputError, match=r"found a damaged archive \(it lists 1 of 6 members\)"):
+        replies(log)
+
+
 @pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, recordings.ZIP_ZSTANDARD])
 def test_a_bomb_is_one_sentence(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(recordings, "LARGEST_LOG", 2**20)
