@@ -5,11 +5,12 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 
-from ingroup.inference import recordings
+from ingroup.inference import EngineError, recordings
 from ingroup.tables import InputError
 
 MEMBER = "samples/1_epoch_1.json"
@@ -43,6 +44,11 @@ def log(tmp_path):
 
 def replies(file):
     return [recording.reply.text for recording in recordings.read(file)]
+
+
+def test_a_place_whose_name_is_too_long_is_one_sentence():
+    with pytest.raises(EngineError, match="cannot be read: File name too long"):
+        recordings.find(Path("x" * 5000))
 
 
 def test_a_log_is_read(log):

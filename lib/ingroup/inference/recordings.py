@@ -78,10 +78,15 @@ def find(place: Path) -> list[Path]:
     Raises
     ------
     EngineError
-        If there is none, or the place holds a store of this project.
+        If there is none, the place cannot be read, or it holds a store of this project.
     """
+    try:
+        named = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
+    except OSError as problem:  # a name is too long, or a folder is closed
+        raise EngineError(f"{place} cannot be read: {problem.strerror}") from problem
+
     files = []
-    for file in sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name)):
+    for file in named:
         if file.name == "manifest.json":
             raise EngineError(
                 f"{file.parent} is a store of this project: copy what it lies in to its place in "
