@@ -53,7 +53,7 @@ import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
 from ingroup import latex, paths  # noqa: E402
 from ingroup.commands import settings  # noqa: E402
-from ingroup.commands.parameters import defaults, merged  # noqa: E402
+from ingroup.commands.parameters import defaults, merged, study_of  # noqa: E402
 from ingroup.inference import (  # noqa: E402
     Call,
     EngineError,
@@ -80,6 +80,7 @@ from ingroup.tables import InputError, read_json, read_table, shown  # noqa: E40
 
 PAGE = ROOT / "docs" / "trials.md"
 RESULTS = ROOT / "build" / "bench" / "trials"  # a file per kind
+TRIED = ("lib", "data", "Makefile", "dodo.py")
 KEPT_EVERY = 50  # trials between two writings of a kind's file
 BEGIN = "<!-- the table: python bench/trials.py -->\n"
 ENDINGS = ("lost", "wrong", "silent", "traceback")
@@ -390,16 +391,19 @@ HOSTILE = [
     "x" * 10**6,
     "calibrant@nobody", "@", "calibrant@transformers@vllm", "P9,S9,T9", "P0", "0,0", "1;1",
 ]  # fmt: skip
-STUDIES = ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
 
 
 def parameters(folder: Path, draw: random.Random) -> Trials:
-    """Give each parameter of a study each hostile value: taken as it is, or refused."""
-    yaml.safe_load = cache(yaml.safe_load)
-    for notebook in STUDIES:
-        for name, value in product(defaults(notebook), HOSTILE):
-            if name == "RUN":
-                continue
+    """Give each parameter each hostile value: taken as it is, or refused.
+
+    The notebooks of a study have the same checks, so each name is tried once in each study.
+    """
+    yaml.safe_load = cache(yaml.safe_load)  # else each trial parses the same profile
+    done = set()
+    for notebook in settings.notebooks():
+        names = {name for name in defaults(notebook) if (study_of(notebook), name) not in done}
+        done.update((study_of(notebook), name) for name in names)
+        for name, value in product(sorted(names - {"RUN"}), HOSTILE):
             how = ending(
                 lambda: merged(notebook, "demo", {name: value})[name],  # noqa: B023
                 lambda taken: is_as_typed(taken, value),  # noqa: B023
@@ -415,7 +419,7 @@ def is_as_typed(taken: Any, text: str) -> bool:
     if isinstance(taken, list):
         return taken == [entry.strip() for entry in text.split(";") if entry.strip()]
     if isinstance(taken, int | float):
-        return float(text) == taken
+        return taken == type(taken)(text)
     return taken == text
 
 
@@ -778,10 +782,11 @@ def kept() -> dict[str, Result]:
 
 @cache
 def commit() -> str:
-    """Name the commit that is tried; "-dirty" behind it where a file is changed."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    """Name the last commit of what is tried; "-dirty" behind it where a file is changed since."""
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *TRIED]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *TRIED], cwd=ROOT)
+    return done.stdout.strip() + ("-dirty" if changed.returncode else "")
 
 
 def table(results: dict[str, Result]) -> str:
