@@ -204,13 +204,17 @@ def is_own_copy(task: Task, values: dict[str, str], notebook: str) -> bool:
 
 
 def chosen() -> list[str]:
-    """List the notebooks that the goals name, and the paper's before one that goes beyond it."""
+    """List the notebooks that the goals name, and those that must come before them.
+
+    The paper's notebook comes before one that goes beyond it, and the four audits come before their
+    summary. Synthesis and comparison take what is there.
+    """
     if IS_ALL:
         names = set(settings.notebooks())
     else:
         names = set(settings.named_by(GOALS))
         for name in list(names):
-            if "beyond" in name:
+            if "beyond" in name or name == "50_audit":
                 names.update(earlier(name))
     return sorted(names, key=order)
 

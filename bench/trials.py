@@ -9,7 +9,9 @@ what is wrong. Otherwise it is
 - ``silent``: what was changed, or asked for, is passed over without a word;
 - ``traceback``: an error that is no sentence.
 
-``python bench/trials.py KIND ...`` tries these kinds alone and writes nothing. The draws are the
+A kind's counts are kept in ``build/bench/trials/<kind>.json``, also while it runs, so a stop loses
+nothing. ``python bench/trials.py`` tries the kinds that have no whole result of this commit.
+``python bench/trials.py KIND ...`` tries these kinds alone and leaves the page. The draws are the
 same each time. Each bad ending is printed with what was done.
 """
 
@@ -19,33 +21,41 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, redirect_stderr
 from datetime import UTC, datetime
+from functools import cache
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / part) for part in ("helpers", "inference")]
+FOLDERS = ("lib", "tests/helpers", "tests/inference", "data/recordings", "bench")
+sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS]
 os.environ.setdefault("NO_PROXY", "127.0.0.1")
 
 import check_fire as fire  # noqa: E402
 
+import clone  # noqa: E402
+import record  # noqa: E402
 import toy  # noqa: E402
 from fake_openai import JSON, FakeOpenAI, completion, ok, text_of  # noqa: E402
 from ingroup import latex, paths  # noqa: E402
 from ingroup.commands import settings  # noqa: E402
-from ingroup.commands.parameters import defaults, merged  # noqa: E402
+from ingroup.commands.parameters import defaults, merged, study_of  # noqa: E402
 from ingroup.inference import (  # noqa: E402
+    Call,
     EngineError,
     Sampling,
     Store,
@@ -54,11 +64,13 @@ from ingroup.inference import (  # noqa: E402
     inspect_engine,
     open_store,
     recordings,
+    stored,
     wire,
 )
 from ingroup.inference.cluster import Cluster  # noqa: E402
 from ingroup.inference.inspect_engine import InspectEngine  # noqa: E402
 from ingroup.inference.replay_engine import ReplayEngine  # noqa: E402
+from ingroup.inference.shards import replace as replace_file  # noqa: E402
 from ingroup.inference.store import read_manifest  # noqa: E402
 from ingroup.inference.transformers_engine import TransformersEngine  # noqa: E402
 from ingroup.studies.biased_samaritan.stimuli import load_scenarios  # noqa: E402
@@ -67,6 +79,9 @@ from ingroup.studies.giebench.stimuli import load_questions  # noqa: E402
 from ingroup.tables import InputError, read_json, read_table, shown  # noqa: E402
 
 PAGE = ROOT / "docs" / "trials.md"
+RESULTS = ROOT / "build" / "bench" / "trials"  # a file per kind
+TRIED = ("lib", "data", "Makefile", "dodo.py")
+KEPT_EVERY = 50  # trials between two writings of a kind's file
 BEGIN = "<!-- the table: python bench/trials.py -->\n"
 ENDINGS = ("lost", "wrong", "silent", "traceback")
 SENTENCES = (InputError, EngineError, StoreError, settings.Refused)
@@ -75,6 +90,7 @@ SEED = 45
 SHARD = 4  # trials of a shard
 
 Trials = Iterator[tuple[str, str]]  # what was done, and how it ended
+Result = dict[str, Any]  # of a kind: its commit, whether it is whole, and its counts
 
 
 # --- how a trial ends
@@ -191,7 +207,7 @@ def own_store(folder: Path) -> tuple[Path, pd.DataFrame]:
     return store_folder, toy.run(design, store_folder, Again(), SHARD)
 
 
-def spoilt_stores(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+def spoilt_stores(folder: Path, draw: random.Random, n: int = 520) -> Trials:
     """Change a file of a store, then run on: the answers are right, and whole ones stay."""
     original, table = own_store(folder)
     design = toy.numbers(24)
@@ -288,7 +304,7 @@ def mutated(content: bytes, draw: random.Random) -> bytes:
     return content
 
 
-def user_files(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+def user_files(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
     """Change a file that a user may give: it is read, or one sentence says what is wrong."""
     readers = {
         paths.SAMPLE / "narratives.tsv": lambda file: load_events(str(file)),
@@ -315,34 +331,54 @@ def table_of_replies(folder: Path) -> Path:
     return file
 
 
-def logs(folder: Path, draw: random.Random, n: int = 500) -> Trials:
-    """Change a log of inspect_ai, or pack a bomb: the right replies, or one sentence."""
-    from inspect_ai.log import EvalLog, EvalSample, write_eval_log
+def logs(folder: Path, draw: random.Random, n: int = 1000) -> Trials:
+    """Change a log of inspect_ai: the right replies, or one sentence.
 
-    question = {"role": "user", "content": "prompt"}
-    answer = {"role": "assistant", "content": "50"}
-    output = {"model": "m", "choices": [{"message": answer, "stop_reason": "stop"}]}
-    sample = EvalSample(
-        id=1, epoch=1, input="prompt", target="", messages=[question, answer], output=output
-    )
+    First each of its bits is flipped. Its bytes, and so their number, are others in each run, for
+    inspect_ai writes times and random names.
+    """
+    from inspect_ai.log import EvalLog, write_eval_log
+
     about = {"created": "2026-01-01T00:00:00+00:00", "task": "t", "model": "m", "config": {}}
-    about["dataset"] = {"name": "d", "samples": 1}
+    about["dataset"] = {"name": "d", "samples": 3}
+    samples = [log_sample(number) for number in range(3)]
     good = folder / "good.eval"
-    write_eval_log(EvalLog(status="success", eval=about, samples=[sample]), good)
+    write_eval_log(EvalLog(status="success", eval=about, samples=samples), good)
     content = good.read_bytes()
+    replies = replies_of(good)
 
     file = folder / "log.eval"
-    for number in range(n):
+    for place, bit in product(range(len(content)), range(8)):
         spoilt = bytearray(content)
-        place = draw.randrange(len(content))
-        spoilt[place] ^= 1 << draw.randrange(8)
-        file.write_bytes(spoilt if number % 2 else mutated(content, draw))
-        yield f"change {number}", ending(lambda: replies_of(file), lambda texts: texts == ["50"])
+        spoilt[place] ^= 1 << bit
+        file.write_bytes(spoilt)
+        how = ending(lambda: replies_of(file), replies.__eq__)
+        yield f"bit {bit} of byte {place} of {len(content)}", how
+
+    for number in range(n):
+        file.write_bytes(mutated(content, draw))
+        yield f"change {number}", ending(lambda: replies_of(file), replies.__eq__)
 
 
-def replies_of(file: Path) -> list[str | None]:
-    """List the replies of a file of recordings."""
-    return [recording.reply.text for recording in recordings.read(file)]
+def log_sample(number: int) -> Any:
+    """Make a sample of inspect_ai: a prompt, and a reply of its own."""
+    from inspect_ai.log import EvalSample
+
+    question = {"role": "user", "content": f"prompt {number}"}
+    answer = {"role": "assistant", "content": f"5{number}"}
+    return EvalSample(
+        id=number,
+        epoch=1,
+        input=question["content"],
+        target="",
+        messages=[question, answer],
+        output={"model": "m", "choices": [{"message": answer, "stop_reason": "stop"}]},
+    )
+
+
+def replies_of(file: Path) -> list[tuple[str, str | None]]:
+    """List the prompts and replies of a file of recordings."""
+    return [(recording.prompt, recording.reply.text) for recording in recordings.read(file)]
 
 
 # --- the command line
@@ -350,23 +386,41 @@ def replies_of(file: Path) -> list[str | None]:
 HOSTILE = [
     "", " ", "-1", "0", "1e999", "NaN", "inf", str(10**30), "9" * 5000, "1.5", "true", "None", "[]",
     "../..", "/dev/null", "/etc/passwd", "a;b;;c", ";", "\x00", "\x1b[2J\x07", "\ud800", "é",
-    "\u202e",
+    "\udcff", "\u202e",
     "$(touch owned)", "`touch owned`", "'; touch owned; '", "{{7*7}}", "%s%n", "<script>",
     "x" * 10**6,
     "calibrant@nobody", "@", "calibrant@transformers@vllm", "P9,S9,T9", "P0", "0,0", "1;1",
 ]  # fmt: skip
-STUDIES = ["10_empathy_gap", "20_biased_samaritan", "30_giebench", "40_stereomap"]
 
 
 def parameters(folder: Path, draw: random.Random) -> Trials:
-    """Give each parameter of a study each hostile value: taken as it is, or refused."""
-    for notebook in STUDIES:
-        for name, value in product(defaults(notebook), HOSTILE):
-            if name == "RUN":
-                continue
-            how = ending(lambda: merged(notebook, "demo", {name: value}))  # noqa: B023
+    """Give each parameter each hostile value: taken as it is, or refused.
+
+    The notebooks of a study have the same checks, so each name is tried once in each study.
+    """
+    yaml.safe_load = cache(yaml.safe_load)  # else each trial parses the same profile
+    done = set()
+    for notebook in settings.notebooks():
+        names = {name for name in defaults(notebook) if (study_of(notebook), name) not in done}
+        done.update((study_of(notebook), name) for name in names)
+        for name, value in product(sorted(names - {"RUN"}), HOSTILE):
+            how = ending(
+                lambda: merged(notebook, "demo", {name: value})[name],  # noqa: B023
+                lambda taken: is_as_typed(taken, value),  # noqa: B023
+            )
             yield f"{notebook} {name}={value[:40]!r}", how
     yield "a file that a value names", "wrong" if Path("owned").exists() else WELL
+
+
+def is_as_typed(taken: Any, text: str) -> bool:
+    """Tell whether the value that a parameter took is the one that was typed."""
+    if isinstance(taken, bool):
+        return taken == (text in ("1", "true"))
+    if isinstance(taken, list):
+        return taken == [entry.strip() for entry in text.split(";") if entry.strip()]
+    if isinstance(taken, int | float):
+        return taken == type(taken)(text)
+    return taken == text
 
 
 FRAGMENTS = [
@@ -403,7 +457,8 @@ def is_harmless(printed: str) -> bool:
 
 def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
     """Start what make starts first, in an odd environment: it works, or says one sentence."""
-    names = [*settings.OF_MAKE, *settings.OF_COMMANDS, *settings.OF_A_FIGURE, "MODELS", "N_EVENTS"]
+    of_make = settings.OF_MAKE | settings.OF_COMMANDS | settings.OF_A_FIGURE
+    names = [*sorted(of_make), "MODELS", "N_EVENTS"]
     for number in range(n):
         chosen = {name: draw.choice(HOSTILE) for name in draw.sample(names, 3)}
         flags = " -- " + " ".join(f"{name}={len(value)}" for name, value in chosen.items())
@@ -429,7 +484,7 @@ def environments(folder: Path, draw: random.Random, n: int = 300) -> Trials:
 # --- stimuli, kills, models, servers
 
 
-def stimuli(folder: Path, draw: random.Random, n: int = 500) -> Trials:
+def stimuli(folder: Path, draw: random.Random, n: int = 560) -> Trials:
     """Change one sign of one prompt: the answers to the old ones are refused, and told so."""
     design = toy.religion(1)
     engine = toy.Toy(lambda *_: "50", model="m")
@@ -480,6 +535,96 @@ def kills(folder: Path, draw: random.Random, n: int = 12) -> Trials:
         except Exception:
             how = "traceback"
         yield f"end of store {number}", how
+
+
+def records(folder: Path, draw: random.Random, n: int = 40) -> Trials:
+    """Kill `make record` three times at any moment, then let it end: all answers, one row of all.
+
+    The row counts the prompts of the call in the model's ``asked.csv``.
+    """
+    right = toy.run(toy.numbers(24), folder / "right", Again(), SHARD)
+    for number in range(n):
+        place = folder / f"model {number}"
+        place.mkdir()
+        for _ in range(3):
+            fire.died(record_and_die, place, draw.uniform(1e-6, 0.2))
+            yield f"kill of record {number}", WELL
+
+        call = record_slowly(place)
+        counted = pd.read_csv(place / "asked.csv")
+        is_counted = counted["prompts"].to_list() == [24]
+        is_whole = stored(call).read().equals(right)
+        yield f"end of record {number}", WELL if is_counted and is_whole else "wrong"
+
+
+def record_and_die(place: Path, seconds: float) -> None:
+    """Record a call, and die after some seconds, wherever it is then."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)  # nothing catches its signal
+    record_slowly(place)
+
+
+def record_slowly(place: Path) -> Call:
+    """Record a call of 24 prompts below a place, and return it."""
+    record.ask = answer_slowly
+    design = toy.numbers(24)
+    call = Call("study", "sample", "m", "toy", "part", design, toy.SAMPLING, root=place)
+    record.record(call, {}, place / "asked.csv")
+    return call
+
+
+def answer_slowly(calls: list[Call], parameters: dict[str, Any]) -> None:
+    """Answer one call, a hundredth of a second to a shard."""
+    engine = Again()
+    say = engine.say
+
+    def say_slowly(chat: Any, *asked: Any) -> str:
+        time.sleep(0.01 / SHARD)
+        return say(chat, *asked)
+
+    engine.say = say_slowly
+    (call,) = calls
+    store = open_store(call.folder, call.design, engine, toy.SAMPLING, SHARD)
+    fill(call.design, engine, store, toy.SAMPLING)
+
+
+def makes(folder: Path, draw: random.Random, n: int = 10) -> Trials:
+    """Kill `make all`, whose notebooks are stubs, then let it end: all tables, nothing to do.
+
+    Either make alone is killed, or all that it started.
+    """
+    root = clone.with_stubs(folder / "clone")
+    begin = time.monotonic()
+    clone.make(root, "all")
+    seconds = time.monotonic() - begin
+    tables = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
+
+    command = ["make", "-C", str(root), "all", f"PY={sys.executable}", "READY="]
+    for number in range(n):
+        shutil.rmtree(root / "build")
+        killed = subprocess.Popen(
+            command,
+            env=clone.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(draw.uniform(0, seconds))
+        is_alone = number % 2 == 1
+        if is_alone:
+            killed.kill()
+        else:
+            os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+
+        first = clone.make(root, "all", check=False)
+        clone.ran(root)
+        second = clone.make(root, "all", check=False)
+        written = {file.name for file in (root / "build" / "tables" / "some").iterdir()}
+        is_whole = written == tables and clone.ran(root) == []
+        how = WELL if is_whole and first.returncode == second.returncode == 0 else "wrong"
+        if "Traceback" in first.stderr + second.stderr:
+            how = "traceback"
+        yield f"make {number}, alone: {is_alone}", how
 
 
 def model_folders(folder: Path, draw: random.Random, n: int = 12) -> Trials:
@@ -567,14 +712,16 @@ KINDS: dict[str, tuple[str, Callable[..., Trials]]] = {
     "files": ("files of the user's own changed", user_files),
     "servers": ("replies of a hostile server", servers),
     "kills": ("a run killed five times, then ended", kills),
+    "records": ("`make record` killed three times, then ended", records),
+    "makes": ("`make all`, with stubs, killed and made again", makes),
     "ray": ("files of stores that a Ray wrote changed, then read", ray_stores),
     "models": ("hostile model folders", model_folders),
     "parameters": ("hostile values of parameters", parameters),
 }
 
 
-def tried(kind: str) -> Counter[str]:
-    """Try one kind.
+def tried(kind: str) -> Result:
+    """Try one kind, and keep its result.
 
     Parameters
     ----------
@@ -583,10 +730,14 @@ def tried(kind: str) -> Counter[str]:
 
     Returns
     -------
-    Counter
-        How many trials there were (``trials``), and how many had each ending.
+    Result
+        As it is kept.
     """
     _, trials = KINDS[kind]
+    # A process that is to be killed is a fork of one that imported this file, and begins at once.
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / folder) for folder in FOLDERS)
+    fire.FORKS.set_forkserver_preload(["trials"])
+
     counts: Counter[str] = Counter()
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a disk would sync each file
     place = tempfile.TemporaryDirectory(prefix="trials-", dir=memory)
@@ -595,49 +746,96 @@ def tried(kind: str) -> Counter[str]:
             counts.update(["trials", how])
             if how != WELL:
                 print(f"{kind}: {how}: {shown(done)}", flush=True)
-    return counts
+            if counts["trials"] % KEPT_EVERY == 0:
+                keep(kind, counts, whole=False)
+    return keep(kind, counts, whole=True)
 
 
-def table(counts: dict[str, Counter[str]]) -> str:
-    """Write the counts as a table of Markdown, with a last row of sums."""
-    lines = [f"| what is tried | trials | {' | '.join(ENDINGS)} |", "| --- |" + " ---: |" * 5]
-    for kind, counter in counts.items():
-        lines.append(row(KINDS[kind][0], counter))
-    lines.append(row("all", sum(counts.values(), Counter())))
+def keep(kind: str, counts: Counter[str], whole: bool) -> Result:
+    """Write what a kind gave so far, with the commit.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+    counts : Counter
+        How many trials there were (``trials``), and how many had each ending.
+    whole : bool
+        Whether the kind came to its end.
+
+    Returns
+    -------
+    Result
+        What was written.
+    """
+    result = {"commit": commit(), "whole": whole, **counts}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    replace_file(RESULTS / f"{kind}.json", json.dumps(result).encode())
+    return result
+
+
+def kept() -> dict[str, Result]:
+    """Read the results that are there, in the order of the kinds."""
+    files = {kind: RESULTS / f"{kind}.json" for kind in KINDS}
+    return {kind: json.loads(file.read_text()) for kind, file in files.items() if file.exists()}
+
+
+@cache
+def commit() -> str:
+    """Name the last commit of what is tried; "-dirty" behind it where a file is changed since."""
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=12", "--", *TRIED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *TRIED], cwd=ROOT)
+    return done.stdout.strip() + ("-dirty" if changed.returncode else "")
+
+
+def table(results: dict[str, Result]) -> str:
+    """Write the results as a table of Markdown, with a last row of sums."""
+    lines = [f"| what is tried | trials | {' | '.join(ENDINGS)} | commit |"]
+    lines.append(f"| --- |{' ---: |' * 5} --- |")
+    total: Counter[str] = Counter()
+    for kind, result in results.items():
+        name, _ = KINDS[kind]
+        if not result["whole"]:
+            name += " (stopped)"
+        lines.append(row(name, result))
+        total.update({column: result.get(column, 0) for column in ("trials", *ENDINGS)})
+    lines.append(row("all", {**total, "commit": ""}))
     return "\n".join(lines) + "\n"
 
 
-def row(name: str, counter: Counter[str]) -> str:
+def row(name: str, result: Result) -> str:
     """One row of the table."""
-    cells = [f"{counter[column]:,}" for column in ("trials", *ENDINGS)]
-    return f"| {name} | {' | '.join(cells)} |"
+    cells = [f"{result.get(column, 0):,}" for column in ("trials", *ENDINGS)]
+    return f"| {name} | {' | '.join(cells)} | {result['commit']} |"
 
 
-def write_page(counts: dict[str, Counter[str]]) -> None:
-    """Write the table so far into the page, with the day and the commit."""
-    command = ["git", "rev-parse", "--short=12", "HEAD"]
-    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+def write_page(results: dict[str, Result]) -> None:
+    """Write the table into the page, with the day."""
     head, _, _ = PAGE.read_text("utf8").partition(BEGIN)
-    about = f"On {datetime.now(UTC).date()}, at commit {commit}:\n\n"
-    PAGE.write_text(f"{head}{BEGIN}\n{about}{table(counts)}", "utf8")
+    PAGE.write_text(f"{head}{BEGIN}\nOn {datetime.now(UTC).date()}:\n\n{table(results)}", "utf8")
 
 
 def main(kinds: list[str]) -> int:
-    """Try the kinds that are named; without names all, and write the page.
+    """Try the kinds that are named; without names those that lack a result, and write the page.
 
     Returns
     -------
     int
-        1 where a trial ended badly.
+        1 where a trial of a kind ended badly.
     """
-    counts: dict[str, Counter[str]] = {}
+    print(f"at commit {commit()}")  # as it is now: files may change while kinds are tried
+    before = kept()
     for kind in kinds or KINDS:
-        counts[kind] = tried(kind)
-        print(row(KINDS[kind][0], counts[kind]), flush=True)
-        if not kinds:
-            write_page(counts)
+        result = before.get(kind)
+        if kinds or not result or not result["whole"] or result["commit"] != commit():
+            result = tried(kind)
+        print(row(KINDS[kind][0], result), flush=True)
 
-    n_bad = sum(counter[how] for counter in counts.values() for how in ENDINGS)
+    results = kept()
+    if not kinds:
+        write_page(results)
+    n_bad = sum(results[kind].get(how, 0) for kind in kinds or KINDS for how in ENDINGS)
     return 1 if n_bad else 0
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ingroup import paths
 from ingroup.audit import COLUMNS, VERDICTS, Findings, as_shown, judge, notes
 from ingroup.notebook import Output
+from ingroup.tables import InputError
 
 PAPERS = ("empathy_gap", "biased_samaritan", "giebench", "stereomap")
 NOTEBOOKS = [f"{number}_audit_{paper}" for number, paper in enumerate(PAPERS, start=51)]
@@ -202,7 +203,7 @@ def test_figure_is_written(audit):
 
 def test_a_paper_that_was_not_audited_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "BUILD", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"findings_empathy_gap\.csv.*: make 51 writes it"):
+    with pytest.raises(InputError, match=r"findings_empathy_gap\.csv.*: make 51 writes it"):
         executed_here("50_audit")
 
 

@@ -5,6 +5,7 @@ studies' prompts with the biases in ``data/models/<name>/planted.yaml``.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatch
@@ -548,7 +549,7 @@ def folder(model: str) -> Path | None:
         The first folder with a ``config.json``; None if there is none.
     """
     for candidate in (paths.MODELS / model, paths.MADE / model, Path(model)):
-        if (candidate / "config.json").is_file():
+        if os.path.isfile(candidate / "config.json"):  # False where the name is too long
             return candidate
     return None
 

@@ -181,6 +181,21 @@ def test_a_wrong_parameter_is_one_sentence(notebook, given, message):
 
 
 @pytest.mark.parametrize(
+    ("notebook", "name", "message"),
+    [
+        (GAP, "MODELS", "is neither a model in data/models"),
+        (GAP, "REWRITER", "is neither a model in data/models"),
+        (GAP, "CORPUS", "is neither sample nor crowd-envent nor a file or folder"),
+        ("30_giebench", "QUESTIONS", "cannot be read: File name too long"),
+        (KEYWORDS, "DICTIONARY", "cannot be read: File name too long"),
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file_is_one_sentence(notebook, name, message):
+    with pytest.raises(InputError, match=message):
+        merged(notebook, "demo", {name: "x" * 5000})
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("word,dimension,direction\nfriendly,Sociability,1\ncold,Sociability,7", "found '7'"),

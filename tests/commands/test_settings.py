@@ -12,6 +12,7 @@ HOSTILE = [
     "/home/o'brien/R&D x/two (b) #1 50%.csv", "a';touch PWNED;'", "`touch PWNED`", 'a "q" \\x *',
     "$(touch PWNED)", "one\ntwo", "blank ", "a,b=c:d;e", "=cmd|' /C calc'!A0", "\u00e9\U0001f600",
     " -- A=1", "tab\there", "\\", "\u00e9", "..", "../x.csv", "+", "x" * 300, "",
+    "\udcff", "\ud800",
 ]  # fmt: skip
 MANY = "meta-llama/Llama-3.1-8B-Instruct@vllm;gpt-4o-mini@openai"
 

@@ -5,11 +5,12 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalLog, EvalSample, write_eval_log
 
-from ingroup.inference import recordings
+from ingroup.inference import EngineError, recordings
 from ingroup.tables import InputError
 
 MEMBER = "samples/1_epoch_1.json"
@@ -43,6 +44,11 @@ def log(tmp_path):
 
 def replies(file):
     return [recording.reply.text for recording in recordings.read(file)]
+
+
+def test_a_place_whose_name_is_too_long_is_one_sentence():
+    with pytest.raises(EngineError, match="cannot be read: File name too long"):
+        recordings.find(Path("x" * 5000))
 
 
 def test_a_log_is_read(log):
@@ -79,6 +85,16 @@ def test_a_damaged_log_is_one_sentence_and_never_other_replies(log, tmp_path):
         outcomes["refused" if is_sentence else "right"] += 1
     assert outcomes["refused"] > 150
     assert outcomes["right"] > 0  # the time of a member, for example, says nothing
+
+
+@pytest.mark.parametrize("bit", range(1, 8))
+def test_a_list_of_members_that_hides_some_is_one_sentence(log, bit):
+    """The length of a member's comment, changed, takes the entries that follow for a comment."""
+    content = bytearray(log.read_bytes())
+    content[content.index(b"PK\x01\x02") + 33] ^= 1 << bit
+    log.write_bytes(content)
+    with pytest.raises(InputError, match=r"found a damaged archive \(it lists 1 of 6 members\)"):
+        replies(log)
 
 
 @pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, recordings.ZIP_ZSTANDARD])

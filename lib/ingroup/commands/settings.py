@@ -220,7 +220,7 @@ def run_name(environment: Mapping[str, str] = os.environ) -> str:
     if is_short and is_folder_name(whole) and whole != DEFAULT_RUN:
         return whole
 
-    content = whole.encode("utf8", "surrogateescape")
+    content = whole.encode("utf8", "surrogatepass")
     checksum = hashlib.sha256(content).hexdigest()[:10]
     readable = re.sub(r"[^A-Za-z0-9_,+=]+", "-", "+".join(short_changes)).lstrip("-")
     beginning = readable[: LONGEST_NAME - 1 - len(checksum)]

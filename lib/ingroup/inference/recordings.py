@@ -26,6 +26,7 @@ DELIMITERS = {".tsv": "\t", ".csv": ","}
 LOG = ".eval"  # of inspect_ai
 LARGEST_LOG = 2**30  # bytes of an unpacked log, which is read as a whole
 ZIP_ZSTANDARD = 93  # inspect_ai teaches it to zipfile
+_ENTRY = b"PK\x01\x02"  # begins each entry of an archive's list of members
 _PACKED = 4096  # bytes that are unpacked at a time: a bomb makes 128 MB of them
 KINDS = (*DELIMITERS, ".json", LOG)
 ROUNDS = ("round", "run")  # columns
@@ -77,10 +78,15 @@ def find(place: Path) -> list[Path]:
     Raises
     ------
     EngineError
-        If there is none, or the place holds a store of this project.
+        If there is none, the place cannot be read, or it holds a store of this project.
     """
+    try:
+        named = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name))
+    except OSError as problem:  # a name is too long, or a folder is closed
+        raise EngineError(f"{place} cannot be read: {problem.strerror}") from problem
+
     files = []
-    for file in sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name)):
+    for file in named:
         if file.name == "manifest.json":
             raise EngineError(
                 f"{file.parent} is a store of this project: copy what it lies in to its place in "
@@ -347,13 +353,18 @@ def _log(file: Path) -> Iterator[Recording]:
 def _check_archive(file: Path) -> None:
     """Raise an InputError where a log's archive is damaged, or larger than `LARGEST_LOG` unpacked.
 
-    inspect_ai checks neither: it reads a changed reply as it is, and a packed terabyte until the
-    memory is full.
+    inspect_ai checks neither: it reads a changed reply as it is, passes over a sample that the
+    archive no longer lists, and reads a packed terabyte until the memory is full.
     """
     expected = f"a log of inspect_ai, at most {LARGEST_LOG:,} bytes of text"
     try:
-        with ZipFile(file) as archive:
+        with file.open("rb") as stream, ZipFile(stream) as archive:
             members = archive.infolist()
+            stream.seek(archive.start_dir)
+            n_listed = stream.read().count(_ENTRY)
+            if len(members) != n_listed:  # a changed length takes entries for a comment
+                raise BadZipFile(f"it lists {len(members)} of {n_listed} members")
+
             n_bytes = sum(member.file_size for member in members)
             for member in members:
                 if n_bytes <= LARGEST_LOG:

@@ -236,7 +236,8 @@ def test_a_sheet_that_cannot_be_used_is_refused_before_a_kernel_starts(tmp_path)
     for values, sentence in (
         ({"SHEET": str(file)}, "SHEET: .*s.csv, line 2, column 'annotator_1': found 'pos'"),
         ({"TOPICS": "none.csv"}, "TOPICS: none.csv cannot be read"),
-        ({"ANNOTATORS": "1"}, "ANNOTATORS must be a whole number, at least 2, found '1'"),
+        ({"ANNOTATORS": "1"}, "ANNOTATORS must be a whole number, 2 to 1,000, found '1'"),
+        ({"ANNOTATORS": "1001"}, "ANNOTATORS must be a whole number, 2 to 1,000, found '1001'"),
     ):
         with pytest.raises(InputError, match=sentence):
             merged("31_giebench_construction", "demo", values)

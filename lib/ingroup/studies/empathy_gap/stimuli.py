@@ -3,6 +3,7 @@
 The prompts stand there word for word; this module only reads, checks and fills them.
 """
 
+import os
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
@@ -326,10 +327,10 @@ def _files(corpus: str) -> list[Path]:
         return [corpora.file(corpus, name) for name in names]
 
     given = Path(corpus).expanduser()
-    files = sorted(given.glob("*.tsv")) if given.is_dir() else [given]
+    files = sorted(given.glob("*.tsv")) if os.path.isdir(given) else [given]
     if not files:
         raise InputError(f"The folder {corpus!r} holds no .tsv file.")
-    if not files[0].is_file():
+    if not os.path.isfile(files[0]):  # nor where its name is too long
         known = "neither sample nor crowd-envent nor a file or folder that exists"
         raise InputError(f"The corpus {corpus!r} is {known}.")
     return files

@@ -34,7 +34,7 @@ class Parameters(shared.Parameters):
     ROUNDING: Literal["none", "released"]
     TOPICS: Annotated[str, readable(lambda file: file and read_topics(Path(file)))]
     SHEET: Annotated[str, readable(lambda file: file and read_topics(Path(file), annotated=True))]
-    ANNOTATORS: Annotated[int, Field(ge=2, description="a whole number, at least 2")]
+    ANNOTATORS: Annotated[int, Field(ge=2, le=1000, description="a whole number, 2 to 1,000")]
 
 
 class Asked(NamedTuple):

@@ -6,6 +6,7 @@ hold finished prompts: they are asked as they stand, and taken apart where their
 InputError names what cannot be used: file and key, or the key of an item that cannot be so asked.
 """
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,7 +94,7 @@ def load_questions(source: str | Path = "sample") -> list[Question]:
         several; answers that are not four, or not different; files that disagree.
     """
     path = paths.SAMPLE / "giebench.json" if source == "sample" else Path(source).expanduser()
-    if source != "giebench" and not path.is_dir():
+    if source != "giebench" and not os.path.isdir(path):  # False where the name is too long
         return list(_load(path).values())
 
     items_by_file = {}
