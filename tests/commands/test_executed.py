@@ -44,13 +44,12 @@ def test_a_folder_is_shown_by_the_models_name(nets):
 def test_two_models_with_one_name_keep_their_folders(nets):
     (nets / "copy" / "net").mkdir(parents=True)
     given = {"MODELS": [f"{nets}/other/net", f"{nets}/copy/net"]}
-    assert folders(given) == {}
+    assert folders(given["MODELS"]) == {}
     assert shown(given, plain=f"{nets}/copy/net")["plain"] == f"{nets}/copy/net"
 
 
 def test_a_run_without_models_of_its_own_is_left_as_it_is():
-    assert folders({}) == {}
-    assert folders({"MODELS": ["calibrant", "meta-llama/Llama-3.1-8B"]}) == {}
+    assert folders(["calibrant", "meta-llama/Llama-3.1-8B"]) == {}
 
 
 @pytest.mark.parametrize("columns", [["model", "p"], [], [f"c{n}" for n in range(90)]])

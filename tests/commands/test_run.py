@@ -16,7 +16,7 @@ import nbformat
 import pytest
 
 from ingroup import paths
-from ingroup.commands import digests, parameters, run
+from ingroup.commands import digests, parameters, run, settings
 from ingroup.commands.parameters import calls_of
 from ingroup.inference import Reply, kept, make_engine, open_store
 from ingroup.inference.engine import EngineError
@@ -117,11 +117,12 @@ def test_a_failing_notebook_leaves_no_result(tiny, capsys):
     assert not (paths.BUILD / "runs" / "mine").exists()
 
 
-def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys):
+def test_the_steps_are_lines_that_name_the_notebook(tiny, capsys, monkeypatch):
+    monkeypatch.setattr(settings, "notebooks", lambda: ["before", "tiny"])
     assert run.main(["tiny", "--shared"]) == 0
     first, last = capsys.readouterr().err.splitlines()
-    assert first == "[1/1] tiny: Statistics"
-    assert re.fullmatch(r"\[1/1\] tiny: done in \d+ s", last)
+    assert first == "[2/2] tiny: Statistics"
+    assert re.fullmatch(r"\[2/2\] tiny: done in \d+ s", last)
 
 
 def test_an_executed_notebook_keeps_what_was_said_but_no_states_of_a_bar(tiny):

@@ -24,7 +24,7 @@ from ingroup.appendix.content import (
     Table,
 )
 from ingroup.appendix.run import UNREADABLE, Run, short
-from ingroup.commands import plan
+from ingroup.commands import plan, settings
 from ingroup.commands.report_html import rounded
 from ingroup.families import families
 
@@ -514,8 +514,7 @@ def untold(run: Run) -> list[Block]:
     """
     rows = [*_powerless(run), *_undefined(run), *_option_mass(run), *_reasons(run)]
 
-    known = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    absent = sorted(known - set(run.notebooks))
+    absent = sorted(set(settings.notebooks()) - set(run.notebooks))
     if absent:
         rows.append(f"Notebooks that did not run: {', '.join(absent)}.")
 

@@ -241,8 +241,7 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
     cells.append(new_markdown_cell("## Pages"))
     cells += [shown(part.card(page, banner)) for page in pages]
     names = [page.name for page in pages]
-    committed = {file.stem for file in paths.NOTEBOOKS.glob("[0-9]*.ipynb")}
-    for name in sorted(committed - set(names)):
+    for name in sorted(set(settings.notebooks()) - set(names)):
         said = f"{name} has not run in this run: make {name[:2]} runs it."
         cells.append(shown(part.missing(said)))
 

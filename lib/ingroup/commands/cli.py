@@ -88,10 +88,10 @@ def summary(number: str) -> str:
     str
         Their summaries in the order of their numbers.
     """
-    folder = settings.run_folder(settings.run_name()) / "notebooks"
     text = ""
-    for file in sorted(folder.glob(f"{number}*.txt")):
-        text += file.read_text("utf8")
+    for file in summary_files(settings.run_name()):
+        if file.name.startswith(number):
+            text += file.read_text("utf8")
     return text.rstrip("\n")
 
 
@@ -316,7 +316,7 @@ def show_runs() -> int:
 
     for name in names:
         print(f"{name}:")
-        for file in sorted(settings.run_folder(name).glob("notebooks/*.txt")):
+        for file in summary_files(name):
             for line in file.read_text("utf8").splitlines():
                 print(f"  {line}")
     return 0

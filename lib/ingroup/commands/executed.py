@@ -6,7 +6,7 @@ A notebook describes the models of the default run; with others, its copy names 
 import html
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ingroup import models
@@ -21,13 +21,13 @@ EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
 
-def folders(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Find the models of a run that are folders, and what they are called.
+def folders(entries: Iterable[str]) -> dict[str, str]:
+    """Find the models that are folders, and what they are called.
 
     Parameters
     ----------
-    parameters : mapping
-        The parameters of the run.
+    entries : iterable of str
+        The value of ``MODELS``: names or folders, each with or without its engine.
 
     Returns
     -------
@@ -35,12 +35,8 @@ def folders(parameters: Mapping[str, Any]) -> dict[str, str]:
         The label of each folder as it was typed; empty where two models have one label, as then
         only the folders tell them apart.
     """
-    names = []
-    for entry in parameters.get("MODELS") or []:
-        name, _ = models.split(entry, parameters.get("ENGINE", ""))
-        names.append(name)
-
-    labels = {name: models.label(name) for name in dict.fromkeys(names)}
+    names = [models.split(entry)[0] for entry in entries]
+    labels = {name: models.label(name) for name in names}
     if len(set(labels.values())) < len(labels):
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
@@ -81,18 +77,18 @@ def as_typed(name: str, value: Any) -> str:
     Returns
     -------
     str
-        The value as a user types it. It names no folder of a model.
+        The value as a user types it. A model's folder is named as :func:`folders` calls it.
     """
     if not isinstance(value, list):
         return str(value)
     if name != "MODELS":
         return ";".join(map(str, value))
 
+    labels = folders(value)
     entries = []
     for entry in value:
         model, _ = models.split(entry)
-        is_folder = os.path.isdir(model)
-        entries.append(entry.replace(model, models.label(model)) if is_folder else entry)
+        entries.append(entry.replace(model, labels.get(model, model)))
     return ";".join(entries)
 
 
@@ -109,7 +105,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     parameters : mapping
         The parameters that it ran with.
     """
-    labels = folders(parameters)
+    labels = folders(parameters.get("MODELS") or [])
     for cell in book.cells:
         for output in cell.get("outputs", ()):
             if output.get("name") == "stderr":  # bars that moved for hours are no log

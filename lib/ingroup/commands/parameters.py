@@ -5,7 +5,6 @@ import ast
 import difflib
 import json
 import os
-import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError, create_model
 
-from ingroup import parameters, paths, studies
-from ingroup.commands.settings import renamed
+from ingroup import parameters, paths
+from ingroup.commands.settings import known_parameters, notebooks, renamed, study_names
 from ingroup.inference import Call
 from ingroup.tables import InputError
 
@@ -87,8 +86,7 @@ def merged(
 
 def _is_known_elsewhere(name: str) -> bool:
     """Tell whether any notebook takes a parameter."""
-    files = paths.NOTEBOOKS.glob("[0-9]*.ipynb")
-    return any(name in _cell(file) for file in files)
+    return name in known_parameters(notebooks())
 
 
 def defaults(notebook: str, profile: str = "demo") -> dict[str, Any]:
@@ -132,8 +130,7 @@ def study_of(notebook: str) -> str | None:
         E.g. ``"stereomap"``; None where the name does not begin with a study's.
     """
     _, _, name = notebook.partition("_")
-    for module in pkgutil.iter_modules(studies.__path__):
-        study = module.name
+    for study in study_names():
         if name == study or name.startswith(f"{study}_"):
             return study
     return None

@@ -22,6 +22,7 @@ import pandas as pd
 from huggingface_hub import try_to_load_from_cache
 
 from ingroup import corpora, models, paths
+from ingroup.commands import settings
 from ingroup.commands.parameters import calls_of, command_line, merged, parameters_of, study_of
 from ingroup.inference import (
     Call,
@@ -52,22 +53,6 @@ from ingroup.tables import InputError
 
 SAMPLE = 1_000  # trials that are tokenized, over all lines of a plan
 RATE = 1_000.0  # prompts a second; an assumption, and the output says so
-
-
-def plannable() -> list[str]:
-    """List the notebooks that ask: one per study, with the study's name behind its number.
-
-    Returns
-    -------
-    list of str
-        Names of notebooks in the order of their numbers, e.g. ``"10_empathy_gap"``.
-    """
-    names = []
-    for file in sorted(paths.NOTEBOOKS.glob("[0-9]*.ipynb")):
-        _, _, name = file.stem.partition("_")
-        if name == study_of(file.stem):
-            names.append(file.stem)
-    return names
 
 
 def is_fetched(corpus: str) -> bool:
@@ -679,7 +664,7 @@ def _headline(numbers: pd.DataFrame, rate: float | None) -> str:
 
 def _print_plan(names: list[str], options: argparse.Namespace) -> None:
     """Print the plan, what its tests would find, and which corpora are not here."""
-    planned = plannable()
+    planned = settings.first_notebooks()
     for name in names:
         if name not in planned:
             raise InputError(f"there is no plan of {name}; there are of {', '.join(planned)}")
@@ -727,7 +712,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("notebooks", nargs="*", help="those of all studies, unless named")
     parser.add_argument("--rate", metavar="PROMPTS_A_SECOND")
     options = parser.parse_args(arguments)
-    names = options.notebooks or plannable()
+    names = options.notebooks or settings.first_notebooks()
     options.shared |= len(names) > 1
 
     try:

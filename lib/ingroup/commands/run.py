@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ingroup import models, paths
-from ingroup.commands import digests, kernel
+from ingroup.commands import digests, kernel, settings
 from ingroup.commands.executed import as_typed, introduce, tidy
 from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
@@ -386,8 +386,8 @@ def _head(options: argparse.Namespace) -> str:
     notebook = options.notebook
     if not options.shared:
         return notebook
-    names = [file.stem for file in paths.NOTEBOOKS.glob("*.ipynb")]
-    position = sum(name <= notebook for name in names)
+    names = settings.notebooks()
+    position = names.index(notebook) + 1
     return f"[{position}/{len(names)}] {notebook}"
 
 

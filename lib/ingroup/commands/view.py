@@ -19,8 +19,8 @@ from inspect_ai.log import EvalLog, EvalSample, bundle_log_dir, write_eval_log
 from tqdm import tqdm
 
 from ingroup import figures, notebook, paths
+from ingroup.commands import settings
 from ingroup.commands.parameters import calls_of, command_line, parameters_of
-from ingroup.commands.plan import plannable
 from ingroup.inference import Call, StoreError, parts, stored, there
 from ingroup.inference.choices import probabilities
 from ingroup.inference.engine import LENGTH
@@ -274,7 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=SAMPLES, help="to a log, at most; 0: all")
     parser.add_argument("--bundle", help="a folder for a web server, in place of the viewer")
     options = parser.parse_args(arguments)
-    names = options.notebooks or plannable()
+    names = options.notebooks or settings.first_notebooks()
     options.shared |= len(names) > 1
 
     try:
