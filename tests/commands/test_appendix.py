@@ -291,13 +291,12 @@ def test_numbered_tables_are_those_of_the_layouts():
 
 
 def test_a_run_of_ones_own_is_about_its_model_alone(empty):
-    """It names the model, and no folder; limits of calibrants, which did not run, are left out."""
+    """It names the model, and no folder."""
     model = empty / "my nets" / "net_2"
     model.mkdir(parents=True)
     file = made_up_run.write() / "notebooks" / f"{made_up_run.NOTEBOOK}.ipynb"
     book = nbformat.read(file, as_version=4)
     book.metadata.papermill.parameters["MODELS"] = [str(model)]
-    book.cells[3].source += "\n- What the calibrants show is a demonstration."
     nbformat.write(book, file)
 
     folder = appendix.build(made_up_run.NAME)
@@ -306,7 +305,6 @@ def test_a_run_of_ones_own_is_about_its_model_alone(empty):
     assert f"the run {made_up_run.NAME} of net_2" in page
     assert "MODELS = net_2" in page
     assert "A rating is no feeling (50 %)." in page
-    assert "What the calibrants show" not in page
     assert "Findings of the default run" not in page
     for document in ("appendix.html", "appendix.tex"):
         assert str(model.parent) not in (folder / document).read_text("utf8")

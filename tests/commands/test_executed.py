@@ -84,9 +84,43 @@ def test_a_run_of_ones_own_models_is_introduced_by_their_names(number, nets):
     introduce(book, committed, committed)
     assert [cell.source for cell in book.cells] == before
 
-    given = committed | {"MODELS": [f"{nets}/mine & yours/my_model-2@vllm", "org/Foo"]}
+    # With a calibrant, what the notebook says of calibrants stays.
+    given = committed | {"MODELS": [f"{nets}/mine & yours/my_model-2@vllm", "org/Foo", "calibrant"]}
     introduce(book, given, committed)
     (changed,) = (cell for cell, old in zip(book.cells, before, strict=True) if cell.source != old)
-    assert "This run shows `my_model-2`, `Foo`. What a real model answers" in changed.source
+    assert "This run shows `my_model-2`, `Foo`, `calibrant`. What a real mod" in changed.source
     texts = "".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
     assert not re.search("SmolLM2|Gemma 3|(three|four|five) models of notebook", texts)
+
+
+@pytest.mark.parametrize("number", [*DESCRIBING, "60"])
+def test_without_a_calibrant_no_text_is_about_calibrants_alone(number, nets):
+    """The results do not need these texts: all cells of code stay as they are."""
+    (file,) = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
+    committed = defaults(file.stem)
+    book = nbformat.read(file, as_version=4)
+    code = [cell.source for cell in book.cells if cell.cell_type == "code"]
+    introduce(book, committed | {"MODELS": [f"{nets}/other/net"]}, committed)
+
+    assert [cell.source for cell in book.cells if cell.cell_type == "code"] == code
+    texts = [cell.source for cell in book.cells if cell.cell_type == "markdown"]
+    lines = [line for text in texts for line in text.splitlines()]
+    for line in lines:
+        assert not re.match(r"- .*calibrant|#.*Planted|\*\*Planted|For (a|the) calibrant", line)
+
+
+def test_items_about_calibrants_are_left_out_and_others_stay(nets):
+    limits = (
+        "## Limits\n\n- A rating is no feeling.\n- With the calibrants, all is known.\n\nThe end."
+    )
+    cells = [
+        nbformat.v4.new_markdown_cell("All is planted.", metadata={"tags": ["calibrant"]}),
+        nbformat.v4.new_markdown_cell(limits),
+        nbformat.v4.new_code_cell("- calibrant"),
+    ]
+    book = nbformat.v4.new_notebook(cells=cells)
+    introduce(book, {"MODELS": [f"{nets}/other/net"]}, {"MODELS": ["calibrant"]})
+    assert [cell.source for cell in book.cells] == [
+        "## Limits\n\n- A rating is no feeling.\n\nThe end.",
+        "- calibrant",
+    ]

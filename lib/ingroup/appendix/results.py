@@ -617,22 +617,11 @@ def limits(run: Run) -> list[Block]:
     blocks: list[Block] = []
     for notebook in run.notebooks:
         section = section_of(run, notebook, "Limits")
-        if not any(map(models.is_calibrant, run.models)):
-            section = _without_calibrants(section)
         if section:
             blocks += [Heading(f"{notebook[:2]} {run.title(notebook)}", 3), Prose(section)]
     if not blocks:
         return [Missing("No notebook of this run has a section on limits.")]
     return [Paragraph("Quoted from the notebooks of the run."), *blocks]
-
-
-def _without_calibrants(section: str) -> str:
-    """A section without its items about calibrants: no such model ran."""
-    lines = []
-    for line in section.splitlines():
-        if not any(name in line for name in models.calibrants()):
-            lines.append(line)
-    return "\n".join(lines).strip()
 
 
 def section_of(run: Run, notebook: str, title: str) -> str:

@@ -1,6 +1,7 @@
 """What the executed copy of a notebook shows: the models of its run by their names, no empty table.
 
-A notebook describes the models of the default run; with others, its copy names those instead.
+A notebook describes the models of the default run; with others, its copy names those instead. Where
+no calibrant ran, the copy leaves out what the notebook says of calibrants alone.
 """
 
 import html
@@ -17,6 +18,7 @@ ABOUT_MODELS = (
     "What a real model answers is about that model and its weights alone. Nothing here is about "
     "people."
 )
+CALIBRANT = "calibrant"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
@@ -45,6 +47,9 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
     """Name the models of the run where a notebook describes those of the default run.
 
+    In a run without a calibrant, cells with the tag `CALIBRANT` and items of lists that name a
+    calibrant are left out.
+
     Parameters
     ----------
     book : NotebookNode
@@ -62,6 +67,23 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
     for cell in book.cells:
         if cell.cell_type == "markdown":
             cell.source = DEFAULT_MODELS.sub(lambda _: told, cell.source)
+
+    if not any(map(models.is_calibrant, names)):
+        _leave_calibrants_out(book)
+
+
+def _leave_calibrants_out(book: Any) -> None:
+    """Remove what the text of a notebook says of calibrants alone."""
+    book.cells = [cell for cell in book.cells if CALIBRANT not in cell.metadata.get("tags", ())]
+    for cell in book.cells:
+        if cell.cell_type == "markdown":
+            lines = cell.source.split("\n")
+            cell.source = "\n".join(line for line in lines if not _is_about_calibrants(line))
+
+
+def _is_about_calibrants(line: str) -> bool:
+    """Whether a line of markdown is the item of a list that names a calibrant."""
+    return line.startswith("- ") and any(name in line for name in models.calibrants())
 
 
 def as_typed(name: str, value: Any) -> str:
