@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from ingroup import paths
-from ingroup.commands.executed import folders, introduce, tidy
+from ingroup.commands.executed import as_typed, folders, introduce, tidy
 from ingroup.commands.parameters import defaults
 
 
@@ -46,6 +46,24 @@ def test_two_models_with_one_name_keep_their_folders(nets):
     given = {"MODELS": [f"{nets}/other/net", f"{nets}/copy/net"]}
     assert folders(given["MODELS"]) == {}
     assert shown(given, plain=f"{nets}/copy/net")["plain"] == f"{nets}/copy/net"
+
+
+def test_a_file_of_the_user_s_own_is_named_without_its_place(nets):
+    """In the summary, in what is printed, and in the cell of the parameters; relative paths stay."""
+    file = nets / "questions.json"
+    file.touch()
+    given = {"MODELS": [f"{nets}/other/net"], "QUESTIONS": str(file), "SHEET": "data/a.csv"}
+    assert as_typed("QUESTIONS", str(file)) == "questions.json"
+    assert as_typed("SHEETS", [str(file), "b.csv"]) == "questions.json;b.csv"
+    assert as_typed("MODELS", [f"{nets}/other/net@vllm", "calibrant"]) == "net@vllm;calibrant"
+    assert as_typed("SEED", 0) == "0"
+    assert shown(given, plain=f"read {file}")["plain"] == "read questions.json"
+
+    cell = nbformat.v4.new_code_cell(repr(given), metadata={"tags": ["injected-parameters"]})
+    tidy(nbformat.v4.new_notebook(cells=[cell]), given)
+    assert cell.source == repr(
+        {"MODELS": ["net"], "QUESTIONS": "questions.json", "SHEET": "data/a.csv"}
+    )
 
 
 def test_a_run_without_models_of_its_own_is_left_as_it_is():

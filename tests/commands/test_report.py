@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from ingroup import paths
-from ingroup.commands import book, report, report_html, report_pages
+from ingroup.commands import book, report, report_html, report_pages, settings
 
 CALIBRANT = {"MODELS": ["calibrant", "calibrant-null"], "ENGINE": ""}
 
@@ -26,6 +26,8 @@ def project(tmp_path, monkeypatch):
         monkeypatch.setattr(paths, name, tmp_path / name.lower())
         (tmp_path / name.lower()).mkdir()
     monkeypatch.setattr(paths, "ROOT", tmp_path)
+    committed = tmp_path / "notebooks"
+    monkeypatch.setattr(settings, "notebooks", lambda: [file.stem for file in committed.iterdir()])
     return tmp_path
 
 
@@ -41,11 +43,11 @@ def execute(project, name, *cells, parameters=CALIBRANT, summary=True):
         (folder / f"{name}.txt").write_text(f"{name}: 12 s, MODELS={parameters.get('MODELS')}\n")
 
 
-def page_of(name):
+def page_of(name, run=paths.DEFAULT_RUN):
     """What the sources of the book show on a page: prose as markdown, outputs as HTML."""
     folder = paths.BUILD / "sources"
     shutil.rmtree(folder, ignore_errors=True)
-    contents, _ = report.gather(paths.DEFAULT_RUN, paths.BUILD / "site")
+    contents, _ = report.gather(run, paths.BUILD / "site")
     book.write(contents, folder)
     shown = []
     for cell in nbformat.read(folder / f"{name}.ipynb", as_version=4).cells:
@@ -274,6 +276,17 @@ def test_what_is_missing_is_said_on_the_page(project):
     assert "60_later has not run in this run: make 60 runs it." in first
     assert "No claims are weighed yet: make 60 00 reads what has run." in first
     assert not (project / "build/report/20_b.unfinished.html").exists()
+
+
+def test_a_command_on_the_page_of_a_named_run_is_about_that_run(project):
+    execute(project, "10_a", "# A")
+    nbformat.write(new_notebook(), project / "notebooks" / "60_later.ipynb")
+    mine = project / "build" / "runs" / "mine"
+    mine.mkdir(parents=True)
+    (project / "build" / "notebooks").rename(mine / "notebooks")
+    first = plain(page_of("index", "mine"))
+    assert "make 60 RUN=mine, with the parameters of the run, runs it." in first
+    assert "make 60 00 RUN=mine reads what has run." in first
 
 
 def test_a_damaged_notebook_costs_its_page_alone(project):

@@ -42,10 +42,11 @@ def test_a_run_stays_in_its_folder(name, capsys):
     )
 
 
-def write(file, code):
+def write(file, code, parameters="BY = 1"):
     """A notebook with a parameter and one section of one cell."""
+    defaults = f"{parameters}\nRUN = ''"
     cells = [
-        nbformat.v4.new_code_cell("BY = 1\nRUN = ''", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(defaults, metadata={"tags": ["parameters"]}),
         nbformat.v4.new_markdown_cell("## Statistics\n\nA quotient."),
         nbformat.v4.new_code_cell(code),
     ]
@@ -106,6 +107,25 @@ def test_the_maps_summary_has_its_sentence_on_each_model(tiny):
     assert run.main(["00_map"]) == 0
     told = (tiny / "00_map.txt").read_text()
     assert re.fullmatch(r"00_map: \d+ s, .*\n  =m \(a real model\): stands 3.\n", told)
+
+
+def test_a_reader_of_a_named_run_takes_that_run_s_models(tiny):
+    """Not those of the default run, unless some are chosen; each entry once."""
+    write(paths.NOTEBOOKS / "60_tiny.ipynb", "print(MODELS)", parameters="MODELS = ['calibrant']")
+    copies = paths.BUILD / "runs" / "mine" / "notebooks"
+    copies.mkdir(parents=True)
+    entries = {"10_empathy_gap": ["b", "a@vllm"], "30_giebench": ["b"], "51_audit": ["c"]}
+    for name, chosen in entries.items():
+        ran = nbformat.v4.new_notebook(metadata={"papermill": {"parameters": {"MODELS": chosen}}})
+        nbformat.write(ran, copies / f"{name}.ipynb")
+
+    assert run.main(["60_tiny", "--run", "mine"]) == 0
+    assert "MODELS=b;a@vllm" in (copies / "60_tiny.txt").read_text()
+    assert run.main(["60_tiny", "--run", "mine", "--set", "MODELS=gemma-3-270m"]) == 0
+    assert "MODELS=gemma-3-270m\n" in (copies / "60_tiny.txt").read_text()
+    assert run.main(["60_tiny", "--run", "another"]) == 0
+    other = paths.BUILD / "runs" / "another" / "notebooks" / "60_tiny.txt"
+    assert "as the demo profile has it" in other.read_text()
 
 
 def test_a_failing_notebook_leaves_no_result(tiny, capsys):

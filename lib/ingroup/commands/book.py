@@ -235,15 +235,14 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
         cells.append(new_markdown_cell("## What was found"))
         cells.append(shown(part.found(claims, page_by_name)))
     else:
-        said = "No claims are weighed yet: make 60 00 reads what has run."
+        said = f"No claims are weighed yet: {_make('60 00', contents.run)} reads what has run."
         cells.append(shown(part.missing(said)))
 
     cells.append(new_markdown_cell("## Pages"))
     cells += [shown(part.card(page, banner)) for page in pages]
     names = [page.name for page in pages]
     for name in sorted(set(settings.notebooks()) - set(names)):
-        said = f"{name} has not run in this run: make {name[:2]} runs it."
-        cells.append(shown(part.missing(said)))
+        cells.append(shown(part.missing(_not_run(name, contents.run))))
 
     cells.append(new_markdown_cell("## Tables and figures as files"))
     if contents.files:
@@ -255,6 +254,21 @@ def first_page(contents: Contents, sources: dict[Path, str]) -> nbformat.Noteboo
     cells += _contents("Guides", [name.removesuffix(".md") for name in guides])
     cells += _contents("Functions", [_api_page(title) for title in _modules()])
     return new_notebook(cells=cells, metadata={"language_info": LANGUAGE})
+
+
+def _not_run(notebook: str, run: str) -> str:
+    """Say that a notebook has not run, and which command runs it."""
+    command = _make(notebook[:2], run)
+    if run != paths.DEFAULT_RUN:
+        command += ", with the parameters of the run,"
+    return f"{notebook} has not run in this run: {command} runs it."
+
+
+def _make(targets: str, run: str) -> str:
+    """Write the command that makes targets in a run."""
+    if run == paths.DEFAULT_RUN:
+        return f"make {targets}"
+    return f"make {targets} RUN={run}"
 
 
 def _claim_by_claim(

@@ -18,6 +18,7 @@ ABOUT_MODELS = (
     "What a real model answers is about that model and its weights alone. Nothing here is about "
     "people."
 )
+PARAMETERS = "injected-parameters"  # papermill's tag of the cell with those of the run
 CALIBRANT = "calibrant"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
@@ -42,6 +43,29 @@ def folders(entries: Iterable[str]) -> dict[str, str]:
     if len(set(labels.values())) < len(labels):
         return {}
     return {name: label for name, label in labels.items() if os.path.isdir(name)}
+
+
+def places(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Find the folders and files of the user's own that parameters name, and what they are called.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Some parameters of a run.
+
+    Returns
+    -------
+    dict of str to str
+        A model's folder by its label (:func:`folders`). Any other absolute path of a file or folder
+        by its last part: where it stands on a machine is nobody else's business.
+    """
+    names = folders(parameters.get("MODELS") or [])
+    others = {name: value for name, value in parameters.items() if name != "MODELS"}
+    for value in others.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and os.path.isabs(text) and os.path.exists(text):
+                names[text] = os.path.basename(text.rstrip("/"))
+    return names
 
 
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
@@ -87,7 +111,7 @@ def _is_about_calibrants(line: str) -> bool:
 
 
 def as_typed(name: str, value: Any) -> str:
-    """Write a parameter as on make's command line, with a model's folder by its label.
+    """Write a parameter as on make's command line, without the places of folders and files.
 
     Parameters
     ----------
@@ -99,26 +123,17 @@ def as_typed(name: str, value: Any) -> str:
     Returns
     -------
     str
-        The value as a user types it. A model's folder is named as :func:`folders` calls it.
+        The value as a user types it, with the names of :func:`places`.
     """
-    if not isinstance(value, list):
-        return str(value)
-    if name != "MODELS":
-        return ";".join(map(str, value))
-
-    labels = folders(value)
-    entries = []
-    for entry in value:
-        model, _ = models.split(entry)
-        entries.append(entry.replace(model, labels.get(model, model)))
-    return ";".join(entries)
+    entries = value if isinstance(value, list) else [value]
+    return _named(";".join(map(str, entries)), places({name: value}))
 
 
 def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
-    """Change the outputs of an executed notebook so that a reader can use them.
+    """Change an executed notebook so that a reader can use its outputs.
 
-    A model's folder is shown by its label, an empty table says "none", and a progress bar keeps its
-    last state alone.
+    Folders and files of the user's own are shown by their names, among the parameters, too. An
+    empty table says "none", and a progress bar keeps its last state alone.
 
     Parameters
     ----------
@@ -127,8 +142,10 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     parameters : mapping
         The parameters that it ran with.
     """
-    labels = folders(parameters.get("MODELS") or [])
+    labels = places(parameters)
     for cell in book.cells:
+        if PARAMETERS in cell.metadata.get("tags", ()):
+            cell.source = _named(cell.source, labels)
         for output in cell.get("outputs", ()):
             if output.get("name") == "stderr":  # bars that moved for hours are no log
                 output.text = re.sub(r"[^\n]*\r", "", output.text)
@@ -140,7 +157,7 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
 
 
 def _named(text: str, labels: Mapping[str, str]) -> str:
-    """A text with labels in place of the folders of models."""
+    """A text with labels in place of folders and files."""
     for folder, label in labels.items():
         for written, shown in ((folder, label), (html.escape(folder), html.escape(label))):
             place = re.escape(written.rstrip("/"))

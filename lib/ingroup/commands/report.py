@@ -5,6 +5,7 @@ server, and the same inputs give the same bytes.
 """
 
 import argparse
+import os
 import shutil
 import sys
 from collections import defaultdict
@@ -396,7 +397,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     for link in lost:
         print(link, file=sys.stderr)
-    print(f"Report: {target / 'index.html'}")
+    print(f"Report: {os.path.relpath(target)}/index.html")
     return 0
 
 

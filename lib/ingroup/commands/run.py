@@ -24,7 +24,14 @@ from typing import Any
 from ingroup import models, paths
 from ingroup.commands import digests, kernel, settings
 from ingroup.commands.executed import as_typed, introduce, tidy
-from ingroup.commands.parameters import calls_of, command_line, defaults, folder_of, parameters_of
+from ingroup.commands.parameters import (
+    calls_of,
+    command_line,
+    defaults,
+    folder_of,
+    parameters_of,
+    study_of,
+)
 from ingroup.inference import Call, EngineError, StoreError, ask, kept, make_engine, stored
 from ingroup.inference.call import cost_stored
 from ingroup.inference.cost import budget_of, money
@@ -395,6 +402,8 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
     """Return the checked parameters of the command line, or those of the last run."""
     if not (options.redraw or options.again):
         parameters = parameters_of(options.notebook, options)
+        if _shows_a_named_run(options, parameters):
+            parameters["MODELS"] = _models_of(options.run) or parameters["MODELS"]
         budget_of(parameters)  # refuses a cost limit without prices
         return parameters
 
@@ -404,6 +413,25 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
     if not parameters:
         raise InputError(f"{options.notebook} has not run in {options.run!r}: make all first")
     return parameters
+
+
+def _shows_a_named_run(options: argparse.Namespace, parameters: Mapping[str, Any]) -> bool:
+    """Whether a notebook that asks nothing reads a named run, of which no model was chosen."""
+    names = [assignment.partition("=")[0] for assignment in options.set]
+    is_reader = "MODELS" in parameters and study_of(options.notebook) is None
+    return is_reader and options.run != paths.DEFAULT_RUN and "MODELS" not in names
+
+
+def _models_of(run: str) -> list[str]:
+    """List what the ``MODELS`` of a run's studies name, each entry once."""
+    from ingroup.notebook import ran  # takes seconds to import
+
+    entries = {}
+    for notebook in paths.executed_notebooks(run):
+        if study_of(notebook):
+            parameters = ran(notebook, run) or {}
+            entries |= dict.fromkeys(parameters.get("MODELS", ()))
+    return list(entries)
 
 
 def _check_servers(parameters: dict[str, Any]) -> None:
