@@ -49,7 +49,7 @@ def test_two_models_with_one_name_keep_their_folders(nets):
 
 
 def test_a_file_of_the_user_s_own_is_named_without_its_place(nets):
-    """In the summary, in what is printed, and in the cell of the parameters; relative paths stay."""
+    """In the summary, in outputs, and in the cell of the parameters; relative paths stay."""
     file = nets / "questions.json"
     file.touch()
     given = {"MODELS": [f"{nets}/other/net"], "QUESTIONS": str(file), "SHEET": "data/a.csv"}
