@@ -277,7 +277,7 @@ def _claim_by_claim(
     """Return what a verdict means, then a heading and a table for each study."""
     part = parts()
     claims = contents.claims
-    cells = [shown(part.meaning(contents.files))]
+    cells = [shown(part.meaning(claims, contents.files))]
     for study in claims["counts"]:
         rows = [row for row in claims["rows"] if row["study"] == study]
         page = page_by_study.get(study)
