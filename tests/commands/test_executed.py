@@ -132,7 +132,7 @@ def test_items_about_calibrants_are_left_out_and_others_stay(nets):
         "## Limits\n\n- A rating is no feeling.\n- With the calibrants, all is known.\n\nThe end."
     )
     cells = [
-        nbformat.v4.new_markdown_cell("All is planted.", metadata={"tags": ["calibrant"]}),
+        nbformat.v4.new_markdown_cell("All is planted.", metadata={"tags": ["about-calibrants"]}),
         nbformat.v4.new_markdown_cell(limits),
         nbformat.v4.new_code_cell("- calibrant"),
     ]

@@ -19,7 +19,7 @@ ABOUT_MODELS = (
     "people."
 )
 PARAMETERS = "injected-parameters"  # papermill's tag of the cell with those of the run
-CALIBRANT = "calibrant"  # the tag of a text about calibrants alone
+CALIBRANTS = "about-calibrants"  # the tag of a text about calibrants alone
 EMPTY_BODY = re.compile(r"(<thead>.*?</thead>\s*)<tbody>\s*</tbody>", re.DOTALL)
 EMPTY_TEXT = re.compile(r"Empty DataFrame\nColumns: .*\nIndex: \[\](\n\n\[0 rows.*\])?", re.DOTALL)
 
@@ -71,7 +71,7 @@ def places(parameters: Mapping[str, Any]) -> dict[str, str]:
 def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, Any]) -> None:
     """Name the models of the run where a notebook describes those of the default run.
 
-    In a run without a calibrant, cells with the tag `CALIBRANT` and items of lists that name a
+    In a run without a calibrant, cells with the tag `CALIBRANTS` and items of lists that name a
     calibrant are left out.
 
     Parameters
@@ -98,7 +98,7 @@ def introduce(book: Any, parameters: Mapping[str, Any], committed: Mapping[str, 
 
 def _leave_calibrants_out(book: Any) -> None:
     """Remove what the text of a notebook says of calibrants alone."""
-    book.cells = [cell for cell in book.cells if CALIBRANT not in cell.metadata.get("tags", ())]
+    book.cells = [cell for cell in book.cells if CALIBRANTS not in cell.metadata.get("tags", ())]
     for cell in book.cells:
         if cell.cell_type == "markdown":
             lines = cell.source.split("\n")
