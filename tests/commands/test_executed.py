@@ -142,3 +142,13 @@ def test_items_about_calibrants_are_left_out_and_others_stay(nets):
         "## Limits\n\n- A rating is no feeling.\n\nThe end.",
         "- calibrant",
     ]
+
+
+def test_a_bar_that_ended_leaves_no_state():
+    """Its states are outputs of their own, as a kernel flushes them; a note between bars stays."""
+    states = ["\r0 of 9", "\r1 of 9", "\r       ", "\r", "a note\n", "\r0 of 3", "\r3 of 3\n"]
+    outputs = [nbformat.v4.new_output("stream", name="stderr", text=text) for text in states]
+    cell = nbformat.v4.new_code_cell(outputs=outputs)
+    tidy(nbformat.v4.new_notebook(cells=[cell]), {})
+    (output,) = cell.outputs
+    assert output.text == "a note\n3 of 3\n"

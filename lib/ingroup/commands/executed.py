@@ -142,6 +142,10 @@ def tidy(book: Any, parameters: Mapping[str, Any]) -> None:
     parameters : mapping
         The parameters that it ran with.
     """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # takes a second to import
+
+    # Each state of a bar is an output of its own until they are joined.
+    CoalesceStreamsPreprocessor().preprocess(book, {})
     labels = places(parameters)
     for cell in book.cells:
         if PARAMETERS in cell.metadata.get("tags", ()):
