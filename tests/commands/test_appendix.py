@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+import types
 
 import nbformat
 import pandas as pd
@@ -15,7 +16,7 @@ from ingroup import latex, paths
 from ingroup.appendix import documents as writing
 from ingroup.appendix import forms, results
 from ingroup.appendix.content import Document, Heading, Layout, Paragraph, Prose, Table
-from ingroup.appendix.run import Run
+from ingroup.appendix.run import Run, Stored
 from ingroup.commands import appendix, cli, settings
 
 
@@ -308,6 +309,17 @@ def test_a_run_of_ones_own_is_about_its_model_alone(empty):
     assert "Findings of the default run" not in page
     for document in ("appendix.html", "appendix.tex"):
         assert str(model.parent) not in (folder / document).read_text("utf8")
+
+
+def test_a_store_of_ones_own_model_is_named_without_its_place(empty):
+    """The folder's name has the whole path of the model, with two hyphens for each slash."""
+    model = empty / "my nets" / "net_2"
+    model.mkdir(parents=True)
+    call = types.SimpleNamespace(model=str(model))
+    place = str(model).strip("/").replace("/", "--")
+    folder = empty / "responses" / "giebench" / "sample" / f"{place}@vllm" / "Raw"
+    stored = Stored(call, folder, {}, is_recorded=False, written="")
+    assert stored.address == "giebench/sample/net_2@vllm/Raw"
 
 
 # ---- for Word ------------------------------------------------------------------------------------

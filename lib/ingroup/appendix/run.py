@@ -5,6 +5,7 @@ appendix says so.
 """
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,9 +76,14 @@ class Stored:
         Returns
         -------
         str
-            Its last four parts: study, source, model with engine, part.
+            Its last four parts: study, source, model with engine, part. A model's folder is named
+            by its label.
         """
-        return "/".join(self.folder.parts[-4:])
+        address = "/".join(self.folder.parts[-4:])
+        if not os.path.isdir(self.call.model):
+            return address
+        place = self.call.model.strip("/").replace("/", "--")
+        return address.replace(place, models.label(self.call.model))
 
     @property
     def chats(self) -> str:

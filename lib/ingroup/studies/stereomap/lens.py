@@ -143,7 +143,7 @@ def power(planned: Mapping[str, Any], recorded: Mapping[str, Any], model: str) -
     level = families()["stereomap"].level
     null = clustering.exchange_null(means, clusters, np.random.default_rng(0))
     least = clustering.exchange_floor(null, n)
-    floor = f"On the recorded map {n} groups cannot give a p below {least:.2g}."
+    floor = f"On the stored map {n} groups cannot give a p below {least:.2g}."
     if least >= level:
         needed = clustering.groups_for_exchange(null, level)
         floor += f" It takes {needed} groups to reach {level:g}."
